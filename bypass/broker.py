@@ -1,0 +1,307 @@
+"""The broker: keeps subscriptions, selects who gets an event, and executes transitions while it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from bypass.host import Host, Lease
+from bypass.kernel import kernel
+from bypass.matching import matches
+from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, find_mechanism
+from bypass.mechanisms.filters import FilterBroker, Grace, SubscriptionTable
+from bypass.mechanisms.filters.buckets import Ints
+from bypass.messages import (
+    AssignmentRequest,
+    ContextMessage,
+    ContextUpdate,
+    Kind,
+    Message,
+    OutcomeMessage,
+    PlanMessage,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from bypass.region import Region
+from bypass.roles import GatewaySelection
+from bypass.sis import LOCATION, Reading
+from bypass.transitions import (
+    Action,
+    AtomicTransition,
+    Coordinator,
+    Distribution,
+    Engine,
+    Nothing,
+    Plan,
+    Record,
+    check_plan,
+)
+
+
+class Downlink(Protocol):
+    """The broker's way to its clients, as the runtime provides it: reliable, in order for each client."""
+
+    def send(self, client: int, message: Message) -> None:
+        """Send one message to one client."""
+
+    def multicast(
+        self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
+    ) -> None:
+        """Notify many distinct clients of one event, each with its own handles."""
+
+
+@kernel
+def others(rows: Ints, client: Ints, publisher: int) -> tuple[Ints, Ints]:
+    """The rows that are not the publisher's own, and whose they are."""
+    kept = np.empty(len(rows), np.int64)
+    owners = np.empty(len(rows), np.int64)
+    n = 0
+    for row in rows:
+        if client[row] != publisher:
+            kept[n], owners[n] = row, client[row]
+            n += 1
+    return kept[:n], owners[:n]
+
+
+class StartFromNothing(AtomicTransition[FilterBroker, FilterBroker]):
+    """A transition without state transfer, for comparison: clients must subscribe again."""
+
+    def transfer_state(self, a: FilterBroker, b: FilterBroker) -> None:
+        b.table = SubscriptionTable()
+        b.grace = Grace(0.0, a.host.after)
+        b.region = a.region
+
+
+class Broker:
+    """One broker for one region. Feed it what arrives with `receive`; change it with `execute`.
+
+    `set` are parameters, for `scheme` and for all that come after it as far as they have them.
+    `grace` is how long, in seconds, what a transition replaced goes on matching (0: not at all).
+    `state_transfer=False` makes every transition start from nothing.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        downlink: Downlink,
+        *,
+        region: Region,
+        scheme: str = "radial",
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
+        grace: float = 1.0,
+        state_transfer: bool = True,
+    ) -> None:
+        self.host = host
+        self.downlink = downlink
+        self.table = SubscriptionTable()
+        self.epoch = 0
+        self.late_context = 0  # context messages of a scheme that their sender had left at the broker
+        self.late_subscriptions = 0  # subscriptions that arrived under a scheme their sender had left
+        self.distributions: list[Distribution] = []
+        self.location_listeners: list[Callable[[int, float, float], None]] = []  # told of each reported place
+        self._state_transfer = state_transfer
+        self._grace = Grace(grace, host.after)
+        self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
+        settings = set or {}
+        first = find_mechanism(BROKER_MECHANISMS, "filter", scheme)
+        self.schemes = self.engine.create_group(
+            "filter",
+            first,
+            mechanisms=BROKER_MECHANISMS["filter"].values(),
+            set={name: value for name, value in settings.items() if name in first.parameters()},
+            state={"table": self.table, "grace": self._grace, "region": region},
+        )
+        self.engine.set_defaults("filter", settings)
+        self.selection = self.engine.create_proxy("gateway-selection", GatewaySelection, Nothing)
+        self.coordinator = Coordinator(self.engine, send=self._send_plan)
+        self.engine.add_listener(self)
+        if not state_transfer:
+            self.engine.register_transition("filter", StartFromNothing())
+        self.watch_indexes()
+        host.sis.provide(LOCATION, self._place)
+
+    # -- transitions --------------------------------------------------------------------------------------
+
+    def execute(self, plan: Plan) -> list[Record]:
+        """Execute a plan here, then at the clients concerned; gives the broker's records.
+
+        Raises the error that `check` finds, before anything is changed. An action that fails is in the
+        records; clients are told of a plan only if all of it succeeded here.
+        """
+        check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
+        self.epoch += 1
+        plan = plan.model_copy(update={"epoch": self.epoch, "id": plan.id or f"{plan.plan}-{self.epoch}"})
+        here = [action for action in plan.actions if action.proxy in BROKER_MECHANISMS]
+        records = self.engine.execute(plan.model_copy(update={"actions": tuple(here)})) if here else []
+        if not any(record.outcome == "failed" for record in records):
+            self._distribute(plan)
+        return records
+
+    def _distribute(self, plan: Plan) -> None:
+        """Send clients what of a plan is theirs; a change of parameters that only the broker has is not."""
+        actions = tuple(each for action in plan.actions if (each := self._for_clients(action)) is not None)
+        if not actions:
+            return
+        chosen = [action.members for action in plan.actions if action.members is not None]
+        everybody = [client for scheme in self._schemes() for client in sorted(scheme.clients)]
+        clients = [client for members in chosen for client in members] if chosen else everybody
+        self.distributions.append(
+            self.coordinator.distribute(plan.model_copy(update={"actions": actions}), clients)
+        )
+
+    def _for_clients(self, action: Action) -> Action | None:
+        """An action as each of the clients concerned executes it; None if it does not concern them."""
+        kinds = CLIENT_MECHANISMS.get(action.proxy, {})
+        named = action.to or action.of
+        theirs = [kind for name, kind in kinds.items() if named in (None, name)]
+        values = {
+            name: value
+            for name, value in action.set.items()
+            if any(name in kind.parameters() for kind in theirs)
+        }
+        if not theirs or (action.to is None and not values):
+            return None
+        if action.proxy == "filter" and action.to is not None and not self._state_transfer:
+            values["resubscribe"] = True
+        return action.model_copy(update={"set": values, "members": None})
+
+    def transition_started(self, record: Record) -> None:
+        """Nothing: the table's listeners change when the transition is complete."""
+
+    def transition_finished(self, record: Record) -> None:  # noqa: ARG002 - whatever it was
+        """The schemes may be others now."""
+        self.watch_indexes()
+
+    def watch_indexes(self) -> None:
+        """Have the table tell exactly the indexes in use of changes."""
+        schemes = self._schemes()
+        self.table = schemes[0].table
+        self._grace = schemes[0].grace
+        self.table.listeners = (*(scheme.index for scheme in schemes), self._grace)
+
+    # -- messages -----------------------------------------------------------------------------------------
+
+    def receive(self, message: Message) -> None:
+        """Process one message from a client."""
+        if isinstance(message, Publish):
+            if message.piggyback is not None:
+                self._context(message.client, message.scheme, message.piggyback)
+                message.piggyback = None  # the publisher's place is no business of the subscribers
+            self.publish(message)
+        elif isinstance(message, ContextMessage):
+            self._context(message.client, message.scheme, message)
+        elif isinstance(message, Subscribe):
+            self._subscribe(message)
+        elif isinstance(message, Unsubscribe):
+            self.table.remove(message.client, message.handle)
+        elif isinstance(message, OutcomeMessage):
+            self.coordinator.receive_outcome(message.client, message.outcome)
+
+    def disconnect(self, client: int) -> None:
+        """Forget a client that has left for good, with its subscriptions."""
+        self.scheme_of(client).gone(client)
+        self.table.remove_client(client)
+
+    def scheme_of(self, client: int) -> FilterBroker:
+        """The one scheme that serves a client; a client that is new here gets the default one."""
+        schemes = self._schemes()
+        for scheme in schemes:
+            if client in scheme.clients:
+                return scheme
+        schemes[0].connected(client)
+        return schemes[0]
+
+    def _subscribe(self, message: Subscribe) -> None:
+        scheme = self.scheme_of(message.client)
+        if message.scheme != scheme.flag:
+            self.late_subscriptions += 1
+        row = self.table.add(message.client, message.handle, message.subscription, message.radius)
+        if message.piggyback is not None:
+            self._context(message.client, message.scheme, message.piggyback)
+        scheme.subscribed(message.client, row)
+
+    def _context(self, client: int, flag: int, message: ContextMessage) -> None:
+        scheme = self.scheme_of(client)
+        if flag != scheme.flag:
+            self.late_context += 1
+            if not self._grace.seconds:
+                return
+        scheme.context_arrived(client, message)
+        if isinstance(message, ContextUpdate | AssignmentRequest):
+            for listener in self.location_listeners:
+                listener(client, *message.location)
+
+    # -- events -------------------------------------------------------------------------------------------
+
+    def publish(self, publication: Publish) -> None:
+        """Select the subscriptions that an event concerns and notify their owners."""
+        schemes = self._schemes()
+        if publication.kind is Kind.PLAIN:
+            self.deliver(publication, self.table.rows())
+            return
+        found = [scheme.match(publication) for scheme in schemes]
+        if self._grace.overlapping:
+            found += self._grace.match(publication)
+        plain = self.table.plain()
+        if len(plain):
+            found.append(plain)
+        self.deliver(publication, found[0] if len(found) == 1 else np.unique(np.concatenate(found)))
+        for scheme in schemes:
+            unknown = scheme.unfiltered()
+            if len(unknown):
+                self.deliver(publication, unknown, unfiltered=True)
+
+    def deliver(self, publication: Publish, rows: Ints, unfiltered: bool = False) -> None:
+        """Notify the owners of those rows whose attribute filters accept the event; never its publisher."""
+        table = self.table
+        rows = self._accepting(publication, rows)
+        rows, clients = others(rows, table.client, publication.client)
+        if not len(rows):
+            return
+        handles = [table.handles[row] for row in rows.tolist()]
+        if not table.shared:
+            self.downlink.multicast(publication, clients, handles, unfiltered)
+            return
+        together: dict[int, tuple[int, ...]] = {}
+        for client, handle in zip(clients.tolist(), handles, strict=True):
+            together[client] = together.get(client, ()) + handle
+        self.downlink.multicast(publication, np.array([*together]), [*together.values()], unfiltered)
+
+    def _accepting(self, publication: Publish, rows: Ints) -> Ints:
+        """Those rows whose subscription accepts the event's attributes; each distinct one is asked once."""
+        table = self.table
+        groups = table.group[rows]
+        distinct = np.unique(groups) if len(table.groups) > 1 else groups[:1]
+        event = publication.event
+        refused = [g for g in distinct.tolist() if not matches(event, table.groups[g])]
+        if not refused:
+            return rows
+        return rows[~np.isin(groups, refused)]
+
+    # -- what schemes communicate through -----------------------------------------------------------------
+
+    def send(self, client: int, message: Message) -> None:
+        """Send a scheme's message to a client."""
+        message.client = client
+        message.epoch = self.epoch
+        self.downlink.send(client, message)
+
+    # -- internals ----------------------------------------------------------------------------------------
+
+    def _schemes(self) -> tuple[FilterBroker, ...]:
+        return self.schemes.active  # type: ignore[return-value] # the group holds nothing else
+
+    def _lease(self, proxy: str) -> Lease:
+        return Lease(self.host, f"broker's {proxy}", self)
+
+    def _send_plan(self, client: object, data: bytes) -> None:
+        assert isinstance(client, int)
+        self.downlink.send(client, PlanMessage(data, client=client, epoch=self.epoch))
+
+    def _place(self, client: int) -> Reading[tuple[float, float]] | None:
+        place = self.table.place(client)
+        return None if place is None else Reading((place[0], place[1]), place[2])

@@ -1,0 +1,75 @@
+"""What can go wrong, by name. Every message is one line: the thing, its value, what was expected."""
+
+from __future__ import annotations
+
+import reprlib
+
+
+class BypassError(Exception):
+    """Base of everything this library raises on purpose."""
+
+
+class InvalidAttribute(BypassError):
+    """An attribute's name or type cannot be used."""
+
+
+class AttributeConflict(BypassError):
+    """A name already stands for something of another type."""
+
+
+class UnknownType(BypassError):
+    """A value is of no registered attribute type."""
+
+
+class UnknownOperator(BypassError):
+    """An attribute type has no operator of that name."""
+
+
+class OperatorConflict(BypassError):
+    """An operator's name already stands for another function."""
+
+
+class InvalidFilter(BypassError):
+    """A filter cannot be built from this value, or is used as something it is not."""
+
+
+class EmptySubscription(BypassError):
+    """A subscription needs at least one filter."""
+
+
+class InvalidEvent(BypassError):
+    """An event's attributes or payload break the limits of events."""
+
+
+class InvalidLocation(BypassError):
+    """Coordinates that are no place."""
+
+
+class InvalidRadius(BypassError):
+    """A radius that is no distance in metres."""
+
+
+class UnknownHandle(BypassError):
+    """A subscription handle that was never given out, or was given back."""
+
+
+class MetricConflict(BypassError):
+    """Two metrics want the same name."""
+
+
+class MissingExtra(BypassError):
+    """An optional dependency is not installed: `module` is its import name, `extra` what brings it."""
+
+    def __init__(self, module: str, extra: str = "lab") -> None:
+        # `args` has to be what the constructor takes, because unpickling calls it with them.
+        super().__init__(module, extra)
+        self.module = module
+        self.extra = extra
+
+    def __str__(self) -> str:
+        return f"{self.module} is not installed: pip install 'bypass-pubsub[{self.extra}]'"
+
+
+def shown(value: object) -> str:
+    """`value` for an error message: short, and on one line whatever its repr looks like."""
+    return " ".join(reprlib.repr(value).split())

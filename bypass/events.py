@@ -1,0 +1,157 @@
+"""Events: what publishers say. Attributes for the filters, and a payload that only applications read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeAlias, final
+
+from bypass.attributes import MAX_NAME, PLAIN, plain
+from bypass.errors import InvalidEvent, UnknownType, shown
+
+MAX_ATTRIBUTES = 256
+MAX_PAYLOAD = 65_536
+
+Pairs: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+@final
+class Event:
+    """An ordered list of named values, where a name may occur again, and opaque bytes. Never changes.
+
+        Event(kind="hello", level=42)
+        Event([("tag", "a"), ("tag", "b")], payload=b"...")
+
+    Values are plain: an enumeration member or NumPy scalar becomes its number or string, a set is frozen.
+    An attribute that is itself called "payload" is given as a pair or in a mapping. Equal events have equal
+    attributes in equal order, and equal payloads.
+
+    Raises InvalidEvent for more than 256 attributes, a name that is not a string of 1 to 255 characters,
+    a value of no registered type, or a payload that is not bytes or longer than 64 KiB.
+    """
+
+    __slots__ = ("_first", "_pairs", "_payload", "_repeated")
+
+    _first: dict[str, Any]  # the first value of each name; what matching reads
+    _repeated: Pairs  # what is not in _first: almost always empty
+    _pairs: Pairs | None  # all attributes, once somebody has asked for them
+
+    def __init__(
+        self,
+        attributes: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
+        /,
+        *,
+        payload: bytes = b"",
+        **named: Any,
+    ) -> None:
+        self._first = named
+        self._repeated = ()
+        self._pairs = None
+        if attributes:
+            self._pairs = _pairs(attributes, named)
+            self._first, self._repeated = _split(self._pairs)
+        else:
+            for name, value in named.items():
+                if type(value) not in PLAIN or not 0 < len(name) <= MAX_NAME:
+                    self._first = {_name(each): _value(each, named[each]) for each in named}
+                    break
+        count = len(self._first) + len(self._repeated)
+        if count > MAX_ATTRIBUTES:
+            raise InvalidEvent(f"event with {count} attributes: expected at most {MAX_ATTRIBUTES}")
+        if not isinstance(payload, bytes):
+            raise InvalidEvent(f"event payload {shown(payload)}: expected bytes")
+        if len(payload) > MAX_PAYLOAD:
+            raise InvalidEvent(f"event payload of {len(payload)} bytes: expected at most {MAX_PAYLOAD}")
+        self._payload = payload
+
+    @property
+    def attributes(self) -> Pairs:
+        """Names and values, in order."""
+        if self._pairs is None:
+            self._pairs = tuple(self._first.items())
+        return self._pairs
+
+    @property
+    def payload(self) -> bytes:
+        """What only the application understands."""
+        return self._payload
+
+    def __getitem__(self, name: str) -> Any:
+        """The first value of that name. Raises KeyError."""
+        return self._first[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The first value of that name, or `default`."""
+        return self._first.get(name, default)
+
+    def all(self, name: str) -> tuple[Any, ...]:
+        """Every value of that name, in order."""
+        return tuple(value for each, value in self.attributes if each == name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._first
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, each once, in order of their first occurrence."""
+        return iter(self._first)
+
+    def __reduce__(self) -> tuple[partial[Event], tuple[Pairs]]:
+        return partial(Event, payload=self.payload), (self.attributes,)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Event):
+            return NotImplemented
+        return self.attributes == other.attributes and self.payload == other.payload
+
+    def __hash__(self) -> int:
+        return hash((self.attributes, self.payload))
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={value!r}" for name, value in self.attributes]
+        if self.payload:
+            parts.append(f"payload=<{len(self.payload)} bytes>")
+        return f"Event({', '.join(parts)})"
+
+
+def _pairs(attributes: Any, named: dict[str, Any]) -> Pairs:
+    items = getattr(attributes, "items", None)
+    try:
+        pairs = [(name, value) for name, value in (attributes if items is None else items())]
+    except (TypeError, ValueError) as error:
+        raise InvalidEvent(
+            f"event attributes {shown(attributes)}: expected a mapping or pairs of name and value"
+        ) from error
+    pairs.extend(named.items())
+    for name, value in pairs:
+        if type(value) not in PLAIN or type(name) is not str or not 0 < len(name) <= MAX_NAME:
+            return tuple((_name(name), _value(name, value)) for name, value in pairs)
+    return tuple(pairs)
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
+        raise InvalidEvent(
+            f"event attribute name {shown(name)}: expected a string of 1 to {MAX_NAME} characters"
+        )
+    return str.__str__(name)
+
+
+def _value(name: str, value: Any) -> Any:
+    try:
+        return plain(value)
+    except UnknownType as error:
+        raise InvalidEvent(f"event attribute {name!r}: {error}") from None
+
+
+def _split(pairs: Pairs) -> tuple[dict[str, Any], Pairs]:
+    """The first occurrence of every name, and the others."""
+    first = dict(pairs)
+    if len(first) == len(pairs):
+        return first, ()
+    first, repeated = {}, []
+    for name, value in pairs:
+        if name in first:
+            repeated.append((name, value))
+        else:
+            first[name] = value
+    return first, tuple(repeated)

@@ -1,0 +1,136 @@
+"""Places: planar in metres, geographic in degrees, and the way between the two.
+
+The earth is a sphere here, as the haversine distance wants it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bypass.errors import InvalidLocation, shown
+
+if TYPE_CHECKING:
+    from pyproj import Proj
+
+EARTH_RADIUS = 6_371_000.0
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@overload
+def haversine(lat1: float, lon1: float, lat2: float, lon2: float) -> float: ...
+@overload
+def haversine(lat1: ArrayLike, lon1: ArrayLike, lat2: ArrayLike, lon2: ArrayLike) -> Floats: ...
+def haversine(lat1: Any, lon1: Any, lat2: Any, lon2: Any) -> Any:
+    """Great-circle distance in metres between places in degrees: numbers give a float, arrays an array."""
+    scalar = all(isinstance(each, (int, float)) for each in (lat1, lon1, lat2, lon2))
+    phi1, phi2 = np.radians(lat1), np.radians(lat2)
+    half_phi = (phi2 - phi1) / 2
+    half_lambda = (np.radians(lon2) - np.radians(lon1)) / 2
+    h = np.sin(half_phi) ** 2 + np.cos(phi1) * np.cos(phi2) * np.sin(half_lambda) ** 2
+    # Rounding may lift h above 1 for places that are opposite each other.
+    distance = 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(h, 1.0)))
+    return float(distance) if scalar else distance
+
+
+@dataclass(frozen=True, slots=True)
+class PlanarLocation:
+    """A place in a plane, in metres. Raises InvalidLocation unless both coordinates are finite numbers."""
+
+    x: float
+    y: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "x", _coordinate("x", self.x, math.inf))
+        object.__setattr__(self, "y", _coordinate("y", self.y, math.inf))
+
+    def distance_to(self, other: PlanarLocation) -> float:
+        """Metres as the crow flies. Raises InvalidLocation for a place that is not planar."""
+        if not isinstance(other, PlanarLocation):
+            raise InvalidLocation(f"distance to {shown(other)}: expected a PlanarLocation")
+        return math.hypot(other.x - self.x, other.y - self.y)
+
+
+@dataclass(frozen=True, slots=True)
+class GeoLocation:
+    """A place on earth, in degrees.
+
+    Raises InvalidLocation unless the latitude is in -90..90 and the longitude in -180..180.
+    """
+
+    lat: float
+    lon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lat", _coordinate("latitude", self.lat, 90.0))
+        object.__setattr__(self, "lon", _coordinate("longitude", self.lon, 180.0))
+
+    def distance_to(self, other: GeoLocation) -> float:
+        """Metres along the great circle. Raises InvalidLocation for a place that is not geographic."""
+        if not isinstance(other, GeoLocation):
+            raise InvalidLocation(f"distance to {shown(other)}: expected a GeoLocation")
+        return haversine(self.lat, self.lon, other.lat, other.lon)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A plane that touches the earth at `origin`; x grows eastwards, y northwards.
+
+    Distances from the origin are exact. Others, over the width of a city, are off by some parts per million.
+    """
+
+    origin: GeoLocation
+    _aeqd: Proj = field(repr=False, compare=False)
+
+    @classmethod
+    def around(cls, origin: GeoLocation) -> Projection:
+        """The plane around `origin`."""
+        from pyproj import Proj  # slow to import, and the simulator is planar all through
+
+        return cls(origin, Proj(proj="aeqd", lat_0=origin.lat, lon_0=origin.lon, R=EARTH_RADIUS))
+
+    def to_planar(self, location: GeoLocation) -> PlanarLocation:
+        """Where `location` is in the plane."""
+        return PlanarLocation(*self._aeqd(location.lon, location.lat))
+
+    def to_geo(self, location: PlanarLocation) -> GeoLocation:
+        """Where `location` is on earth. Raises InvalidLocation if nothing on earth is that far away."""
+        return GeoLocation(*self._degrees(location.x, location.y))
+
+    def to_planar_arrays(self, lat: ArrayLike, lon: ArrayLike) -> tuple[Floats, Floats]:
+        """Arrays x and y for arrays in degrees. Raises InvalidLocation if any of them is no place."""
+        x, y = self._aeqd(np.asarray(lon, np.float64), np.asarray(lat, np.float64))
+        return _all_finite(x, y)
+
+    def to_geo_arrays(self, x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
+        """Arrays of latitude and longitude for arrays in metres. Raises InvalidLocation as `to_geo` does."""
+        return _all_finite(*self._degrees(np.asarray(x, np.float64), np.asarray(y, np.float64)))
+
+    def _degrees(self, x: Any, y: Any) -> tuple[Any, Any]:
+        lon, lat = self._aeqd(x, y, inverse=True)
+        # PROJ lets longitudes pass 180 degrees by rounding errors.
+        return lat, np.clip(lon, -180.0, 180.0)
+
+
+def _coordinate(name: str, value: Any, limit: float) -> float:
+    try:
+        number = float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or abs(number) > limit:
+        expected = "a finite number" if limit == math.inf else f"a number in {-limit:g}..{limit:g}"
+        raise InvalidLocation(f"{name} {shown(value)}: expected {expected}")
+    return number
+
+
+def _all_finite(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    wrong = np.flatnonzero(~(np.isfinite(first) & np.isfinite(second)))
+    if wrong.size:
+        raise InvalidLocation(f"location at index {wrong[0]}: expected a place on earth")
+    return first, second

@@ -1,0 +1,134 @@
+"""What clients and broker say to each other, as plain slotted objects.
+
+Events and subscriptions travel in messages that every filter scheme understands; what only one scheme
+understands is a `ContextMessage`, which may ride on another message (`piggyback`) to save a packet.
+`scheme` and `epoch` say which configuration the sender had; the network proxy stamps them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from bypass.events import Event
+from bypass.filters import Subscription
+
+
+class Kind(IntEnum):
+    """What an event's place is: none, the publisher's position, or a place the publisher chose."""
+
+    PLAIN = 0
+    LOCAL = 1
+    PLACED = 2
+
+
+@dataclass(slots=True)
+class Message:
+    """Base of all messages. `client` is the client's number, whichever way the message travels."""
+
+    client: int = field(default=0, kw_only=True)
+    scheme: int = field(default=0, kw_only=True)
+    epoch: int = field(default=0, kw_only=True)
+
+
+@dataclass(slots=True)
+class ContextMessage(Message):
+    """Base of what belongs to one filter scheme's own protocol."""
+
+
+@dataclass(slots=True)
+class ContextUpdate(ContextMessage):
+    """Client to broker: where the client is and, for schemes that want it, how it moves (m, m/s)."""
+
+    location: tuple[float, float]
+    vector: tuple[float, float] | None = None
+
+
+@dataclass(slots=True)
+class AssignmentRequest(ContextMessage):
+    """Client to broker: the client left what its channels cover and asks for new ones."""
+
+    location: tuple[float, float]
+
+
+@dataclass(slots=True)
+class Circle:
+    """One attraction point's channel as the client must know it."""
+
+    channel: str
+    x: float
+    y: float
+    radius: float
+
+
+@dataclass(slots=True)
+class Assignment(ContextMessage):
+    """Broker to client: the channel to publish in, the channels to listen to, and what they cover.
+
+    `cell` and `cover` are rectangles (x0, y0, x1, y1): where `publish` is the right channel, and what
+    `channels` cover together. `circles` is sent when the channel map is new to the client.
+    `generation` numbers the channel layout.
+    """
+
+    generation: int
+    publish: str
+    channels: tuple[str, ...] = ()
+    cell: tuple[float, float, float, float] | None = None
+    cover: tuple[float, float, float, float] | None = None
+    circles: tuple[Circle, ...] = ()
+
+
+@dataclass(slots=True)
+class Subscribe(Message):
+    """Client to broker. `radius` (m) is None for a subscription without a place."""
+
+    handle: int
+    subscription: Subscription
+    radius: int | None = None
+    piggyback: ContextMessage | None = None
+
+
+@dataclass(slots=True)
+class Unsubscribe(Message):
+    """Client to broker: forget this handle."""
+
+    handle: int
+
+
+@dataclass(slots=True)
+class Publish(Message):
+    """Client to broker: one event. `id` is unique in the system; `at_us` is the publication time."""
+
+    id: int
+    event: Event
+    kind: Kind = Kind.PLAIN
+    at_us: int = 0
+    location: tuple[float, float] | None = None
+    channel: str | None = None
+    piggyback: ContextMessage | None = None
+
+
+@dataclass(slots=True)
+class Notify(Message):
+    """Broker to client: an event and the client's handles that it matches.
+
+    `unfiltered` marks handles whose area the broker could not test: the client tests it itself.
+    """
+
+    publication: Publish
+    handles: tuple[int, ...]
+    unfiltered: bool = False
+
+
+@dataclass(slots=True)
+class PlanMessage(Message):
+    """Broker to client: an execution plan in its wire form."""
+
+    plan: bytes
+
+
+@dataclass(slots=True)
+class OutcomeMessage(Message):
+    """Client to broker: what became of a plan, in its wire form."""
+
+    outcome: bytes

@@ -1,0 +1,148 @@
+"""Instrumentation, which never changes what it looks at.
+
+Pull: a `Metric` is read when somebody samples it. Push: a mechanism calls an analyzer interface, a class
+or Protocol whose methods return None, and every analyzer that implements it hears the call.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from bypass.errors import MetricConflict
+
+Api = TypeVar("Api")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A named number that can be read at any time."""
+
+    name: str
+    read: Callable[[], float]
+
+
+class MetricRegistry:
+    """The metrics of one system. `failures` counts by name how often reading one has raised."""
+
+    def __init__(self) -> None:
+        self.failures: Counter[str] = Counter()
+        self._metrics: dict[str, Metric] = {}
+
+    def add(self, metric: Metric) -> None:
+        """Sample `metric` too. Raises MetricConflict if another one has its name."""
+        if self._metrics.setdefault(metric.name, metric) is not metric:
+            raise MetricConflict(f"metric {metric.name!r}: expected a name that no other metric has")
+
+    def remove(self, name: str) -> None:
+        """Sample that metric no more. No effect if there is none."""
+        self._metrics.pop(name, None)
+
+    def sample(self) -> dict[str, float]:
+        """All metrics now. One that raises reads as NaN; its first failure is logged."""
+        return {name: self._read(metric) for name, metric in self._metrics.items()}
+
+    def _read(self, metric: Metric) -> float:
+        try:
+            return float(metric.read())
+        except Exception:
+            _note_failure(self.failures, metric.name)
+            return math.nan
+
+
+class Monitor:
+    """Connects mechanisms, which call analyzer interfaces, with the analyzers that implement them.
+
+    An analyzer implements a class by inheriting from it, and a Protocol by having its methods. What its
+    methods return is ignored. What they raise stays here: `failures` counts it by class and method, and
+    the first of each is logged.
+    """
+
+    def __init__(self) -> None:
+        self.failures: Counter[str] = Counter()
+        self._analyzers: list[object] = []
+        self._fan_outs: dict[type, _FanOut] = {}
+
+    def get(self, api: type[Api]) -> Api:
+        """An object whose public methods call the analyzers that implement `api`, in order of registration.
+
+        It stays good whoever registers later; the methods taken from it do not. Without analyzers, a call
+        does nothing and costs next to nothing. Arguments are given by position.
+        """
+        if api not in self._fan_outs:
+            self._fan_outs[api] = _FanOut()
+            self._bind(api)
+        return cast("Api", self._fan_outs[api])
+
+    def register(self, analyzer: object) -> None:
+        """Let `analyzer` hear. Registering it again changes nothing."""
+        if not any(each is analyzer for each in self._analyzers):
+            self._analyzers.append(analyzer)
+            self._bind_all()
+
+    def unregister(self, analyzer: object) -> None:
+        """Let `analyzer` hear no more. No effect if it is not registered."""
+        self._analyzers = [each for each in self._analyzers if each is not analyzer]
+        self._bind_all()
+
+    def _bind_all(self) -> None:
+        for api in self._fan_outs:
+            self._bind(api)
+
+    def _bind(self, api: type) -> None:
+        names = _methods(api)
+        analyzers = [each for each in self._analyzers if _implements(each, api, names)]
+        for name in names:
+            setattr(self._fan_outs[api], name, self._fan_out(analyzers, name) if analyzers else _nobody)
+
+    def _fan_out(self, analyzers: list[object], name: str) -> Callable[..., None]:
+        if len(analyzers) > 1:
+            calls = [self._fan_out([each], name) for each in analyzers]
+
+            def call_all(*args: Any) -> None:
+                for each in calls:
+                    each(*args)
+
+            return call_all
+        listener, label = getattr(analyzers[0], name), f"{type(analyzers[0]).__name__}.{name}"
+        failures = self.failures
+
+        def call(*args: Any) -> None:
+            try:
+                listener(*args)
+            except Exception:
+                _note_failure(failures, label)
+
+        return call
+
+
+class _FanOut:
+    """Has the methods of an analyzer interface as instance attributes, replaced when analyzers change."""
+
+
+def _nobody(*args: Any, **kwargs: Any) -> None:
+    """The method of an interface that no analyzer implements."""
+
+
+def _methods(api: type) -> list[str]:
+    return [name for name in dir(api) if not name.startswith("_") and callable(getattr(api, name))]
+
+
+def _implements(analyzer: object, api: type, names: list[str]) -> bool:
+    if api in type(analyzer).__mro__:
+        return True
+    is_protocol = getattr(api, "_is_protocol", False)
+    return is_protocol and all(callable(getattr(analyzer, name, None)) for name in names)
+
+
+def _note_failure(failures: Counter[str], label: str) -> None:
+    """Count the exception at hand, and log the first one: a broken analyzer must not flood the log."""
+    failures[label] += 1
+    if failures[label] == 1:
+        _log.exception("%s failed; further failures are only counted", label)

@@ -1,0 +1,208 @@
+"""The cellular network: every client has its own link to the broker, reliable and in order.
+
+A message takes its time on the link (size by bandwidth, after what is still being sent) and then a latency.
+Sizes are those of the real encoding plus a header for the layers below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from bypass.kernel import kernel
+from bypass.messages import (
+    Assignment,
+    AssignmentRequest,
+    ContextUpdate,
+    Message,
+    OutcomeMessage,
+    PlanMessage,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.streams import stream
+from bypass.wire import encoded_size, notify_size, piggyback_size
+
+Ints = NDArray[np.int64]
+BROKER = -1  # the broker's number among the random streams
+
+
+class CellularModel(BaseModel):
+    """Parameters of the network, the same for every client."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    latency: float = Field(default=0.1, ge=0, description="mean one-way latency (s)")
+    jitter: float = Field(default=0.025, ge=0, description="latencies are uniform within ± this (s)")
+    bandwidth: float = Field(default=1e6, gt=0, description="bit/s of each client's link, each way")
+    header: int = Field(default=28, ge=0, description="bytes that lower layers add to a message")
+
+
+class Traffic(IntEnum):
+    """What bytes are counted as."""
+
+    EVENTS = 0
+    SUBSCRIPTIONS = 1
+    CONTEXT = 2
+    COORDINATION = 3
+
+
+COUNTED_AS: dict[type[Message], Traffic] = {
+    Publish: Traffic.EVENTS,
+    Subscribe: Traffic.SUBSCRIPTIONS,
+    Unsubscribe: Traffic.SUBSCRIPTIONS,
+    ContextUpdate: Traffic.CONTEXT,
+    AssignmentRequest: Traffic.CONTEXT,
+    Assignment: Traffic.CONTEXT,
+    PlanMessage: Traffic.COORDINATION,
+    OutcomeMessage: Traffic.COORDINATION,
+}  # what a message carries piggyback is context
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """One client at its end of the link."""
+
+    receive: Callable[[Message], None]
+    notified: Callable[[Publish, tuple[int, ...], bool], None]
+
+
+@kernel
+def reserve(
+    free: Ints, counted: Ints, clients: Ints, now: int, duration: int, size: int
+) -> tuple[Ints, bool]:
+    """When each of the (distinct) clients' links has sent a message of `size` bytes that is handed to it now,
+    and whether that is the same moment for all."""
+    done = np.empty(len(clients), np.int64)
+    alike = True
+    for i in range(len(clients)):
+        client = clients[i]
+        done[i] = max(free[client], now) + duration
+        free[client] = done[i]
+        counted[client] += size
+        alike = alike and done[i] == done[0]
+    return done, alike
+
+
+class Cellular:
+    """All links of one broker. Bytes are counted in `up` and `down`, by `Traffic` and client."""
+
+    def __init__(self, clock: VirtualClock, model: CellularModel, clients: int, seed: int) -> None:
+        self.down = np.zeros((len(Traffic), clients), np.int64)
+        self._events_down = self.down[Traffic.EVENTS]
+        self._clock = clock
+        self._model = model
+        self._receive: list[Callable[[Message], None]] = []
+        self._notified: list[Callable[[Publish, tuple[int, ...], bool], None]] = []
+        self._broker: Callable[[Message], None]
+        # Lists where single messages are counted, arrays where batches are.
+        self._sent_up = [[0] * clients for _ in Traffic]
+        self._up_free = [0] * clients
+        self._down_free = np.zeros(clients, np.int64)
+        self._up_last = [0] * clients
+        self._down_last = [0] * clients
+        # A stream for each kind of traffic: more context messages must not change what events experience.
+        self._up_streams = [[stream(seed, c, f"up/{t.name}") for t in Traffic] for c in range(clients)]
+        self._down_streams = [[stream(seed, c, f"down/{t.name}") for t in Traffic] for c in range(clients)]
+        self._notify_stream = stream(seed, BROKER, "notify")
+
+    @property
+    def up(self) -> Ints:
+        """Bytes that clients have sent so far, by `Traffic` and client."""
+        return np.array(self._sent_up)
+
+    def attach_broker(self, receive: Callable[[Message], None]) -> None:
+        """Messages from clients go to `receive`."""
+        self._broker = receive
+
+    def attach_client(self, station: Station) -> None:
+        """The next client, in the order of their numbers."""
+        self._receive.append(station.receive)
+        self._notified.append(station.notified)
+
+    def send_up(self, message: Message) -> None:
+        """From the client that the message names to the broker."""
+        client = message.client
+        kind = COUNTED_AS[type(message)]
+        size = encoded_size(message) + self._model.header
+        carried = 0
+        if isinstance(message, Publish | Subscribe) and message.piggyback is not None:
+            carried = piggyback_size(message)
+            self._sent_up[Traffic.CONTEXT][client] += carried
+        self._sent_up[kind][client] += size - carried
+        # The link is still busy with what came before, and messages must not overtake each other.
+        sent = self._up_free[client] = max(self._up_free[client], self._clock.now_us) + self._sending(size)
+        latency = self._latency(self._up_streams[client][kind].random())
+        due = self._up_last[client] = max(sent + latency, self._up_last[client])
+        self._clock.at(due, self._broker, message)
+
+    def send(self, client: int, message: Message) -> None:
+        """From the broker to one client."""
+        kind = COUNTED_AS[type(message)]
+        size = encoded_size(message) + self._model.header
+        self.down[kind, client] += size
+        sent = max(int(self._down_free[client]), self._clock.now_us) + self._sending(size)
+        self._down_free[client] = sent
+        latency = self._latency(self._down_streams[client][kind].random())
+        due = self._down_last[client] = max(sent + latency, self._down_last[client])
+        self._clock.at(due, self._receive[client], message)
+
+    def multicast(
+        self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
+    ) -> None:
+        """Notify clients of one event. Its notifications share one draw of latency."""
+        latency = self._latency(self._notify_stream.random())
+        lengths = set(map(len, handles))
+        for length in sorted(lengths):
+            size = notify_size(publication, length, unfiltered) + self._model.header
+            if len(lengths) == 1:
+                self._multicast(publication, clients, handles, unfiltered, size, latency)
+            else:
+                chosen = [i for i, own in enumerate(handles) if len(own) == length]
+                self._multicast(
+                    publication, clients[chosen], [handles[i] for i in chosen], unfiltered, size, latency
+                )
+
+    def _multicast(
+        self,
+        publication: Publish,
+        clients: Ints,
+        handles: list[tuple[int, ...]],
+        unfiltered: bool,
+        size: int,
+        latency: int,
+    ) -> None:
+        sent, alike = reserve(
+            self._down_free, self._events_down, clients, self._clock.now_us, self._sending(size), size
+        )
+        to = clients.tolist()
+        if alike:
+            self._clock.at(int(sent[0]) + latency, self._arrive, publication, to, handles, unfiltered)
+            return
+        batches: dict[int, tuple[list[int], list[tuple[int, ...]]]] = {}
+        for time, client, own in zip(sent.tolist(), to, handles, strict=True):
+            batch = batches.setdefault(time, ([], []))
+            batch[0].append(client)
+            batch[1].append(own)
+        for time, (some, theirs) in batches.items():
+            self._clock.at(time + latency, self._arrive, publication, some, theirs, unfiltered)
+
+    def _arrive(
+        self, publication: Publish, clients: list[int], handles: list[tuple[int, ...]], unfiltered: bool
+    ) -> None:
+        notified = self._notified
+        for client, own in zip(clients, handles, strict=True):
+            notified[client](publication, own, unfiltered)
+
+    def _sending(self, size: int) -> int:
+        return round(size * 8 * MICROSECONDS / self._model.bandwidth)
+
+    def _latency(self, draw: float) -> int:
+        return round((self._model.latency + self._model.jitter * (2.0 * draw - 1.0)) * MICROSECONDS)

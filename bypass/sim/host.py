@@ -1,0 +1,37 @@
+"""A host in virtual time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from bypass.location import LocationSensor
+from bypass.monitor import Monitor
+from bypass.sim.clock import SimTimer, VirtualClock
+from bypass.sim.streams import stream
+from bypass.sis import StateInformation
+
+
+class SimHost:
+    """What a participant of the simulation sees of the world."""
+
+    def __init__(
+        self, number: int, clock: VirtualClock, location: LocationSensor, monitor: Monitor, seed: int
+    ) -> None:
+        self.id = number
+        self.location = location
+        self.monitor = monitor
+        self.now = clock.now
+        self.sis = StateInformation(clock.now)
+        self._clock = clock
+        self._seed = seed
+        self._streams: dict[str, random.Random] = {}
+
+    def after(self, delay: float, action: Callable[..., None], *args: Any) -> SimTimer:
+        return self._clock.after(delay, action, *args)
+
+    def random(self, purpose: str) -> random.Random:
+        if purpose not in self._streams:
+            self._streams[purpose] = stream(self._seed, self.id, purpose)
+        return self._streams[purpose]

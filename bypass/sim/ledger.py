@@ -1,0 +1,144 @@
+"""Who should have got an event, who did, and when: kept apart from the system that is observed.
+
+The experimenter enters each publication with the clients it concerned at that moment (the truth); the ledger
+hears of deliveries as an analyzer. An event's row is closed some time after its publication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bypass.kernel import kernel
+from bypass.messages import Publish
+from bypass.sim.clock import VirtualClock
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+COLUMNS: dict[str, type[np.generic]] = {
+    "id": np.int64,
+    "at_us": np.int64,
+    "kind": np.int8,
+    "publisher": np.int32,
+    "x": np.float64,
+    "y": np.float64,
+    "subscribers": np.int32,
+    "notified": np.int32,
+    "correct": np.int32,
+    "delay_us": np.float64,  # mean over the correctly notified; NaN if there are none
+}
+
+
+@kernel
+def enter(row: int, clients: Ints, delay: int, truth: Bools, got: Bools, counts: Ints) -> None:
+    """Count deliveries of one event, each client once; `counts` are (notified, correct, sum of delays)."""
+    for client in clients:
+        if not got[row, client]:
+            got[row, client] = True
+            counts[row, 0] += 1
+            if truth[row, client]:
+                counts[row, 1] += 1
+                counts[row, 2] += delay
+
+
+class Ledger:
+    """One row for each event, in the order of publication.
+
+    Deliveries more than `horizon_s` after the publication are not counted.
+    """
+
+    def __init__(self, clients: int, clock: VirtualClock, horizon_s: float = 10.0) -> None:
+        self._clients = clients
+        self._clock = clock
+        self._horizon_us = round(horizon_s * 1_000_000)
+        self._rows: dict[int, int] = {}  # row of an open event among the open ones, plus `_closed_rows`
+        self._closed_rows = 0
+        self._open: list[tuple[int, int, int, int, float, float]] = []
+        self._truth = np.zeros((64, clients), np.bool_)
+        self._got = np.zeros((64, clients), np.bool_)
+        self._counts = np.zeros((64, 3), np.int64)
+        self._closed: list[dict[str, NDArray[Any]]] = []
+        self._batches: list[tuple[int, int, list[int]]] = []  # event, delay (µs), clients
+        self._publication: Publish | None = None
+        self._arrived_us = 0
+        self._add: Callable[[int], None]
+
+    def published(
+        self, number: int, at_us: int, kind: int, publisher: int, place: tuple[float, float], truth: Bools
+    ) -> None:
+        """An event was published that concerns the clients in `truth`."""
+        row = len(self._open)
+        if row == len(self._truth):
+            self._resize(2 * row)
+        self._truth[row] = truth
+        self._rows[number] = self._closed_rows + row
+        self._open.append((number, at_us, kind, publisher, *place))
+
+    def notified(self, client: int, publication: Publish) -> None:
+        """An event reached a client's publish/subscribe layer."""
+        # The deliveries of one event mostly come one after the other: they share an entry.
+        if publication is not self._publication or self._clock.now_us != self._arrived_us:
+            self._publication, self._arrived_us = publication, self._clock.now_us
+            clients: list[int] = []
+            self._batches.append((publication.id, self._arrived_us - publication.at_us, clients))
+            self._add = clients.append
+        self._add(client)
+
+    def settle(self) -> None:
+        """Count what arrived since the last time and close events that are old enough; call it regularly."""
+        self._count()
+        before = self._clock.now_us - self._horizon_us
+        old = 0
+        while old < len(self._open) and self._open[old][1] < before:
+            old += 1
+        self._close(old)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """All events so far, in columns; closes the open ones."""
+        self._count()
+        self._close(len(self._open))
+        return {
+            name: np.concatenate([np.empty(0, dtype), *(part[name] for part in self._closed)])
+            for name, dtype in COLUMNS.items()
+        }
+
+    def _count(self) -> None:
+        for number, delay_us, clients in self._batches:
+            row = self._rows.get(number)
+            if row is not None:
+                enter(
+                    row - self._closed_rows, np.array(clients), delay_us, self._truth, self._got, self._counts
+                )
+        self._batches = []
+        self._publication = None
+
+    def _close(self, count: int) -> None:
+        if not count:
+            return
+        notified, correct, delay = self._counts[:count].T
+        mean_delay = np.divide(delay, correct, out=np.full(count, np.nan), where=correct > 0)
+        events = list(zip(*self._open[:count], strict=True))
+        values = [*events, self._truth[:count].sum(axis=1), notified, correct, mean_delay]
+        self._closed.append(
+            {name: np.array(v, dtype) for (name, dtype), v in zip(COLUMNS.items(), values, strict=True)}
+        )
+        for number in events[0]:
+            del self._rows[number]
+        del self._open[:count]
+        self._closed_rows += count
+        left = len(self._open)
+        for table in (self._truth, self._got, self._counts):
+            table[:left] = table[count : count + left].copy()
+            table[left : left + count] = 0
+
+    def _resize(self, rows: int) -> None:
+        def grown(table: NDArray[Any]) -> NDArray[Any]:
+            larger = np.zeros((rows, table.shape[1]), table.dtype)
+            larger[: len(table)] = table
+            return larger
+
+        self._truth, self._got, self._counts = map(grown, (self._truth, self._got, self._counts))

@@ -1,0 +1,68 @@
+"""A location sensor that knows the truth: fixes at regular moments, exact, from a client's trace."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bypass.location import Fix, Listener, LocationRequest
+from bypass.sim.clock import MICROSECONDS, VirtualClock
+
+
+class Trace(Protocol):
+    """Where clients are at any time, in metres and metres per second."""
+
+    def position(self, client: int, at: float) -> tuple[float, float]: ...
+
+    def velocity(self, client: int, at: float) -> tuple[float, float]: ...
+
+
+class TraceSensor:
+    """One client's sensor. Fixes come at `phase` + k × interval, whoever listens and since when, so that
+    exchanging the listener does not move them."""
+
+    def __init__(self, clock: VirtualClock, trace: Trace, client: int, phase: float) -> None:
+        self._clock = clock
+        self._trace = trace
+        self._client = client
+        self._phase = phase
+        self._listeners: dict[Listener, float] = {}
+        self._last: Fix | None = None
+        self._round = 0
+
+    def request(self, request: LocationRequest, listener: Listener) -> None:
+        self._listeners[listener] = request.interval
+        if self._last is None:
+            self._last = self.current()
+        self._plan_next()
+
+    def release(self, listener: Listener) -> None:
+        if self._listeners.pop(listener, None) is not None:
+            self._plan_next()
+
+    def last(self) -> Fix | None:
+        return self._last
+
+    def current(self) -> Fix:
+        now = self._clock.now()
+        x, y = self._trace.position(self._client, now)
+        vx, vy = self._trace.velocity(self._client, now)
+        return Fix(x, y, vx, vy, now)
+
+    def _plan_next(self) -> None:
+        """The next fix: the first of the regular moments that lies ahead. What was planned before is void."""
+        self._round += 1
+        if not self._listeners:
+            return
+        interval = round(min(self._listeners.values()) * MICROSECONDS)
+        phase = round(self._phase * interval)
+        rounds = (self._clock.now_us - phase) // interval + 1
+        self._clock.at(phase + rounds * interval, self._tick, self._round)
+
+    def _tick(self, planned_in: int) -> None:
+        if planned_in != self._round:
+            return
+        self._last = self.current()
+        for listener in tuple(self._listeners):
+            listener(self._last)
+        if planned_in == self._round:
+            self._plan_next()

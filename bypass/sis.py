@@ -1,0 +1,126 @@
+"""State information: what a host knows about hosts, whichever mechanism found it out.
+
+Mechanisms provide readings under typed keys, and others get them without knowing who provides. Where a
+reading comes from may change while consumers run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Vector: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Key(Generic[T]):
+    """Names one kind of information, whose values are of type T."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[T]):
+    """A value, and when it was true (seconds)."""
+
+    value: T
+    at: float
+
+
+LOCATION: Key[Vector] = Key("location")
+"""Planar position in metres."""
+
+VELOCITY: Key[Vector] = Key("velocity")
+"""Metres per second along x and y."""
+
+Provider: TypeAlias = Callable[[int], Reading[T] | None]
+"""Says what it knows about a client, given the client's number."""
+
+
+class Remote(Protocol):
+    """Asks other hosts. Calls `reply` exactly once: with what they know, or None after `timeout` seconds."""
+
+    def __call__(
+        self, key: Key[Any], entity: int, reply: Callable[[Reading[Any] | None], None], timeout: float, /
+    ) -> None: ...
+
+
+class StateInformation:
+    """The state information of one host. `clock` gives the time in seconds."""
+
+    def __init__(self, clock: Callable[[], float], *, remote: Remote | None = None) -> None:
+        self._clock = clock
+        self._remote = remote
+        self._providers: dict[Key[Any], list[Provider[Any]]] = {}
+
+    def provide(self, key: Key[T], provider: Provider[T]) -> None:
+        """Ask `provider` too from now on. Providing it again changes nothing."""
+        providers = self._providers.setdefault(key, [])
+        if provider not in providers:
+            providers.append(provider)
+
+    def revoke(self, key: Key[T], provider: Provider[T]) -> None:
+        """Never ask `provider` again. No effect if it was not provided."""
+        providers = self._providers.get(key, [])
+        if provider in providers:
+            providers.remove(provider)
+
+    def get(self, key: Key[T], entity: int, *, max_age: float | None = None) -> Reading[T] | None:
+        """The freshest reading on this host, unless it is older than `max_age` seconds.
+
+        Of equally fresh ones, that of the provider who came first.
+        """
+        best: Reading[T] | None = None
+        for provider in self._providers.get(key, ()):
+            reading = provider(entity)
+            if reading is not None and (best is None or reading.at > best.at):
+                best = reading
+        if best is not None and max_age is not None and self._clock() - best.at > max_age:
+            return None
+        return best
+
+    def ask(
+        self,
+        key: Key[T],
+        entity: int,
+        callback: Callable[[Reading[T] | None], None],
+        *,
+        timeout: float,
+        max_age: float | None = None,
+    ) -> None:
+        """Call back once, with the reading of this host or else of others, or with None.
+
+        Calls back before it returns if this host knows, or if it has no way to ask others.
+        """
+        reading = self.get(key, entity, max_age=max_age)
+        if reading is not None or self._remote is None:
+            callback(reading)
+        else:
+            self._remote(key, entity, callback, timeout)
+
+
+class VelocityFromLocations:
+    """Provider of VELOCITY for hosts that only tell where they are: from their last two reports."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, tuple[Reading[Vector] | None, Reading[Vector]]] = {}
+
+    def report(self, entity: int, location: Reading[Vector]) -> None:
+        """Take note of a location. One that is no newer than the last is ignored."""
+        _, latest = self._last.get(entity, (None, None))
+        if latest is None or location.at > latest.at:
+            self._last[entity] = (latest, location)
+
+    def forget(self, entity: int) -> None:
+        """Drop what was reported about `entity`."""
+        self._last.pop(entity, None)
+
+    def __call__(self, entity: int) -> Reading[Vector] | None:
+        before, latest = self._last.get(entity, (None, None))
+        if before is None or latest is None:
+            return None
+        (x0, y0), (x1, y1), elapsed = before.value, latest.value, latest.at - before.at
+        return Reading(((x1 - x0) / elapsed, (y1 - y0) / elapsed), latest.at)

@@ -1,0 +1,75 @@
+"""A client's own subscriptions: the handles that its application holds, and what is behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bypass.errors import UnknownHandle
+from bypass.events import Event
+from bypass.filters import Subscription
+from bypass.location import LocationRequest
+
+
+@dataclass(frozen=True, slots=True)
+class SubHandle:
+    """What `subscribe` returns; stays valid, and the same, whatever mechanisms are exchanged."""
+
+    id: int
+    subscription: Subscription
+    radius: int | None
+
+
+Callback = Callable[[Event, SubHandle], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A handle with what the application gave for it. `request` is None for a subscription without place."""
+
+    handle: SubHandle
+    callback: Callback
+    request: LocationRequest | None
+
+
+class Subscriptions:
+    """All of a client's subscriptions by the number of their handle."""
+
+    def __init__(self) -> None:
+        self._registered: dict[int, Registered] = {}
+        self._numbers = 0
+
+    def add(
+        self, subscription: Subscription, callback: Callback, radius: int | None, request: LocationRequest
+    ) -> Registered:
+        """Register a subscription under a new handle."""
+        self._numbers += 1
+        handle = SubHandle(self._numbers, subscription, radius)
+        registered = Registered(handle, callback, None if radius is None else request)
+        self._registered[handle.id] = registered
+        return registered
+
+    def remove(self, handle: SubHandle) -> None:
+        """Forget a handle. Raises `UnknownHandle` if it is not, or no longer, subscribed."""
+        registered = self._registered.get(handle.id)
+        if registered is None or registered.handle is not handle:
+            raise UnknownHandle(f"handle {handle.id} ({handle.subscription}) is not subscribed here")
+        del self._registered[handle.id]
+
+    def get(self, number: int) -> Registered | None:
+        """What is behind the handle with this number, if it is subscribed."""
+        return self._registered.get(number)
+
+    def __iter__(self) -> Iterator[Registered]:
+        return iter(self._registered.values())
+
+    def __len__(self) -> int:
+        return len(self._registered)
+
+    def interval(self) -> float | None:
+        """The shortest interval at which some subscription wants the place known; None if none does."""
+        return min((r.request.interval for r in self if r.request is not None), default=None)
+
+    def largest_radius(self) -> int:
+        """The largest radius of all; 0 if none has one."""
+        return max((r.handle.radius for r in self if r.handle.radius is not None), default=0)

@@ -1,0 +1,25 @@
+"""The wire format: what a message looks like between hosts, and how many bytes it takes."""
+
+from bypass.wire.codec import (
+    MAX_MESSAGE_BYTES,
+    PROTOCOL_VERSION,
+    MalformedMessage,
+    decode,
+    encode,
+    encoded_size,
+    notify_size,
+    piggyback_size,
+)
+from bypass.wire.values import register_value_type
+
+__all__ = [
+    "MAX_MESSAGE_BYTES",
+    "PROTOCOL_VERSION",
+    "MalformedMessage",
+    "decode",
+    "encode",
+    "encoded_size",
+    "notify_size",
+    "piggyback_size",
+    "register_value_type",
+]

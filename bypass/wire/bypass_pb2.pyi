@@ -1,0 +1,204 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Envelope(_message.Message):
+    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_FIELD_NUMBER: _ClassVar[int]
+    SCHEME_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    RIDING_CONTEXT_UPDATE_FIELD_NUMBER: _ClassVar[int]
+    RIDING_ASSIGNMENT_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    RIDING_ASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    PUBLISH_FIELD_NUMBER: _ClassVar[int]
+    NOTIFY_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_UPDATE_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNMENT_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    SUBSCRIBE_FIELD_NUMBER: _ClassVar[int]
+    UNSUBSCRIBE_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    client: int
+    scheme: int
+    epoch: int
+    riding_context_update: ContextUpdate
+    riding_assignment_request: AssignmentRequest
+    riding_assignment: Assignment
+    publish: Publish
+    notify: Notify
+    context_update: ContextUpdate
+    assignment_request: AssignmentRequest
+    assignment: Assignment
+    subscribe: Subscribe
+    unsubscribe: Unsubscribe
+    plan: Plan
+    outcome: Outcome
+    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ...) -> None: ...
+
+class Publish(_message.Message):
+    __slots__ = ("id", "at_us", "kind", "x", "y", "channel", "attributes", "payload")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PLAIN: _ClassVar[Publish.Kind]
+        LOCAL: _ClassVar[Publish.Kind]
+        PLACED: _ClassVar[Publish.Kind]
+    PLAIN: Publish.Kind
+    LOCAL: Publish.Kind
+    PLACED: Publish.Kind
+    ID_FIELD_NUMBER: _ClassVar[int]
+    AT_US_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    at_us: int
+    kind: Publish.Kind
+    x: float
+    y: float
+    channel: str
+    attributes: _containers.RepeatedCompositeFieldContainer[Value]
+    payload: bytes
+    def __init__(self, id: _Optional[int] = ..., at_us: _Optional[int] = ..., kind: _Optional[_Union[Publish.Kind, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., channel: _Optional[str] = ..., attributes: _Optional[_Iterable[_Union[Value, _Mapping]]] = ..., payload: _Optional[bytes] = ...) -> None: ...
+
+class Notify(_message.Message):
+    __slots__ = ("publication", "handles", "unfiltered", "publisher", "publisher_scheme", "publisher_epoch")
+    PUBLICATION_FIELD_NUMBER: _ClassVar[int]
+    HANDLES_FIELD_NUMBER: _ClassVar[int]
+    UNFILTERED_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHER_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHER_SCHEME_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    publication: Publish
+    handles: _containers.RepeatedScalarFieldContainer[int]
+    unfiltered: bool
+    publisher: int
+    publisher_scheme: int
+    publisher_epoch: int
+    def __init__(self, publication: _Optional[_Union[Publish, _Mapping]] = ..., handles: _Optional[_Iterable[int]] = ..., unfiltered: _Optional[bool] = ..., publisher: _Optional[int] = ..., publisher_scheme: _Optional[int] = ..., publisher_epoch: _Optional[int] = ...) -> None: ...
+
+class Subscribe(_message.Message):
+    __slots__ = ("handle", "filters", "radius")
+    HANDLE_FIELD_NUMBER: _ClassVar[int]
+    FILTERS_FIELD_NUMBER: _ClassVar[int]
+    RADIUS_FIELD_NUMBER: _ClassVar[int]
+    handle: int
+    filters: _containers.RepeatedCompositeFieldContainer[Filter]
+    radius: int
+    def __init__(self, handle: _Optional[int] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., radius: _Optional[int] = ...) -> None: ...
+
+class Unsubscribe(_message.Message):
+    __slots__ = ("handle",)
+    HANDLE_FIELD_NUMBER: _ClassVar[int]
+    handle: int
+    def __init__(self, handle: _Optional[int] = ...) -> None: ...
+
+class Filter(_message.Message):
+    __slots__ = ("operand", "op", "type")
+    OPERAND_FIELD_NUMBER: _ClassVar[int]
+    OP_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    operand: Value
+    op: str
+    type: str
+    def __init__(self, operand: _Optional[_Union[Value, _Mapping]] = ..., op: _Optional[str] = ..., type: _Optional[str] = ...) -> None: ...
+
+class Value(_message.Message):
+    __slots__ = ("name", "integer", "real", "text", "set", "custom")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    INTEGER_FIELD_NUMBER: _ClassVar[int]
+    REAL_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    SET_FIELD_NUMBER: _ClassVar[int]
+    CUSTOM_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    integer: int
+    real: float
+    text: str
+    set: Set
+    custom: Custom
+    def __init__(self, name: _Optional[str] = ..., integer: _Optional[int] = ..., real: _Optional[float] = ..., text: _Optional[str] = ..., set: _Optional[_Union[Set, _Mapping]] = ..., custom: _Optional[_Union[Custom, _Mapping]] = ...) -> None: ...
+
+class Set(_message.Message):
+    __slots__ = ("elements",)
+    ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    elements: _containers.RepeatedCompositeFieldContainer[Value]
+    def __init__(self, elements: _Optional[_Iterable[_Union[Value, _Mapping]]] = ...) -> None: ...
+
+class Custom(_message.Message):
+    __slots__ = ("tag", "data")
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    tag: str
+    data: bytes
+    def __init__(self, tag: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class ContextUpdate(_message.Message):
+    __slots__ = ("x", "y", "vx", "vy")
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    VX_FIELD_NUMBER: _ClassVar[int]
+    VY_FIELD_NUMBER: _ClassVar[int]
+    x: float
+    y: float
+    vx: float
+    vy: float
+    def __init__(self, x: _Optional[float] = ..., y: _Optional[float] = ..., vx: _Optional[float] = ..., vy: _Optional[float] = ...) -> None: ...
+
+class AssignmentRequest(_message.Message):
+    __slots__ = ("x", "y")
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    x: float
+    y: float
+    def __init__(self, x: _Optional[float] = ..., y: _Optional[float] = ...) -> None: ...
+
+class Assignment(_message.Message):
+    __slots__ = ("generation", "publish", "channels", "cell", "cover", "circles")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    PUBLISH_FIELD_NUMBER: _ClassVar[int]
+    CHANNELS_FIELD_NUMBER: _ClassVar[int]
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    COVER_FIELD_NUMBER: _ClassVar[int]
+    CIRCLES_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    publish: str
+    channels: _containers.RepeatedScalarFieldContainer[str]
+    cell: _containers.RepeatedScalarFieldContainer[float]
+    cover: _containers.RepeatedScalarFieldContainer[float]
+    circles: _containers.RepeatedCompositeFieldContainer[Circle]
+    def __init__(self, generation: _Optional[int] = ..., publish: _Optional[str] = ..., channels: _Optional[_Iterable[str]] = ..., cell: _Optional[_Iterable[float]] = ..., cover: _Optional[_Iterable[float]] = ..., circles: _Optional[_Iterable[_Union[Circle, _Mapping]]] = ...) -> None: ...
+
+class Circle(_message.Message):
+    __slots__ = ("channel", "x", "y", "radius")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    RADIUS_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    x: float
+    y: float
+    radius: float
+    def __init__(self, channel: _Optional[str] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., radius: _Optional[float] = ...) -> None: ...
+
+class Plan(_message.Message):
+    __slots__ = ("content",)
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    content: bytes
+    def __init__(self, content: _Optional[bytes] = ...) -> None: ...
+
+class Outcome(_message.Message):
+    __slots__ = ("content",)
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    content: bytes
+    def __init__(self, content: _Optional[bytes] = ...) -> None: ...

@@ -1,0 +1,211 @@
+"""ATTRACT: one channel for each attraction point, and one for everywhere else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from bypass.location import Fix
+from bypass.mechanisms.filters.broker import FilterBroker
+from bypass.mechanisms.filters.circles import CircleIndex
+from bypass.mechanisms.filters.client import FilterClient
+from bypass.messages import Assignment, AssignmentRequest, Circle, ContextMessage, ContextUpdate, Publish
+from bypass.transitions import Mechanism, MechanismState, TransferState
+
+Extension = Literal["none", "max", "mean"] | Annotated[float, Field(ge=0)]
+
+
+@dataclass
+class KnownChannels:
+    """The channel map as a client knows it, and the channels it listens to there."""
+
+    generation: int
+    elsewhere: str
+    circles: tuple[Circle, ...]
+    mine: frozenset[str]
+
+    def around(self, x: float, y: float) -> list[Circle]:
+        """The circles that hold a place, the one it lies deepest in first."""
+        inside = [(math.hypot(x - c.x, y - c.y) / c.radius, c) for c in self.circles]
+        return [c for depth, c in sorted(inside, key=lambda pair: pair[0]) if depth <= 1.0]
+
+
+class AttractClient(FilterClient):
+    """Asks for other channels when the client enters or leaves a circle.
+
+    `enable_updates`: go on reporting places inside the circles, for those who need to know.
+    """
+
+    name: ClassVar[str] = "attract"
+    flag: ClassVar[int] = 5
+
+    known: Annotated[KnownChannels | None, TransferState("known_channels", optional=True)] = None
+    enable_updates: Annotated[bool, MechanismState("enable_updates")] = False
+
+    def context(self, fix: Fix) -> ContextMessage:
+        return AssignmentRequest((fix.x, fix.y))
+
+    def bootstrap(self, fix: Fix) -> None:
+        """Nothing: the broker assigns channels right after the switch; `moved` asks if it did not."""
+
+    def moved(self, fix: Fix) -> None:
+        if self.known is None or self._channels_at(fix) != self.known.mine:
+            self.report(fix)
+        elif self.update_due(fix, inside=self.known.elsewhere not in self.known.mine):
+            self.reported = fix
+            self.host.link.send_context(ContextUpdate((fix.x, fix.y)))
+
+    def update_due(self, fix: Fix, inside: bool) -> bool:  # noqa: ARG002 - for schemes that look at it
+        """Whether to report a place at which the channels are still the right ones."""
+        return inside and self.enable_updates
+
+    def context_arrived(self, message: ContextMessage) -> None:
+        if not isinstance(message, Assignment):
+            return
+        known = self.known
+        if message.circles:
+            elsewhere = f"a{message.generation}:other"
+            self.known = KnownChannels(
+                message.generation, elsewhere, message.circles, frozenset(message.channels)
+            )
+        elif known is not None and known.generation == message.generation:
+            known.mine = frozenset(message.channels)
+        fix = self.host.location.last()
+        # The broker may have assigned by an older place than the client's last one.
+        if fix is not None and (self.reported is None or self.reported.at < fix.at):
+            self.moved(fix)
+
+    def tag(self, publication: Publish) -> None:
+        if self.known is not None and publication.location is not None:
+            around = self.known.around(*publication.location)
+            publication.channel = around[0].channel if around else self.known.elsewhere
+
+    def _channels_at(self, fix: Fix) -> frozenset[str]:
+        assert self.known is not None
+        channels = frozenset(c.channel for c in self.known.around(fix.x, fix.y))
+        return channels or frozenset((self.known.elsewhere,))
+
+
+@dataclass
+class ChannelMap:
+    """The circles of a region under the names that they have now, and who has been told them."""
+
+    generation: int
+    circles: tuple[Circle, ...]
+    informed: set[Hashable] = field(default_factory=set)
+
+
+class CircleBroker(FilterBroker):
+    """What the broker's parts of ATTRACT and MULTI share: the channel map and its protocol.
+
+    `extension` enlarges the circles when places of events are looked up, by the largest (`max`) or the
+    average (`mean`) radius of all subscriptions, or by a number of metres.
+    """
+
+    channels: Annotated[ChannelMap | None, TransferState("channels", optional=True)] = None
+    extension: Annotated[Extension, MechanismState("extension")] = "none"
+
+    def start(self) -> None:
+        if self.channels is None:
+            generation = self.region.next_generation()
+            self.channels = ChannelMap(
+                generation,
+                tuple(Circle(f"a{generation}:{p.name}", p.x, p.y, p.radius) for p in self.region.places),
+            )
+        super().start()
+        self._extend()
+
+    def make_circles(self) -> CircleIndex:
+        """An empty index of the circles."""
+        assert self.channels is not None
+        return CircleIndex(
+            self.table, self.resolver, self.channels.circles, self.channels.generation, self.grace.seconds > 0
+        )
+
+    @property
+    def circles(self) -> CircleIndex:
+        """The index of the circles, also where it is only a part of the scheme's index."""
+        assert isinstance(self.index, CircleIndex)
+        return self.index
+
+    def set_extension(self, value: Extension) -> None:
+        """Enlarge the circles by more or less from now on."""
+        self.extension = value
+        self._extend()
+
+    def rebuild(self) -> None:
+        super().rebuild()
+        self._extend()
+
+    def welcome(self, clients: Iterable[int]) -> None:
+        for client in sorted(clients):
+            if self.table.place(client) is not None:
+                self._assign(client)
+
+    def gone(self, client: int) -> None:
+        super().gone(client)
+        assert self.channels is not None
+        self.channels.informed.discard(client)
+
+    def admit(self, members: Collection[Hashable] | None, source: Mechanism | None) -> None:
+        super().admit(members, source)
+        self._extend()
+
+    def release(self, members: Collection[Hashable]) -> None:
+        super().release(members)
+        assert self.channels is not None
+        self.channels.informed.difference_update(members)  # who leaves the scheme forgets its map
+
+    def subscribed(self, client: int, row: int) -> None:
+        super().subscribed(client, row)
+        self._extend()
+        if self.table.place(client) is not None:
+            self._assign(client)
+
+    def context_arrived(self, client: int, message: ContextMessage) -> None:
+        super().context_arrived(client, message)
+        self.index.insert(self.table.located((client,)))
+        if isinstance(message, AssignmentRequest):
+            self._assign(client)
+
+    def _assign(self, client: int) -> None:
+        place = self.table.place(client)
+        assert place is not None
+        assert self.channels is not None
+        inside = self.circles.around(place[0], place[1])
+        names = tuple(self.channels.circles[k].channel for k in inside) or (self.circles.elsewhere,)
+        new = client not in self.channels.informed
+        self.channels.informed.add(client)
+        self.tell(
+            client,
+            Assignment(
+                generation=self.channels.generation,
+                publish=names[0],
+                channels=names,
+                circles=self.channels.circles if new else (),
+            ),
+        )
+
+    def _extend(self) -> None:
+        if isinstance(self.extension, float):
+            self.circles.extension = self.extension
+        elif self.extension == "none":
+            self.circles.extension = 0.0
+        else:
+            radii = self.table.radius[self.table.located()]
+            metres = radii.max if self.extension == "max" else radii.mean
+            self.circles.extension = float(metres()) if len(radii) else 0.0
+
+
+class Attract(CircleBroker):
+    """An event concerns the members of the attraction points it lies in, or everybody who is in none."""
+
+    name: ClassVar[str] = "attract"
+    flag: ClassVar[int] = 5
+
+    def make_index(self) -> CircleIndex:
+        return self.make_circles()

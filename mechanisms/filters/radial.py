@@ -1,0 +1,51 @@
+"""RADIAL: the broker compares the event's place with each subscriber's last reported one."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from bypass.location import Fix
+from bypass.mechanisms.filters.broker import FilterBroker
+from bypass.mechanisms.filters.client import FilterClient
+from bypass.mechanisms.filters.envelopes import EnvelopeIndex
+from bypass.mechanisms.filters.index import Index
+from bypass.mechanisms.filters.updates import Strategy, due
+from bypass.messages import ContextMessage, ContextUpdate
+from bypass.transitions import MechanismState
+
+
+class ReportingClient(FilterClient):
+    """A client's part that reports places as they change.
+
+    `updates` chooses the rule, `period` (s, 0: every fix) and `threshold` (m) are its parameters.
+    """
+
+    updates: Annotated[Strategy, MechanismState("updates")] = "frequency"
+    period: Annotated[float, MechanismState("period"), Field(ge=0)] = 0.0
+    threshold: Annotated[float, MechanismState("threshold"), Field(ge=0)] = 10.0
+
+    def moved(self, fix: Fix) -> None:
+        if due(self.updates, self.period, self.threshold, self.reported, fix):
+            self.report(fix)
+
+    def context(self, fix: Fix) -> ContextMessage:
+        return ContextUpdate((fix.x, fix.y))
+
+
+class RadialClient(ReportingClient):
+    """Reports the client's place."""
+
+    name: ClassVar[str] = "radial"
+    flag: ClassVar[int] = 1
+
+
+class Radial(FilterBroker):
+    """An event concerns a subscription if it lies within the radius around the owner's reported place."""
+
+    name: ClassVar[str] = "radial"
+    flag: ClassVar[int] = 1
+
+    def make_index(self) -> Index:
+        return EnvelopeIndex(self.table, self.resolver)

@@ -1,0 +1,45 @@
+"""STE: space-time envelopes reach ahead of subscribers that move."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from bypass.location import Fix
+from bypass.mechanisms.filters.broker import FilterBroker
+from bypass.mechanisms.filters.envelopes import EnvelopeIndex
+from bypass.mechanisms.filters.index import Index
+from bypass.mechanisms.filters.radial import ReportingClient
+from bypass.messages import ContextMessage, ContextUpdate
+from bypass.transitions import MechanismState
+
+
+class SteClient(ReportingClient):
+    """Reports the client's place and movement vector."""
+
+    name: ClassVar[str] = "ste"
+    flag: ClassVar[int] = 2
+
+    def context(self, fix: Fix) -> ContextMessage:
+        return ContextUpdate((fix.x, fix.y), (fix.vx, fix.vy))
+
+
+class Ste(FilterBroker):
+    """An event concerns a subscription if it lies in the owner's envelope, `alpha` minutes of way long.
+
+    While no movement vector is known the envelope is the disc of RADIAL.
+    """
+
+    name: ClassVar[str] = "ste"
+    flag: ClassVar[int] = 2
+
+    alpha: Annotated[float, MechanismState("alpha"), Field(ge=0, le=60)] = 1.5
+
+    def make_index(self) -> Index:
+        return EnvelopeIndex(self.table, self.resolver, self.alpha)
+
+    def set_alpha(self, value: float) -> None:
+        """Stretch or shorten every envelope."""
+        self.alpha = value
+        self.rebuild()

@@ -1,0 +1,196 @@
+"""What a broker knows about its clients and their subscriptions, in columns.
+
+One row a subscription. Filter schemes share the table and hand it over by reference in a transition:
+moving a hundred thousand subscriptions to another scheme copies none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bypass.filters import Subscription
+from bypass.mechanisms.filters.buckets import Ints
+
+Floats = NDArray[np.float64]
+NO_ROWS: Ints = np.empty(0, np.int64)
+
+
+class RowListener(Protocol):
+    """Something that keeps rows of the table and must know when they change."""
+
+    def moved(self, rows: Ints) -> None:
+        """The owner of these rows reported a new place."""
+
+    def removed(self, rows: Ints) -> None:
+        """These rows are gone; their numbers may be used again for others."""
+
+
+class SubscriptionTable:
+    """Subscriptions and the context of their owners.
+
+    Columns, by row: `client`, `handle`, `group` (number of the distinct subscription), `radius` (NaN: the
+    subscription has no place), `x`, `y`, `vx`, `vy` (last known place and movement vector of the owner),
+    `known` (whether a place was ever reported). A place belongs to a client and is the same in all its rows.
+    """
+
+    def __init__(self) -> None:
+        self.client: Ints = np.empty(0, np.int64)
+        self.handle: Ints = np.empty(0, np.int64)
+        self.group: Ints = np.empty(0, np.int64)
+        self.radius: Floats = np.empty(0, np.float64)
+        self.x: Floats = np.empty(0, np.float64)
+        self.y: Floats = np.empty(0, np.float64)
+        self.vx: Floats = np.empty(0, np.float64)
+        self.vy: Floats = np.empty(0, np.float64)
+        self.known: NDArray[np.bool_] = np.empty(0, np.bool_)
+        self.handles: list[tuple[int, ...]] = []  # (handle,) by row, ready for a notification
+        self.groups: list[Subscription] = []
+        self.listeners: tuple[RowListener, ...] = ()
+        self.shared = False  # whether some client has, or had, more than one subscription
+        self._rows: dict[int, list[int]] = {}
+        self._places: dict[int, tuple[float, float, float, float, float]] = {}
+        self._group_numbers: dict[Subscription, int] = {}
+        self._group_uses: list[int] = []
+        self._free_groups: list[int] = []
+        self._plain: Ints | None = NO_ROWS
+        self._free: list[int] = []
+        self._used = 0
+
+    def __len__(self) -> int:
+        """How many subscriptions there are."""
+        return self._used - len(self._free)
+
+    def add(self, client: int, handle: int, subscription: Subscription, radius: float | None) -> int:
+        """A new row, or the row that this client and handle already have: a repeat changes nothing."""
+        rows = self._rows.setdefault(client, [])
+        for row in rows:
+            if self.handle[row] == handle:
+                return row
+        row = self._free.pop() if self._free else self._grow()
+        self.client[row] = client
+        self.handle[row] = handle
+        self.group[row] = self._group(subscription)
+        self.radius[row] = np.nan if radius is None else radius
+        place = self._places.get(client)
+        self.known[row] = place is not None
+        self.x[row], self.y[row], self.vx[row], self.vy[row] = place[:4] if place else (0.0, 0.0, 0.0, 0.0)
+        self.handles[row] = (handle,)
+        rows.append(row)
+        self.shared = self.shared or len(rows) > 1
+        self._plain = None
+        return row
+
+    def remove(self, client: int, handle: int) -> int | None:
+        """Forget a subscription; gives its former row, or None if there was none."""
+        rows = self._rows.get(client, [])
+        for row in rows:
+            if self.handle[row] == handle:
+                rows.remove(row)
+                self._drop([row])
+                return row
+        return None
+
+    def remove_client(self, client: int) -> None:
+        """Forget a client, its place and all its subscriptions."""
+        self._places.pop(client, None)
+        self._drop(self._rows.pop(client, []))
+
+    def locate(
+        self, client: int, x: float, y: float, at: float, vector: tuple[float, float] | None = None
+    ) -> Ints:
+        """Note a client's place (and movement vector, if told); gives the rows concerned."""
+        vx, vy = vector if vector is not None else (0.0, 0.0)
+        self._places[client] = (x, y, vx, vy, at)
+        rows = self.rows_of(client)
+        if len(rows):
+            self.x[rows], self.y[rows], self.vx[rows], self.vy[rows] = x, y, vx, vy
+            self.known[rows] = True
+            for listener in self.listeners:
+                listener.moved(rows)
+        return rows
+
+    def place(self, client: int) -> tuple[float, float, float] | None:
+        """x, y and the time of the last report of a client, if there was one."""
+        place = self._places.get(client)
+        return None if place is None else (place[0], place[1], place[4])
+
+    def rows_of(self, client: int) -> Ints:
+        """The rows of one client, in the order of subscribing."""
+        return np.array(self._rows.get(client, ()), np.int64)
+
+    def located(self, clients: Iterable[int] | None = None) -> Ints:
+        """The rows that have a radius, of these clients or of all, ascending."""
+        if clients is None:
+            rows = self.rows()
+            return rows[~np.isnan(self.radius[rows])]
+        rows_of = self._rows
+        found = np.array([row for client in clients for row in rows_of.get(client, ())], np.int64)
+        found.sort()
+        return found[~np.isnan(self.radius[found])]
+
+    def rows(self) -> Ints:
+        """All rows in use, ascending."""
+        used = np.ones(self._used, np.bool_)
+        used[self._free] = False
+        return np.flatnonzero(used)
+
+    def plain(self) -> Ints:
+        """The rows without a radius: subscriptions that no place restricts, ascending."""
+        if self._plain is None:
+            rows = self.rows()
+            self._plain = rows[np.isnan(self.radius[rows])]
+        return self._plain
+
+    def largest_radius(self, client: int) -> float:
+        """The largest radius among the client's subscriptions; 0 if none has one."""
+        radii = self.radius[self.rows_of(client)]
+        radii = radii[~np.isnan(radii)]
+        return float(radii.max()) if len(radii) else 0.0
+
+    def clients(self) -> list[int]:
+        """The clients that have a subscription."""
+        return [client for client, rows in self._rows.items() if rows]
+
+    def _drop(self, rows: list[int]) -> None:
+        if rows:
+            gone = np.array(rows, np.int64)
+            for listener in self.listeners:
+                listener.removed(gone)
+            self.known[gone] = False
+            self._free.extend(rows)
+            self._plain = None
+            for group in self.group[gone].tolist():
+                self._group_uses[group] -= 1
+                if not self._group_uses[group]:
+                    del self._group_numbers[self.groups[group]]
+                    self._free_groups.append(group)
+
+    def _group(self, subscription: Subscription) -> int:
+        number = self._group_numbers.get(subscription)
+        if number is None:
+            if self._free_groups:
+                number = self._free_groups.pop()
+                self.groups[number] = subscription
+            else:
+                number = len(self.groups)
+                self.groups.append(subscription)
+                self._group_uses.append(0)
+            self._group_numbers[subscription] = number
+        self._group_uses[number] += 1
+        return number
+
+    def _grow(self) -> int:
+        if self._used == len(self.client):
+            size = max(64, 2 * self._used)
+            for name in ("client", "handle", "group", "radius", "x", "y", "vx", "vy", "known"):
+                column = getattr(self, name)
+                grown = np.zeros(size, column.dtype)
+                grown[: self._used] = column
+                setattr(self, name, grown)
+        self.handles.append(())
+        self._used += 1
+        return self._used - 1

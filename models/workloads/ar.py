@@ -1,0 +1,14 @@
+"""Augmented reality: what happens where the publisher is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bypass.models.workloads.workload import Floats, Workload
+
+
+class AR(Workload):
+    """Every event is local."""
+
+    def targets(self, draws: Floats, *_: object) -> Floats:
+        return np.full_like(draws, np.nan)

@@ -1,0 +1,12 @@
+"""Random places: what happens anywhere."""
+
+from __future__ import annotations
+
+from bypass.models.workloads.workload import Floats, Workload, World
+
+
+class RND(Workload):
+    """Every event belongs to a place that is uniform in the world."""
+
+    def targets(self, draws: Floats, world: World, /) -> Floats:
+        return draws * (world.width, world.height)

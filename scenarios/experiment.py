@@ -1,0 +1,311 @@
+"""One experiment in the simulator: people move and publish, the system works, the ledger watches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bypass.errors import BypassError
+from bypass.events import Event
+from bypass.filters import attr
+from bypass.geo import PlanarLocation
+from bypass.location import LocationRequest
+from bypass.mechanisms.filters import FilterBroker
+from bypass.messages import Kind
+from bypass.models.mobility import MapMovement
+from bypass.models.waypoints import within
+from bypass.region import Place, Region
+from bypass.scenarios.borders import BorderRule
+from bypass.scenarios.measures import Around, Column, Phase, Stats, between, precision, recall
+from bypass.scenarios.schema import Scenario, Step
+from bypass.sim.cellular import Traffic
+from bypass.sim.clock import MICROSECONDS
+from bypass.sim.ledger import Ledger
+from bypass.sim.system import SimulatedSystem
+from bypass.transitions import Record
+
+DRAIN_S = 5.0  # what was published last must still arrive
+
+Progress = Callable[[float], None]
+
+TRAFFIC_COLUMNS = tuple(f"{category.name.lower()}_{way}" for way in ("up", "down") for category in Traffic)
+
+
+class ExperimentFailed(BypassError):
+    """An experiment that could not be carried out as its file says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A transition as one host executed it, and where that host was (m; NaN for the broker)."""
+
+    record: Record
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one experiment has shown. `events` and `traffic` are columns, one row an event or a second."""
+
+    scenario: Scenario
+    seed: int
+    wall_s: float
+    phases: tuple[Phase, ...]
+    events: dict[str, Column]
+    traffic: dict[str, Column]
+    client_traffic: dict[str, NDArray[np.int64]]
+    executions: tuple[Execution, ...]
+    around: tuple[Around, ...]
+    region: Region
+
+    def phase(self, name: str) -> Phase:
+        """The first phase of that name. Raises KeyError."""
+        for phase in self.phases:
+            if phase.name == name:
+                return phase
+        raise KeyError(f"phase {name!r}: there are {', '.join(phase.name for phase in self.phases)}")
+
+    def summary(self) -> dict[str, Any]:
+        """The figures of the run, as the summary file has them."""
+        return {
+            "scenario": self.scenario.name,
+            "seed": self.seed,
+            "clients": self.scenario.clients,
+            "duration_s": self.scenario.duration,
+            "wall_s": self.wall_s,
+            "phases": [phase.summary() for phase in self.phases],
+            "extra": {
+                "transitions": [around.summary() | self._peaks(around.at_s) for around in self.around],
+                "executions": len(self.executions),
+                "context_share_up": self._context_share("up"),
+                "context_share_down": self._context_share("down"),
+            },
+        }
+
+    def _context_share(self, way: str) -> float:
+        total = sum(int(self.traffic[name].sum()) for name in TRAFFIC_COLUMNS if name.endswith(way))
+        return float(self.traffic[f"context_{way}"].sum() / total) if total else 0.0
+
+    def _peaks(self, at_s: float) -> dict[str, float]:
+        """Context traffic of all clients in the second after a transition (bytes)."""
+        second = int(at_s)
+        return {
+            f"context_{way}_bytes": float(self.traffic[f"context_{way}"][second : second + 1].sum())
+            for way in ("up", "down")
+        }
+
+
+class _Watch:
+    """Collects the records of one host's transitions."""
+
+    def __init__(self, executions: list[Execution], place: Callable[[], tuple[float, float]]) -> None:
+        self._executions = executions
+        self._place = place
+
+    def transition_started(self, record: Record) -> None:
+        """Only what became of it is of interest."""
+
+    def transition_finished(self, record: Record) -> None:
+        self._executions.append(Execution(record, *self._place()))
+
+
+class Experiment:
+    """A scenario without `runs`, set up with a seed and ready to run once."""
+
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        n = scenario.clients
+        mobility = scenario.mobility.build()
+        self._workload = scenario.workload.build()
+        street_map = mobility.map if isinstance(mobility, MapMovement) else None
+        world = scenario.world
+        self._trace = mobility.generate(n, scenario.duration, seed).cursor()
+        start = scenario.workload.start
+        publications = self._workload.schedule(
+            n, max(scenario.duration - start, 1e-6), seed, street_map, world.width, world.height
+        )
+        self._publications = iter(
+            zip(
+                np.round((publications.t + start) * MICROSECONDS).astype(np.int64).tolist(),
+                publications.client.tolist(),
+                publications.kind.tolist(),
+                zip(publications.x.tolist(), publications.y.tolist(), strict=True),
+                strict=True,
+            )
+        )
+        places = street_map.attractions if street_map is not None else ()
+        self.region = Region(
+            (0.0, 0.0, world.width, world.height),
+            tuple(Place(p.name, p.x, p.y, p.radius) for p in places),
+        )
+        self.system = SimulatedSystem(
+            n,
+            self._trace,
+            self.region,
+            seed=seed,
+            network=scenario.network,
+            scheme=scenario.filter.scheme,
+            set=scenario.filter.parameters,
+            grace=scenario.grace,
+            state_transfer=scenario.state_transfer,
+        )
+        self._ledger = Ledger(n, self.system.clock)
+        self.system.monitor.register(self._ledger)
+        self._radius = np.full(n, self._workload.radius)
+        self._event = Event(kind="event", payload=bytes(self._workload.payload))
+        self._executions: list[Execution] = []
+        self._seconds: list[NDArray[np.int64]] = []
+        self._marks: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        self._mechanisms: list[dict[str, Any]] = []
+
+    def run(self, progress: Progress = lambda _: None) -> Run:
+        """Run to the end; `progress` is told how many seconds have been simulated."""
+        began = time.perf_counter()
+        scenario, system = self.scenario, self.system
+        nowhere = float("nan")
+        system.broker.engine.add_listener(_Watch(self._executions, lambda: (nowhere, nowhere)))
+        if scenario.border_transitions:
+            BorderRule(system.broker, self.region.places)
+        for number, client in enumerate(system.clients):
+            client.engine.add_listener(_Watch(self._executions, self._place_of(number)))
+            client.subscribe(
+                attr("kind") == "event",
+                _application,
+                radius=round(self._workload.radius),
+                location=LocationRequest(interval=scenario.location.interval),
+            )
+        self._schedule_next()
+        for step in scenario.timeline:
+            system.clock.at(round(step.at * MICROSECONDS), self._step, step)
+        self._mark()
+        second = 0.0
+        while second < scenario.duration:
+            second = min(second + 1.0, scenario.duration)
+            system.run_until(second)
+            self._ledger.settle()
+            self._seconds.append(np.concatenate([c.sum(axis=1) for c in self._counters()]))
+            progress(second)
+        self._mark()
+        system.run_until(scenario.duration + DRAIN_S)
+        return self._result(time.perf_counter() - began)
+
+    # -- what happens meanwhile ---------------------------------------------------------------------------
+
+    def _schedule_next(self) -> None:
+        publication = next(self._publications, None)
+        if publication is not None:
+            self.system.clock.at(publication[0], self._publish, *publication)
+
+    def _publish(self, at_us: int, number: int, kind: int, place: tuple[float, float]) -> None:
+        client = self.system.clients[number]
+        now = self.system.clock.now()
+        if kind == Kind.LOCAL:
+            place = self._trace.position(number, now)
+            event = client.publish_local(self._event)
+        else:
+            event = client.publish(self._event, PlanarLocation(*place))
+        truth = within(*self._trace.arrays, now, *place, self._radius)
+        truth[number] = False  # nobody is told of his own events
+        self._ledger.published(event, at_us, kind, number, place, truth)
+        self._schedule_next()
+
+    def _step(self, step: Step) -> None:
+        self._mark()
+        for record in self.system.broker.execute(step.plan):
+            if record.outcome == "failed":
+                raise ExperimentFailed(f"plan {step.plan.plan!r} at {step.at} s: {record.error}")
+
+    def _mark(self) -> None:
+        """A phase ends and another begins."""
+        up, down = self._counters()
+        self._marks.append((up, down.copy()))
+        self.system.clock.at(self.system.clock.now_us, self._note_mechanisms)
+
+    def _note_mechanisms(self) -> None:
+        schemes = [s for s in self.system.broker.schemes.active if isinstance(s, FilterBroker)]
+        self._mechanisms.append(
+            {
+                "filter" if i == 0 else f"filter-{s.name}": {"name": s.name, "parameters": s.settings()}
+                for i, s in enumerate(schemes)
+            }
+        )
+
+    def _counters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self.system.cellular.up, self.system.cellular.down
+
+    def _place_of(self, number: int) -> Callable[[], tuple[float, float]]:
+        return lambda: self._trace.position(number, self.system.clock.now())
+
+    # -- what came of it ----------------------------------------------------------------------------------
+
+    def _result(self, wall_s: float) -> Run:
+        scenario = self.scenario
+        events = self._ledger.columns()
+        seconds = np.diff(np.array([np.zeros_like(self._seconds[0]), *self._seconds]), axis=0)
+        steps = scenario.timeline
+        starts = [0.0, *(step.at for step in steps)]
+        ends = [*starts[1:], scenario.duration]
+        phases = tuple(
+            self._phase(i, steps[i - 1].phase if i else scenario.phase, start, end, events)
+            for i, (start, end) in enumerate(zip(starts, ends, strict=True))
+        )
+        up, down = self._counters()
+        return Run(
+            scenario=scenario,
+            seed=self.seed,
+            wall_s=wall_s,
+            phases=phases,
+            events=events,
+            traffic={name: seconds[:, i] for i, name in enumerate(TRAFFIC_COLUMNS)},
+            client_traffic={"up": up.sum(axis=0), "down": down.sum(axis=0)},
+            executions=tuple(self._executions),
+            around=tuple(
+                Around.of(events, step.at, phase.name) for step, phase in zip(steps, phases[1:], strict=True)
+            ),
+            region=self.region,
+        )
+
+    def _phase(self, i: int, name: str, start: float, end: float, events: dict[str, Column]) -> Phase:
+        own = between(events, start, end)
+        (up0, down0), (up1, down1) = self._marks[i], self._marks[i + 1]
+        mechanisms = self._mechanisms[i]
+        return Phase(
+            name=name or mechanisms["filter"]["name"],
+            start_s=start,
+            end_s=end,
+            mechanisms=mechanisms,
+            recall=Stats.of(recall(own)),
+            precision=Stats.of(precision(own)),
+            delay_ms=Stats.of(own["delay_us"] / 1000.0),
+            events=len(own["id"]),
+            deliveries=int(own["notified"].sum()),
+            traffic=_rates(up1 - up0, down1 - down0, self.scenario.clients * (end - start)),
+        )
+
+
+def _application(event: Event, handle: object) -> None:
+    """What a client's application does with an event here: nothing, but it is called."""
+
+
+def _rates(up: NDArray[np.int64], down: NDArray[np.int64], client_seconds: float) -> dict[str, float]:
+    """kbit/s per client."""
+
+    def rate(size: int) -> float:
+        return float(size * 8 / 1000 / client_seconds) if client_seconds > 0 else 0.0
+
+    return {
+        "cellular_up": rate(up.sum()),
+        "cellular_down": rate(down.sum()),
+        "adhoc_up": 0.0,
+        "adhoc_down": 0.0,
+        "context_up": rate(up[Traffic.CONTEXT].sum()),
+        "context_down": rate(down[Traffic.CONTEXT].sum()),
+        "coordination": rate(up[Traffic.COORDINATION].sum() + down[Traffic.COORDINATION].sum()),
+    }

@@ -1,0 +1,167 @@
+"""From rows of events to figures: shares, percentiles, stretches between transitions, moments around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[Any]
+Columns = Mapping[str, Column]
+
+PERCENTILES = (2.5, 5, 25, 50, 75, 95, 97.5)
+OUTAGE = 0.05  # a moment with less recall than this is an outage
+
+
+def recall(events: Columns) -> NDArray[np.float64]:
+    """Share of the subscribers concerned that were notified, by event; NaN if the event concerned nobody."""
+    return _share(events["correct"], events["subscribers"])
+
+
+def precision(events: Columns) -> NDArray[np.float64]:
+    """Share of the notified clients that were concerned, by event; NaN if nobody was notified."""
+    return _share(events["correct"], events["notified"])
+
+
+def _share(part: Column, whole: Column) -> NDArray[np.float64]:
+    shares = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=shares, where=whole > 0)
+    return shares
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Mean and percentiles (2.5, 5, 25, 50, 75, 95, 97.5) of `count` values; NaN if there are none."""
+
+    count: int
+    mean: float
+    percentiles: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> Stats:
+        """Values that are NaN do not count."""
+        values = values[~np.isnan(values)]
+        if not len(values):
+            return cls(0, float("nan"), tuple(float("nan") for _ in PERCENTILES))
+        return cls(len(values), float(values.mean()), tuple(np.percentile(values, PERCENTILES).tolist()))
+
+    def percentile(self, p: float) -> float:
+        """One of the percentiles that are kept. Raises ValueError for another."""
+        return self.percentiles[PERCENTILES.index(p)]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """The stretch between two transitions."""
+
+    name: str
+    start_s: float
+    end_s: float
+    mechanisms: Mapping[str, Any]
+    recall: Stats
+    precision: Stats
+    delay_ms: Stats
+    events: int
+    deliveries: int
+    traffic: Mapping[str, float]
+
+    def summary(self) -> dict[str, Any]:
+        """The phase as the summary file has it: means, and percentiles beside them."""
+        return {
+            "name": self.name,
+            "start_s": self.start_s,
+            "end_s": self.end_s,
+            "mechanisms": dict(self.mechanisms),
+            "recall": self.recall.mean,
+            "precision": self.precision.mean,
+            "delay_ms": {
+                "mean": self.delay_ms.mean,
+                "p50": self.delay_ms.percentile(50),
+                "p95": self.delay_ms.percentile(95),
+            },
+            "events": self.events,
+            "deliveries": self.deliveries,
+            "traffic": dict(self.traffic),
+            "percentiles": {
+                name: {f"p{p:g}": value for p, value in zip(PERCENTILES, stats.percentiles, strict=True)}
+                for name, stats in (("recall", self.recall), ("precision", self.precision))
+            },
+        }
+
+
+def between(events: Columns, start_s: float, end_s: float) -> dict[str, Column]:
+    """The events published from `start_s` to before `end_s`."""
+    first, last = np.searchsorted(events["at_us"], np.round(np.array([start_s, end_s]) * 1e6))
+    return {name: column[first:last] for name, column in events.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The seconds around one transition, in bins of publication time relative to it."""
+
+    at_s: float
+    phase: str
+    width_s: float
+    start_s: NDArray[np.float64]
+    events: NDArray[np.int64]
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        events: Columns,
+        at_s: float,
+        phase: str,
+        before_s: float = 2.0,
+        after_s: float = 6.0,
+        width_s: float = 0.1,
+    ) -> Around:
+        near = between(events, at_s - before_s, at_s + after_s)
+        starts = np.round(np.arange(-before_s, after_s - 1e-9, width_s), 9)
+        number = np.floor((near["at_us"] / 1e6 - at_s + before_s) / width_s + 1e-9).astype(int)
+        number = np.clip(number, 0, len(starts) - 1)
+        return cls(
+            at_s,
+            phase,
+            width_s,
+            starts,
+            np.bincount(number, minlength=len(starts)),
+            _means(recall(near), number, len(starts)),
+            _means(precision(near), number, len(starts)),
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """What happened: the lowest recall, how long there was none, and how it was before and after."""
+        close = (self.start_s >= -0.5) & (self.start_s < 2.0)
+        out = np.nan_to_num(self.recall, nan=1.0) < OUTAGE
+        return {
+            "at_s": self.at_s,
+            "phase": self.phase,
+            "recall_before": self._mean(self.start_s < -0.5),
+            "recall_lowest": float(np.nanmin(self.recall[close], initial=1.0)),
+            "recall_after": self._mean(self.start_s >= 5.0),
+            "recall_lost_s": self._lost(),
+            "outage_before_ms": float(1000 * self.width_s * np.count_nonzero(out & (self.start_s < 0))),
+            "outage_after_ms": float(1000 * self.width_s * np.count_nonzero(out & (self.start_s >= 0))),
+        }
+
+    def _mean(self, chosen: NDArray[np.bool_]) -> float:
+        known = self.recall[chosen & ~np.isnan(self.recall)]
+        return float(known.mean()) if len(known) else float("nan")
+
+    def _lost(self) -> float:
+        """Seconds of full recall that are missing, against the worse of before and after."""
+        missing = min(self._mean(self.start_s < -0.5), self._mean(self.start_s >= 5.0)) - self.recall
+        return float(np.nansum(np.clip(missing, 0, None)) * self.width_s)
+
+
+def _means(values: NDArray[np.float64], number: Column, bins: int) -> NDArray[np.float64]:
+    """The mean of the values in each bin; NaN in a bin without any."""
+    valid = ~np.isnan(values)
+    sums = np.bincount(number[valid], values[valid], minlength=bins)
+    counts = np.bincount(number[valid], minlength=bins)
+    return _share(sums, counts)

@@ -1,0 +1,137 @@
+"""The result of a scenario: one run or several, the verdicts, and the files they are written to."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bypass.scenarios.checks import Verdict, judge
+from bypass.scenarios.experiment import Run
+from bypass.scenarios.measures import Phase, precision, recall
+from bypass.scenarios.schema import Scenario
+
+
+class Phases:
+    """The phases of a run, by position or by name (the first of that name)."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __getitem__(self, key: int | str) -> Phase:
+        return self._run.phase(key) if isinstance(key, str) else self._run.phases[key]
+
+    def __iter__(self) -> Iterator[Phase]:
+        return iter(self._run.phases)
+
+    def __len__(self) -> int:
+        return len(self._run.phases)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Runs by name. `main` is the one whose figures stand at the top."""
+
+    scenario: Scenario
+    runs: dict[str, Run]
+
+    @property
+    def main(self) -> Run:
+        return self.runs[self.scenario.main or next(iter(self.runs))]
+
+    @property
+    def phases(self) -> Phases:
+        """The main run's phases."""
+        return Phases(self.main)
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Our figures beside the thesis'."""
+        return judge(self.scenario.checks, self._figures())
+
+    def summary(self) -> dict[str, Any]:
+        """Everything that is a figure, ready for JSON: what is not a number there is null."""
+        figures = self._figures()
+        figures["checks"] = [verdict.to_dict() for verdict in self.verdicts]
+        cleaned: dict[str, Any] = _without_nan(figures)
+        return cleaned
+
+    def _figures(self) -> dict[str, Any]:
+        top = self.main.summary()
+        top["scenario"] = self.scenario.name
+        if len(self.runs) > 1:
+            top["runs"] = {name: run.summary() for name, run in self.runs.items()}
+        return top
+
+    def write(self, directory: Path) -> None:
+        """Write summary.json, events.parquet, timeline.parquet and transitions.jsonl of the main run.
+
+        Other runs get a directory of their own, named for them, with the same files but the summary.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "summary.json").write_text(json.dumps(self.summary(), indent=1) + "\n", encoding="utf-8")
+        for name, run in self.runs.items():
+            own = directory if run is self.main else directory / "runs" / name
+            own.mkdir(parents=True, exist_ok=True)
+            _write_tables(run, own)
+
+    def report(self, directory: Path | str) -> Path:
+        """Write all files and the report with its plots; gives the report's path."""
+        from bypass.scenarios.report import write_report
+
+        directory = Path(directory)
+        self.write(directory)
+        return write_report(self, directory)
+
+
+def _write_tables(run: Run, directory: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    events = dict(run.events)
+    events["recall"], events["precision"] = recall(run.events), precision(run.events)
+    pq.write_table(pa.table(events), directory / "events.parquet", compression="zstd")
+    pq.write_table(pa.table(timeline(run)), directory / "timeline.parquet", compression="zstd")
+    with (directory / "transitions.jsonl").open("w", encoding="utf-8") as file:
+        for execution in run.executions:
+            data = execution.record.to_dict() | {"x": execution.x, "y": execution.y}
+            file.write(json.dumps(_without_nan(data)) + "\n")
+
+
+def timeline(run: Run) -> dict[str, Any]:
+    """One row a second: events, their mean recall, precision and delay, and bytes of all clients together."""
+    seconds = len(next(iter(run.traffic.values())))
+    number = np.minimum(run.events["at_us"] // 1_000_000, seconds - 1).astype(np.int64)
+    counts = np.bincount(number, minlength=seconds)
+
+    def mean(values: Any) -> Any:
+        valid = ~np.isnan(values)
+        sums = np.bincount(number[valid], values[valid], minlength=seconds)
+        n = np.bincount(number[valid], minlength=seconds)
+        return np.divide(sums, n, out=np.full(seconds, np.nan), where=n > 0)
+
+    return {
+        "second": np.arange(seconds),
+        "events": counts,
+        "recall": mean(recall(run.events)),
+        "precision": mean(precision(run.events)),
+        "delay_ms": mean(run.events["delay_us"] / 1000.0),
+        **run.traffic,
+    }
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null instead."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,79 @@
+"""Running scenarios: one experiment here, several side by side in processes of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from bypass.scenarios.experiment import Experiment, Run
+from bypass.scenarios.loader import load, variants
+from bypass.scenarios.result import Result
+from bypass.scenarios.schema import Scenario
+
+
+def run(
+    scenario: str | Path | Scenario,
+    *,
+    seed: int = 1,
+    duration: float | None = None,
+    clients: int | None = None,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the command line
+    progress: Callable[[float, float], None] = lambda _done, _total: None,
+) -> Result:
+    """Run a built-in scenario, a YAML file or a `Scenario` and give its result.
+
+    `set` changes dotted keys; `progress(done, total)` is told about simulated seconds over all runs.
+    Raises InvalidScenario before anything runs.
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = load(scenario, changes=set, duration=duration, clients=clients)
+    experiments = variants(scenario)
+    total = sum(each.duration for each in experiments.values())
+    if len(experiments) == 1:
+        name, only = next(iter(experiments.items()))
+        return Result(scenario, {name: Experiment(only, seed).run(lambda done: progress(done, total))})
+    return Result(scenario, _side_by_side(experiments, seed, partial(_tell, progress, total)))
+
+
+def _tell(progress: Callable[[float, float], None], total: float, done: float) -> None:
+    progress(done, total)
+
+
+def _side_by_side(
+    experiments: dict[str, Scenario], seed: int, progress: Callable[[float], None]
+) -> dict[str, Run]:
+    """One process for each core; a child must not inherit half-initialised threads, hence spawn."""
+    context = get_context("spawn")
+    with context.Manager() as manager:
+        seconds = manager.Queue()
+        with ProcessPoolExecutor(min(len(experiments), os.cpu_count() or 1), mp_context=context) as pool:
+            futures = {
+                name: pool.submit(_run_one, scenario.model_dump(mode="json"), seed, seconds)
+                for name, scenario in experiments.items()
+            }
+            done = 0.0
+            while not all(future.done() for future in futures.values()):
+                try:
+                    done += seconds.get(timeout=0.2)
+                except Empty:
+                    continue
+                progress(done)
+            return {name: future.result() for name, future in futures.items()}
+
+
+def _run_one(scenario: dict[str, Any], seed: int, seconds: Any) -> Run:
+    told = 0.0
+
+    def tell(now: float) -> None:
+        nonlocal told
+        if now - told >= 10.0:
+            seconds.put(now - told)
+            told = now
+
+    return Experiment(Scenario.model_validate(scenario), seed).run(tell)

@@ -1,0 +1,298 @@
+"""Whatever can be said survives the wire, sizes are what they are said to be, and noise is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from bypass.attributes import FLOAT, INTEGER, SET, STRING, Attribute
+from bypass.events import MAX_PAYLOAD, Event
+from bypass.filters import Filter, Subscription, attr
+from bypass.messages import (
+    Assignment,
+    AssignmentRequest,
+    Circle,
+    ContextUpdate,
+    Kind,
+    Message,
+    Notify,
+    OutcomeMessage,
+    PlanMessage,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from bypass.wire import (
+    MAX_MESSAGE_BYTES,
+    PROTOCOL_VERSION,
+    MalformedMessage,
+    decode,
+    encode,
+    encoded_size,
+    notify_size,
+    piggyback_size,
+)
+from bypass.wire import bypass_pb2 as pb
+
+repeatable = settings(derandomize=True, deadline=None, max_examples=200)
+thorough = settings(repeatable, max_examples=800)
+
+u32 = st.integers(0, 2**32 - 1)
+u64 = st.integers(0, 2**64 - 1)
+stamps = {"client": u32, "scheme": u32, "epoch": u32}
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+points = st.tuples(finite, finite)
+speeds = st.floats(width=32, allow_nan=False, allow_infinity=False)
+rectangles = st.tuples(finite, finite, finite, finite)
+texts = st.text(st.characters(codec="utf-8"), max_size=8)
+names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
+
+integers = st.integers(-(2**63), 2**63 - 1)
+numbers = st.floats(allow_nan=False)
+scalars = integers | numbers | texts
+sets = st.frozensets(scalars, max_size=4)
+pairs = st.lists(st.tuples(names, scalars | sets), max_size=4)
+events = st.builds(lambda pairs, payload: Event(pairs, payload=payload), pairs, st.binary(max_size=64))
+
+order = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+filters = st.one_of(
+    st.builds(
+        Filter, st.builds(Attribute, names, st.sampled_from([INTEGER, FLOAT])), integers | numbers, order
+    ),
+    st.builds(
+        Filter, st.builds(Attribute, names, st.just(INTEGER)), st.sets(integers, min_size=1), st.just("in")
+    ),
+    st.builds(Filter, st.builds(Attribute, names, st.just(STRING)), texts, order | st.just("prefix")),
+    st.builds(Filter, st.builds(Attribute, names, st.just(SET)), sets, st.sampled_from(["=", "intersects"])),
+    st.builds(Filter, st.builds(Attribute, names, st.just(SET)), scalars, st.just("contains")),
+)
+subscriptions = st.builds(Subscription, st.lists(filters, min_size=1, max_size=3))
+
+updates = st.builds(ContextUpdate, points, st.none() | st.tuples(speeds, speeds), **stamps)
+requests = st.builds(AssignmentRequest, points, **stamps)
+assignments = st.builds(
+    Assignment,
+    u32,
+    texts,
+    st.lists(texts, max_size=9).map(tuple),
+    st.none() | rectangles,
+    st.none() | rectangles,
+    st.lists(st.builds(Circle, texts, finite, finite, finite), max_size=3).map(tuple),
+    **stamps,
+)
+
+
+Carrier = TypeVar("Carrier", Publish, Subscribe)
+
+
+@st.composite
+def carriers(draw: st.DrawFn, bare: st.SearchStrategy[Carrier]) -> Carrier:
+    """A message with, at times, something that rides on it and so has its stamp."""
+    message = draw(bare)
+    riding = draw(st.none() | updates | requests | assignments)
+    if riding is not None:
+        riding.client, riding.scheme, riding.epoch = message.client, message.scheme, message.epoch
+    message.piggyback = riding
+    return message
+
+
+publishes = carriers(
+    st.builds(
+        Publish,
+        u64,
+        events,
+        st.sampled_from(Kind),
+        u64,
+        st.none() | points,
+        st.none() | texts,
+        **stamps,
+    )
+)
+subscribes = carriers(st.builds(Subscribe, u32, subscriptions, st.none() | u32, **stamps))
+handles = st.lists(u32, max_size=40).map(tuple)
+notifies = st.builds(Notify, publishes, handles, st.booleans(), **stamps)
+messages: st.SearchStrategy[Message] = st.one_of(
+    updates,
+    requests,
+    assignments,
+    subscribes,
+    st.builds(Unsubscribe, u32, **stamps),
+    publishes,
+    notifies,
+    st.builds(PlanMessage, st.binary(max_size=64), **stamps),
+    st.builds(OutcomeMessage, st.binary(max_size=64), **stamps),
+)
+
+EVENT = Event(kind="monster", level=42, payload=b"\x01\x02")
+UPDATE = ContextUpdate((650.25, 700.5), (1.5, -0.5))
+PUBLISH = Publish(77, EVENT, Kind.LOCAL, 1_000_000, (650.25, 700.5), "g3:4:7")
+SUBSCRIBE = Subscribe(5, Subscription([attr("level") >= 12]), 125)
+
+
+# ---- there and back
+
+
+@thorough
+@given(messages)
+def test_decoding_undoes_encoding(message: Message) -> None:
+    assert decode(encode(message)) == message
+
+
+@repeatable
+@given(messages)
+def test_encoding_repeats_itself(message: Message) -> None:
+    data = encode(message)
+    assert encode(message) == data
+    assert encode(decode(data)) == data
+
+
+@pytest.mark.parametrize(
+    "value", [1, 1.0, -0.0, "1", "", frozenset(), frozenset([1]), frozenset([1.0]), 2**62]
+)
+def test_values_keep_their_types(value: object) -> None:
+    decoded = decode(encode(Publish(1, Event([("a", value)]))))
+    assert isinstance(decoded, Publish)
+    assert repr(decoded.event["a"]) == repr(value)
+
+
+def test_equal_sets_have_equal_bytes() -> None:
+    # 0 and 8 share a slot in a small hash table: the order of iteration is that of insertion.
+    one, other = frozenset([0, 8]), frozenset([8, 0])
+    assert list(one) != list(other)
+    assert encode(Publish(1, Event(a=one))) == encode(Publish(1, Event(a=other)))
+
+
+def test_vectors_are_rounded_to_single_precision() -> None:
+    decoded = decode(encode(ContextUpdate((0.1, 0.2), (0.1, 0.5))))
+    assert isinstance(decoded, ContextUpdate)
+    assert decoded.location == (0.1, 0.2)
+    assert decoded.vector == (0.10000000149011612, 0.5)
+
+
+def test_what_rides_takes_the_stamp_of_its_carrier() -> None:
+    decoded = decode(
+        encode(replace(PUBLISH, client=1, scheme=2, epoch=3, piggyback=replace(UPDATE, client=9)))
+    )
+    assert isinstance(decoded, Publish)
+    assert decoded.piggyback == replace(UPDATE, client=1, scheme=2, epoch=3)
+
+
+def test_unknown_fields_are_skipped_and_kept_by_protobuf() -> None:
+    unknown = b"\x98\x06\x2a"  # field 99, varint 42
+    envelope = pb.Envelope.FromString(encode(PUBLISH))
+    envelope.publish.MergeFromString(unknown)
+    data = envelope.SerializeToString() + unknown
+    assert decode(data) == PUBLISH
+    assert pb.Envelope.FromString(data).SerializeToString() == data
+
+
+# ---- sizes
+
+
+@repeatable
+@given(messages)
+def test_encoded_size_is_the_size(message: Message) -> None:
+    assert encoded_size(message) == len(encode(message))
+
+
+@repeatable
+@given(publishes | subscribes)
+def test_piggyback_size_is_what_the_message_grew_by(message: Publish | Subscribe) -> None:
+    alone = replace(message, piggyback=None)
+    assert piggyback_size(message) == encoded_size(message) - encoded_size(alone)
+
+
+@repeatable
+@given(publishes, handles, st.booleans(), u32, st.integers(0, 127), u32)
+@example(PUBLISH, tuple(range(31)), False, 0, 0, 0)
+@example(PUBLISH, tuple(range(32)), False, 2**32 - 1, 127, 1)
+def test_notify_size_holds_for_every_client(
+    publication: Publish, handles: tuple[int, ...], unfiltered: bool, client: int, scheme: int, epoch: int
+) -> None:
+    message = Notify(publication, handles, unfiltered, client=client, scheme=scheme, epoch=epoch)
+    assert notify_size(publication, len(handles), unfiltered) == len(encode(message))
+
+
+@repeatable
+@given(st.integers(1, MAX_PAYLOAD - 1), st.integers(1, 300))
+@example(127, 1)
+@example(16_383, 1)
+def test_every_byte_of_payload_counts(length: int, more: int) -> None:
+    def size(payload: int) -> int:
+        return encoded_size(Publish(1, Event(kind="a", payload=b"x" * payload)))
+
+    longer = min(length + more, MAX_PAYLOAD)
+    # Two lengths enclose the payload, each of which may need a byte more.
+    assert longer - length <= size(longer) - size(length) <= longer - length + 2
+
+
+def test_a_rider_costs_its_body_and_no_envelope() -> None:
+    assert piggyback_size(replace(PUBLISH, piggyback=UPDATE)) == 2 + 18 + 10
+    assert piggyback_size(replace(SUBSCRIBE, piggyback=AssignmentRequest((1.0, 2.0)))) == 2 + 18
+    assert piggyback_size(Notify(replace(PUBLISH, piggyback=UPDATE), (1,))) == 2 + 18 + 10
+    assert piggyback_size(PUBLISH) == piggyback_size(UPDATE) == 0
+
+
+# ---- noise
+
+
+def refused(data: bytes) -> str:
+    with pytest.raises(MalformedMessage) as caught:
+        decode(data)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@thorough
+@given(st.binary(max_size=200))
+def test_random_bytes_are_refused_or_understood(data: bytes) -> None:
+    for attempt in (data, b"\x08\x01" + data):  # the second has the right version
+        try:
+            message = decode(attempt)
+        except MalformedMessage:
+            continue
+        encode(message)
+
+
+@thorough
+@given(messages.map(encode), st.data())
+def test_damaged_messages_are_refused_or_understood(data: bytes, choose: st.DataObject) -> None:
+    damaged = bytearray(data)
+    for _ in range(choose.draw(st.integers(1, 4))):
+        start = choose.draw(st.integers(0, len(damaged)))
+        end = choose.draw(st.integers(start, min(start + 3, len(damaged))))
+        damaged[start:end] = choose.draw(st.binary(max_size=3))
+    try:
+        message = decode(bytes(damaged))
+    except MalformedMessage:
+        return
+    encode(message)
+
+
+@repeatable
+@given(messages.map(encode), st.data())
+def test_no_beginning_of_a_message_is_a_message(data: bytes, choose: st.DataObject) -> None:
+    refused(data[: choose.draw(st.integers(0, len(data) - 1))])
+
+
+def test_another_version_is_named_with_ours() -> None:
+    envelope = pb.Envelope.FromString(encode(PUBLISH))
+    envelope.version = 7
+    message = refused(envelope.SerializeToString())
+    assert message == f"message of protocol version 7: expected {PROTOCOL_VERSION}"
+
+
+def test_messages_are_limited_in_size() -> None:
+    longest = MAX_MESSAGE_BYTES - encoded_size(PlanMessage(b"x" * 100_000)) + 100_000
+    longest -= 2 * (len(encode(PlanMessage(b"x" * longest))) > MAX_MESSAGE_BYTES)
+    fits = encode(PlanMessage(b"x" * longest))
+    assert len(fits) == MAX_MESSAGE_BYTES
+    assert decode(fits) == PlanMessage(b"x" * longest)
+    assert f"expected at most {MAX_MESSAGE_BYTES}" in refused(fits + b"\x98\x06\x2a")
+    with pytest.raises(MalformedMessage, match=f"^PlanMessage of {MAX_MESSAGE_BYTES + 1} bytes: "):
+        encode(PlanMessage(b"x" * (longest + 1)))

@@ -1,0 +1,124 @@
+"""The bytes of one message of each kind: whoever changes the format by accident sees it here.
+
+A deliberate change that old readers cannot skip needs a new PROTOCOL_VERSION beside the new bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import pytest
+
+from bypass.attributes import SET
+from bypass.events import Event
+from bypass.filters import Subscription, attr
+from bypass.messages import (
+    Assignment,
+    AssignmentRequest,
+    Circle,
+    ContextUpdate,
+    Kind,
+    Message,
+    Notify,
+    OutcomeMessage,
+    PlanMessage,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from bypass.wire import decode, encode
+from bypass.wire.bodies import READERS, WRITERS
+
+M = TypeVar("M", bound=Message)
+
+
+def stamped(message: M) -> M:
+    message.client, message.scheme, message.epoch = 7, 2, 9
+    return message
+
+
+EVENT = Event([("kind", "monster"), ("level", -42), ("speed", 1.5), ("tags", {"a", 1})], payload=b"\x00\xff")
+PUBLISH = stamped(Publish(77, EVENT, Kind.PLACED, 1_000_000, (650.25, -700.5), "g3:4:7"))
+UPDATE = stamped(ContextUpdate((1.0, 2.0)))
+SUBSCRIPTION = Subscription(
+    [attr("level") >= 12, attr("kind").in_(["a", "b"]), attr("tags", SET).contains("x")]
+)
+
+GOLDEN: list[tuple[Message, str]] = [
+    (
+        PUBLISH,
+        (
+            "08011507000000180225090000004273094d000000000000001140420f00000000001802210000000000528440290000"
+            "000000e485c0320667333a343a373a0f0a046b696e6422076d6f6e737465723a090a056c6576656c10533a100a057370"
+            "65656419000000000000f83f3a110a04746167732a090a0210020a03220161420200ff"
+        ),
+    ),
+    (
+        stamped(Publish(77, Event(), piggyback=UPDATE)),
+        (
+            "08011507000000180225090000002a1209000000000000f03f1100000000000000404212094d00000000000000110000"
+            "000000000000"
+        ),
+    ),
+    (
+        Notify(PUBLISH, (1, 2), True, client=8, scheme=2, epoch=9),
+        (
+            "08011508000000180225090000004a8d010a73094d000000000000001140420f00000000001802210000000000528440"
+            "290000000000e485c0320667333a343a373a0f0a046b696e6422076d6f6e737465723a090a056c6576656c10533a100a"
+            "05737065656419000000000000f83f3a110a04746167732a090a0210020a03220161420200ff12080100000002000000"
+            "1801250700000028023509000000"
+        ),
+    ),
+    (
+        stamped(ContextUpdate((650.25, -700.5))),
+        "08011507000000180225090000005212090000000000528440110000000000e485c0",
+    ),
+    (
+        stamped(ContextUpdate((650.25, -700.5), (1.5, -0.25))),
+        "0801150700000018022509000000521c090000000000528440110000000000e485c01d0000c03f25000080be",
+    ),
+    (
+        stamped(AssignmentRequest((650.25, -700.5))),
+        "08011507000000180225090000005a12090000000000528440110000000000e485c0",
+    ),
+    (
+        stamped(
+            Assignment(
+                3,
+                "g3:4:7",
+                ("g3:4:7", "g3:4:8"),
+                (0.0, 1.0, 2.0, 3.0),
+                (0.0, 1.0, 2.0, 4.0),
+                (Circle("park", 10.0, 20.0, 100.0),),
+            )
+        ),
+        (
+            "08011507000000180225090000006281010803120667333a343a371a0667333a343a371a0667333a343a382220000000"
+            "0000000000000000000000f03f000000000000004000000000000008402a200000000000000000000000000000f03f00"
+            "00000000000040000000000000104032210a047061726b11000000000000244019000000000000344021000000000000"
+            "5940"
+        ),
+    ),
+    (
+        stamped(Subscribe(5, SUBSCRIPTION, 125)),
+        (
+            "08011507000000180225090000006a5f0d0500000012180a090a056c6576656c101812023e3d1a07696e746567657212"
+            "200a120a046b696e642a0a0a032201610a032201621202696e1a06737472696e67121a0a090a04746167732201781208"
+            "636f6e7461696e731a03736574187d"
+        ),
+    ),
+    (stamped(Unsubscribe(5)), "080115070000001802250900000072050d05000000"),
+    (stamped(PlanMessage(b"plan")), "08011507000000180225090000007a060a04706c616e"),
+    (stamped(OutcomeMessage(b"done")), "08011507000000180225090000008201060a04646f6e65"),
+]
+
+
+@pytest.mark.parametrize(("message", "golden"), GOLDEN)
+def test_bytes_are_those_of_this_protocol_version(message: Message, golden: str) -> None:
+    assert encode(message).hex() == golden
+    assert decode(bytes.fromhex(golden)) == message
+
+
+def test_every_kind_of_message_has_its_bytes_here() -> None:
+    assert {type(message) for message, _ in GOLDEN} == set(WRITERS)
+    assert {field for field, _ in WRITERS.values()} == set(READERS)

@@ -1,0 +1,159 @@
+"""What is said about messages that cannot travel, and about bytes that are no message."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from math import inf, nan
+from typing import Any
+
+import pytest
+
+from bypass.attributes import INTEGER
+from bypass.events import Event
+from bypass.filters import Subscription, attr
+from bypass.messages import (
+    Assignment,
+    Circle,
+    ContextMessage,
+    ContextUpdate,
+    Message,
+    Notify,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from bypass.wire import PROTOCOL_VERSION, MalformedMessage, decode, encode, piggyback_size
+from bypass.wire import bypass_pb2 as pb
+
+PUBLISH = Publish(1, Event(kind="a"))
+
+
+class Foreign(Message):
+    """A message of another library."""
+
+
+class ForeignContext(ContextMessage):
+    """As above."""
+
+
+UNENCODABLE: list[tuple[Message, str]] = [
+    (replace(PUBLISH, client=-1), "Publish.client -1: expected an integer from 0 to 4294967295"),
+    (
+        replace(PUBLISH, id=2**64),
+        "Publish.id 18446744073709551616: expected an integer from 0 to 18446744073709551615",
+    ),
+    (
+        Notify(replace(PUBLISH, epoch=2**32), (1,)),
+        "Publish.epoch 4294967296: expected an integer from 0 to 42",
+    ),
+    (Notify(PUBLISH, (1, -2)), "Notify: handles (1, -2): Value out of range: -2"),
+    (Unsubscribe(2**32), "Unsubscribe.handle 4294967296: "),
+    (Subscribe(1, Subscription([attr("a") == 1]), -5), "Subscribe.radius -5: "),
+    (Assignment(-1, "c"), "Assignment.generation -1: "),
+    (replace(PUBLISH, piggyback=Assignment(-1, "c")), "Assignment.generation -1: "),
+    (
+        replace(PUBLISH, event=Event(big=2**63)),
+        "Publish: attribute 'big' 9223372036854775808: Value out of range",
+    ),
+    (
+        replace(PUBLISH, event=Event(s={2**63})),
+        "Publish: attribute 's' frozenset({9223372036854775808}): element 9223",
+    ),
+    (
+        replace(PUBLISH, event=Event(s="\ud800")),
+        "Publish: attribute 's' '\\ud800': 'utf-8' codec can't encode",
+    ),
+    (replace(PUBLISH, location=(nan, 1.0)), "Publish: location (nan, 1.0): expected 2 finite numbers"),
+    (replace(PUBLISH, location=(10**400, 1.0)), "Publish: int too large to convert to float"),
+    (ContextUpdate((0.0, -inf)), "ContextUpdate: location (0.0, -inf): expected 2 finite numbers"),
+    (ContextUpdate((0.0, 0.0), (1e39, 0.0)), "ContextUpdate: vector [inf, 0.0]: expected 2 finite numbers"),
+    (
+        Assignment(1, "c", cell=(0.0, 0.0, nan, 1.0)),
+        "Assignment: cell [0.0, 0.0, nan, 1.0]: expected 4 finite",
+    ),
+    (
+        Assignment(1, "c", circles=(Circle("c", 0, 0, inf),)),
+        "Assignment: circle [0, 0, inf]: expected 3 finite",
+    ),
+    (Foreign(), "message of class Foreign: expected one of Publish, Notify, "),
+    (
+        replace(PUBLISH, piggyback=ForeignContext()),
+        "message of class ForeignContext: expected one of Publish, ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "said"), UNENCODABLE)
+def test_what_cannot_travel_is_named(message: Message, said: str) -> None:
+    with pytest.raises(MalformedMessage, match=f"^{re.escape(said)}"):
+        encode(message)
+
+
+def test_the_size_of_a_rider_that_cannot_travel_is_refused_too() -> None:
+    with pytest.raises(MalformedMessage, match=r"^Publish: location \(nan, 0.0\): "):
+        piggyback_size(replace(PUBLISH, piggyback=ContextUpdate((nan, 0.0))))
+
+
+def envelope(**fields: Any) -> pb.Envelope:
+    return pb.Envelope(version=PROTOCOL_VERSION, client=1, scheme=0, epoch=0, **fields)
+
+
+UNDECODABLE: list[tuple[pb.Envelope, str]] = [
+    (envelope(), "without a body: expected one of publish, notify, "),
+    (envelope(publish=pb.Publish(at_us=1)), "publish message: id is missing"),
+    (envelope(publish=pb.Publish(id=1, y=1.0)), "publish message: x is missing"),
+    (envelope(publish=pb.Publish(id=1, x=nan, y=1.0)), "publish message: location (nan, 1.0): "),
+    (envelope(publish={"id": 1, "kind": 9}), "publish message: 9 is not a valid Kind"),
+    (
+        envelope(publish={"id": 1, "attributes": [{"name": "a"}]}),
+        "publish message: attribute 'a': value is missing",
+    ),
+    (
+        envelope(publish={"id": 1, "attributes": [{"text": "a"}]}),
+        "publish message: event ",
+    ),
+    (
+        envelope(publish=pb.Publish(id=1, payload=bytes(65537))),
+        "publish message: event ",
+    ),
+    (envelope(notify=pb.Notify(publisher=1)), "notify message: publication is missing"),
+    (
+        envelope(subscribe=pb.Subscribe(handle=1)),
+        "subscribe message: subscription ",
+    ),
+    (
+        envelope(subscribe={"handle": 1, "filters": [{"operand": {"name": "a", "integer": 1}}]}),
+        "subscribe message: attribute type '': expected one of integer, float, string, set",
+    ),
+    (
+        envelope(
+            subscribe={
+                "handle": 1,
+                "filters": [{"operand": {"name": "a\nb", "text": "c"}, "type": INTEGER.name, "op": "="}],
+            },
+        ),
+        "subscribe message: filter ",
+    ),
+    (envelope(unsubscribe=pb.Unsubscribe()), "unsubscribe message: handle is missing"),
+    (envelope(context_update=pb.ContextUpdate(x=1)), "context_update message: y is missing"),
+    (
+        envelope(context_update={"x": 1, "y": 1, "vy": 1}),
+        "context_update message: vx is missing",
+    ),
+    (
+        envelope(assignment={"cover": [1, 2, 3]}),
+        "assignment message: cover [1.0, 2.0, 3.0]: expected 4",
+    ),
+    (
+        envelope(unsubscribe={"handle": 1}, riding_assignment_request={"x": 1, "y": 1}),
+        "unsubscribe message: riding_assignment_request: expected only publications and subscriptions",
+    ),
+]
+
+
+@pytest.mark.parametrize(("damaged", "said"), UNDECODABLE)
+def test_what_is_no_message_is_named(damaged: pb.Envelope, said: str) -> None:
+    with pytest.raises(MalformedMessage, match=re.escape(said)) as caught:
+        decode(damaged.SerializeToString())
+    assert len(str(caught.value).splitlines()) == 1

@@ -1,0 +1,76 @@
+"""Exchange mechanisms behind typed proxies while the system runs.
+
+A `Mechanism` is an exchangeable part. An `Engine` puts it behind a proxy, or into a `Group`, and executes a
+`Plan`: it builds the new part, hands over the state, starts it, switches, and stops the old part. What fails
+before the switch leaves the old part running. A `Coordinator` sends plans to other hosts.
+"""
+
+from bypass.transitions.catalogue import Catalogue, check_plan
+from bypass.transitions.coordinator import Coordinator, Distribution, Outcome, Summary
+from bypass.transitions.engine import Engine
+from bypass.transitions.errors import (
+    InvalidOutcome,
+    InvalidParameter,
+    InvalidPlan,
+    MechanismStopped,
+    MissingState,
+    NestedTransition,
+    NetworkDuringTransition,
+    ProxyExists,
+    ReentrantTransition,
+    TransitionError,
+    TransitionFailed,
+    UnknownMechanism,
+    UnknownProxy,
+)
+from bypass.transitions.executor import Listener
+from bypass.transitions.group import Divisible, Group
+from bypass.transitions.mechanism import Mechanism, Nothing
+from bypass.transitions.plan import Action, Plan
+from bypass.transitions.proxy import make_proxy_class, make_stub
+from bypass.transitions.record import Record
+from bypass.transitions.schema import Parameter, State
+from bypass.transitions.slot import Lease
+from bypass.transitions.state import MechanismState, TransferState
+from bypass.transitions.transfer import auto_transfer
+from bypass.transitions.transition import AtomicTransition
+
+__all__ = [
+    "Action",
+    "AtomicTransition",
+    "Catalogue",
+    "Coordinator",
+    "Distribution",
+    "Divisible",
+    "Engine",
+    "Group",
+    "InvalidOutcome",
+    "InvalidParameter",
+    "InvalidPlan",
+    "Lease",
+    "Listener",
+    "Mechanism",
+    "MechanismState",
+    "MechanismStopped",
+    "MissingState",
+    "NestedTransition",
+    "NetworkDuringTransition",
+    "Nothing",
+    "Outcome",
+    "Parameter",
+    "Plan",
+    "ProxyExists",
+    "Record",
+    "ReentrantTransition",
+    "State",
+    "Summary",
+    "TransferState",
+    "TransitionError",
+    "TransitionFailed",
+    "UnknownMechanism",
+    "UnknownProxy",
+    "auto_transfer",
+    "check_plan",
+    "make_proxy_class",
+    "make_stub",
+]

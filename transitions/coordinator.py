@@ -1,0 +1,158 @@
+"""Plans for other hosts, and what becomes of them there; how bytes travel is not known here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from bypass.transitions.engine import Engine
+from bypass.transitions.errors import InvalidOutcome, TransitionError, describe
+from bypass.transitions.listeners import Listeners
+from bypass.transitions.plan import Plan, check_size, encode_json, parse_json
+from bypass.transitions.recent import Recent
+from bypass.transitions.record import Record, Result
+
+MAX_BYTES = 256 * 1024
+MAX_ERROR = 200
+"""Characters of an error's text that travel: enough to see what is wrong, and never too large in sum."""
+
+
+class Summary(BaseModel):
+    """How one action ended."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    outcome: Result
+    error: str = ""
+
+
+class Outcome(BaseModel):
+    """How a plan, named by its id, ended on one host. It is `ok` if no action failed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    plan: str
+    host: str
+    ok: bool
+    records: tuple[Summary, ...] = ()
+
+    @classmethod
+    def of(cls, plan: str, host: str, records: Iterable[Record]) -> Self:
+        """The outcome that `records` tell."""
+        summaries = tuple(Summary(id=r.id, outcome=r.outcome, error=r.error[:MAX_ERROR]) for r in records)
+        return cls(plan=plan, host=host, ok=all(s.outcome != "failed" for s in summaries), records=summaries)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Raises InvalidOutcome."""
+        check_size("outcome", data, MAX_BYTES, InvalidOutcome)
+        return parse_json(cls, "outcome", data, InvalidOutcome)
+
+    def to_bytes(self) -> bytes:
+        return encode_json("outcome", self.model_dump(mode="json", exclude_defaults=True), InvalidOutcome)
+
+
+@dataclass(slots=True)
+class Distribution:
+    """A plan on its way: hosts that have not answered, and what the others answered."""
+
+    plan: Plan
+    pending: set[Hashable]
+    done: dict[Hashable, Outcome] = field(default_factory=dict)
+    failed: dict[Hashable, Outcome] = field(default_factory=dict)
+
+    @property
+    def finished(self) -> bool:
+        """Whether everybody has answered."""
+        return not self.pending
+
+
+class DistributionListener(Protocol):
+    """Is told when everybody has answered."""
+
+    def distribution_finished(self, distribution: Distribution) -> None: ...
+
+
+class Coordinator:
+    """The part of a host that sends plans to others, or executes those that it is sent.
+
+    `epoch` is the number of the latest plan. Who restarts must restore it, or hosts would take new plans
+    for old ones. `strays` counts outcomes that nobody waits for.
+    """
+
+    def __init__(self, engine: Engine, *, send: Callable[[Hashable, bytes], None] | None = None) -> None:
+        self.epoch = 0
+        self.strays = 0
+        self._engine = engine
+        self._send = send
+        self._listeners: Listeners[DistributionListener] = Listeners()
+        self._open: Recent[str, Distribution] = Recent()
+        self._answers: Recent[str, bytes] = Recent()
+
+    def add_listener(self, listener: DistributionListener) -> None:
+        self._listeners.add(listener)
+
+    def distribute(self, plan: Plan, hosts: Iterable[Hashable]) -> Distribution:
+        """Number the plan, unless it is numbered, and send it to each host.
+
+        A host that the plan cannot be sent to counts as failed.
+        Raises TransitionError if this coordinator cannot send, InvalidPlan if the plan is too large.
+        """
+        if self._send is None:
+            raise TransitionError(f"plan {plan.plan!r} cannot be distributed: this coordinator only executes")
+        epoch = plan.epoch or self.epoch + 1
+        plan = plan.model_copy(
+            update={"epoch": epoch, "id": plan.id or f"{self._engine.host or 'local'}@{epoch}"}
+        )
+        data = plan.to_bytes()
+        self.epoch = max(self.epoch, epoch)
+        targets = list(dict.fromkeys(hosts))
+        distribution = Distribution(plan, set(targets))
+        self._open[plan.id] = distribution
+        for host in targets:
+            try:
+                self._send(host, data)
+            except Exception as error:
+                lost = Summary(id=plan.id, outcome="failed", error=describe(error)[:MAX_ERROR])
+                self._settle(
+                    distribution, host, Outcome(plan=plan.id, host=str(host), ok=False, records=(lost,))
+                )
+        if not targets:
+            self._finish(distribution)
+        return distribution
+
+    def receive_plan(self, data: bytes) -> bytes:
+        """Execute a plan that was sent here; returns the outcome to send back.
+
+        A plan that comes again gets the same answer again. Raises InvalidPlan, and like `Engine.execute`.
+        """
+        plan = Plan.from_bytes(data)
+        answer = self._answers.get(plan.id)
+        if answer is None:
+            answer = Outcome.of(plan.id, self._engine.host, self._engine.execute(plan)).to_bytes()
+            if plan.id:
+                self._answers[plan.id] = answer
+        return answer
+
+    def receive_outcome(self, host: Hashable, data: bytes) -> None:
+        """Note what `host` answered; what nobody waits for is counted. Raises InvalidOutcome."""
+        outcome = Outcome.from_bytes(data)
+        distribution = self._open.get(outcome.plan)
+        if distribution is None or host not in distribution.pending:
+            self.strays += 1
+        else:
+            self._settle(distribution, host, outcome)
+
+    def _settle(self, distribution: Distribution, host: Hashable, outcome: Outcome) -> None:
+        distribution.pending.discard(host)
+        (distribution.done if outcome.ok else distribution.failed)[host] = outcome
+        if distribution.finished:
+            self._finish(distribution)
+
+    def _finish(self, distribution: Distribution) -> None:
+        self._open.pop(distribution.plan.id, None)
+        self._listeners.tell(lambda listener: listener.distribution_finished(distribution))

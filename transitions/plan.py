@@ -1,0 +1,171 @@
+"""Plans: which transitions to do, as data that travels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+
+import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from bypass.transitions.errors import InvalidPlan, TransitionError, short
+
+if TYPE_CHECKING:
+    from bypass.transitions.engine import Engine
+    from bypass.transitions.record import Record
+
+MAX_BYTES = 64 * 1024
+"""A plan on the wire is never larger: what reads plans from strangers must not be made to work for them."""
+
+MAX_ACTIONS = 128
+
+Name = Annotated[str, Field(min_length=1)]
+M = TypeVar("M", bound=BaseModel)
+
+
+class Action(BaseModel):
+    """One transition: to another mechanism (`to`), of parameters only (`set`), or both.
+
+    `of` restricts a change of parameters to that mechanism. `members` makes it a partial transition: only
+    these members of a group move.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    proxy: Name
+    to: Name | None = None
+    set: dict[str, JsonValue] = {}
+    of: Name | None = None
+    members: Annotated[tuple[int | str, ...], Field(min_length=1)] | None = None
+
+    @field_validator("set")
+    @classmethod
+    def _is_finite(cls, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        json.dumps(values, allow_nan=False)  # raises ValueError for what pydantic reads and JSON cannot say
+        return values
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if self.to is None and not self.set:
+            raise ValueError("an action needs `to`, a mechanism, or `set`, at least one parameter")
+        if self.to is None and self.members is not None:
+            raise ValueError("`members` needs `to`, the mechanism that they move to")
+        if self.to is not None and self.of is not None:
+            raise ValueError("`of` restricts a change of parameters and excludes `to`")
+        return self
+
+
+class Plan(BaseModel):
+    """An ordered list of actions for one host or many. Each host does it once per `id`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    plan: Name
+    why: str = ""
+    who: str = ""
+    id: Annotated[str, Field(max_length=128)] = ""
+    epoch: Annotated[int, Field(ge=0)] = 0
+    on_error: Literal["abort", "continue"] = "abort"
+    actions: Annotated[tuple[Action, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """The plan that `data` describes. Raises InvalidPlan."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise InvalidPlan(first_error("plan", error)) from None
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Self:
+        """Raises InvalidPlan."""
+        try:
+            data = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise InvalidPlan(f"plan is not YAML: {' '.join(str(error).split())}") from None
+        return cls.from_data(data)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Raises InvalidPlan."""
+        return parse_json(cls, "plan", text, InvalidPlan)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The plan that came over the wire. Raises InvalidPlan."""
+        check_size("plan", data, MAX_BYTES, InvalidPlan)
+        return parse_json(cls, "plan", data, InvalidPlan)
+
+    def to_yaml(self) -> str:
+        return yaml.dump(self._data(), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+    def to_json(self) -> str:
+        return self.model_dump_json(exclude_defaults=True, indent=2)
+
+    def to_bytes(self) -> bytes:
+        """The wire form: equal plans give equal bytes. Raises InvalidPlan if it would be too large."""
+        data = encode_json("plan", self._data(), InvalidPlan)
+        check_size("plan", data, MAX_BYTES, InvalidPlan)
+        return data
+
+    def dry_run(self, engine: Engine) -> list[Record]:
+        """What executing this plan would record, as far as can be said without doing it; changes nothing."""
+        return engine.executor.foresee(self)
+
+    def _data(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes the line breaks that only Unicode knows: unquoted they would come back as spaces."""
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    style = '"' if any(character in text for character in "\x85\u2028\u2029") else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def first_error(what: str, error: ValidationError) -> str:
+    """The first thing that pydantic complains about, in one line: key, value, expectation."""
+    problem = error.errors(include_url=False)[0]
+    if problem["type"] == "json_invalid":
+        return f"{what} is not JSON: {problem['ctx']['error']}"
+    key = ".".join(str(part) for part in problem["loc"]) or what
+    expected = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "missing":
+        return f"{what}: {key} is missing"
+    return f"{what}: {key} is {short(problem['input'])}: {expected}"
+
+
+def parse_json(kind: type[M], what: str, text: str | bytes, error: type[TransitionError]) -> M:
+    """`text` as a `kind`. Raises `error` in one line if it is not one."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as problem:
+        raise error(first_error(what, problem)) from None
+
+
+def encode_json(what: str, data: dict[str, Any], error: type[TransitionError]) -> bytes:
+    """`data` as canonical compact JSON. Raises `error` if it has text that is not Unicode."""
+    try:
+        return json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+    except UnicodeEncodeError as problem:
+        raise error(f"{what} has text that cannot be encoded: {problem}") from None
+
+
+def check_size(what: str, data: bytes, limit: int, error: type[TransitionError]) -> None:
+    """Raises `error` if there are more than `limit` bytes."""
+    if len(data) > limit:
+        raise error(f"{what} has {len(data)} bytes, at most {limit} are allowed")
