@@ -117,6 +117,8 @@ class Coordinator:
             try:
                 self._send(host, data)
             except Exception as error:
+                if host not in distribution.pending:
+                    continue  # the answer was quicker than the error
                 lost = Summary(id=plan.id, outcome="failed", error=describe(error)[:MAX_ERROR])
                 self._settle(
                     distribution, host, Outcome(plan=plan.id, host=str(host), ok=False, records=(lost,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +10,10 @@ from bypass.transitions.attempt import Attempt
 from bypass.transitions.errors import InvalidParameter
 from bypass.transitions.mechanism import Mechanism
 from bypass.transitions.plan import Action
+from bypass.transitions.roster import Members, Roster
 from bypass.transitions.schema import State, schema_of
 from bypass.transitions.transfer import match, missing_state
 from bypass.transitions.transition import AtomicTransition, select
-
-Members = frozenset[Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class Seat:
 
     kind: type[Mechanism]
     offers: tuple[State, ...]
-    members: Members = frozenset()
+    members: Roster = field(default_factory=Roster)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any, Protocol, cast
 
 from bypass.transitions.attempt import Attempt
-from bypass.transitions.draft import Draft, Members, Seat, draft_build, draft_self, valid_values
+from bypass.transitions.draft import Draft, Seat, draft_build, draft_self, valid_values
 from bypass.transitions.mechanism import Mechanism
 from bypass.transitions.plan import Action
+from bypass.transitions.roster import Members, Roster
 from bypass.transitions.slot import Running, Slot
 
 
@@ -20,7 +21,7 @@ class Divisible(Protocol):
     """
 
     def members(self) -> Collection[Hashable]:
-        """Whom this mechanism serves."""
+        """Whom this mechanism serves; best as a set, dict or view, which need not be copied."""
 
     def admit(self, members: Collection[Hashable] | None, source: Mechanism | None) -> None:
         """Take `members` over from `source`, or all of them if None. Must not change `source`.
@@ -71,7 +72,7 @@ class GroupSlot(Slot):
 
     def seats(self) -> tuple[Seat, ...]:
         return tuple(
-            Seat(seat.kind, seat.offers, frozenset(_divisible(r).members()))
+            Seat(seat.kind, seat.offers, Roster(_divisible(r).members()))
             for seat, r in zip(super().seats(), self.running, strict=True)
         )
 
@@ -82,10 +83,10 @@ class GroupSlot(Slot):
         others = [seat for seat in seats if seat.kind is not target]
         here = next((seat for seat in seats if seat.kind is target), None)
         if action.members is None:
-            moves = {seat.kind: seat.members for seat in others}
+            moves = {seat.kind: frozenset(seat.members) for seat in others}
         else:
-            wanted = frozenset(action.members)
-            moves = {seat.kind: wanted & seat.members for seat in others if wanted & seat.members}
+            served = {seat.kind: frozenset(m for m in action.members if m in seat.members) for seat in others}
+            moves = {kind: members for kind, members in served.items() if members}
         if here is not None and not moves:
             return Draft(seats, changes=draft_self(action, (here,), attempt))
         return self._draft_moves(action, seats, target, here, moves, attempt)
@@ -109,17 +110,17 @@ class GroupSlot(Slot):
             record.outcome = "skipped"
             record.error = "none of the members is served here"
             return Draft(seats)
-        origin = seats[0] if action.members is None else next(s for s in seats if s.kind in moves)
+        origin = next(seat for seat in seats if seat.kind in moves)
         joined = frozenset().union(*moves.values())
         if here is not None:
             record.set = valid_values(target, action, "set", attempt)
             record.skipped = tuple(name for name in action.set if name not in record.set)
-            after = _after(action, seats, Seat(target, here.offers, here.members | joined), moves)
+            after = _after(action, seats, Seat(target, here.offers, here.members.plus(joined)), moves)
             return Draft(
                 after, changes={target: record.set} if record.set else {}, target=target, moves=moves
             )
         settings = draft_build(target, origin, action, self.transitions, attempt)
-        after = _after(action, seats, Seat(target, tuple(target.states().values()), joined), moves)
+        after = _after(action, seats, Seat(target, tuple(target.states().values()), Roster(joined)), moves)
         if any(seat.kind is origin.kind for seat in after):
             record.dropped = ()  # the origin goes on and keeps what the target does not take
         return Draft(after, target, settings, origin.kind, target=target, moves=moves)
@@ -147,8 +148,8 @@ class GroupSlot(Slot):
         self.switch((target,) if everybody else tuple(running.values()), new, attempt)
         attempt.commit()
         if not everybody:
-            with attempt.aftermath("release"):
-                for source, members in sources:
+            for source, members in sources:
+                with attempt.aftermath("release"):
                     _divisible(source).release(members)
         self.enter(tuple(running[seat.kind] for seat in draft.after))
         for source, _ in sources:
@@ -165,7 +166,7 @@ def _after(
         return (target,)
     left = []
     for seat in seats:
-        members = seat.members - moves.get(seat.kind, frozenset())
+        members = seat.members.minus(moves.get(seat.kind, frozenset()))
         if seat.kind is target.kind:
             left.append(target)
         elif members or seat.kind not in moves or seat is seats[0]:

@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType, FunctionType, SimpleNamespace, new_class
+from types import FrameType, FunctionType, new_class
 from typing import Any, get_type_hints
 
 from bypass.transitions.annotations import empty_value
@@ -153,9 +153,12 @@ def _stub_method(function: Callable[..., Any], empty: Callable[[], Any]) -> Call
 
 
 def _return_annotation(api: type, function: Any) -> Any:
-    annotation = function.__annotations__.get("return")
+    def alone() -> Any: ...
+
+    # other annotations of the function may name what is known to type checkers only
+    alone.__annotations__ = {"return": function.__annotations__.get("return")}
     try:
-        hints = get_type_hints(SimpleNamespace(__annotations__={"return": annotation}), function.__globals__)
+        hints = get_type_hints(alone, function.__globals__)
     except NameError as error:
         raise TypeError(f"return annotation of {api.__name__}.{function.__name__}: {error}") from None
     return hints["return"]

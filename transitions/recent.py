@@ -16,6 +16,5 @@ class Recent(OrderedDict[K, V]):
 
     def __setitem__(self, key: K, value: V) -> None:
         super().__setitem__(key, value)
-        self.move_to_end(key)
         if len(self) > self.LIMIT:
             self.popitem(last=False)

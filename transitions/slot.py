@@ -28,7 +28,7 @@ class Lease(Protocol):
         """The mechanism has been stopped, or was never switched to: its timers die."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Running:
     """A mechanism together with what was leased to it."""
 

@@ -337,6 +337,14 @@ def test_invalid_parameters_fail_before_anything_happens(setup: Setup) -> None:
     assert setup.disk.diary == []
 
 
+def test_trouble_of_one_source_does_not_keep_the_others_from_releasing(setup: Setup) -> None:
+    setup.run(to="warm", members=[1, 2])
+    setup.disk.fails |= {"hot releases ['3']", "warm releases ['1']"}
+    record = setup.run(to="cold", members=[1, 3])
+    assert record.error.count("release: ") == 2
+    assert setup.tenants() == {"hot": {"eu"}, "warm": {2}, "cold": {1, 3}}
+
+
 def test_trouble_after_the_switch_is_noted_and_tolerated(setup: Setup) -> None:
     setup.disk.fails |= {"hot releases ['1']", "stop hot"}
     record = setup.run(to="warm", members=[1])

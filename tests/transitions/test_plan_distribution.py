@@ -119,9 +119,15 @@ def test_only_the_given_hosts_are_told_and_each_once() -> None:
 
 def test_plans_are_numbered_upwards_and_own_numbers_are_kept() -> None:
     network = Network(1)
-    plans = [plan(), plan(epoch=7), plan(id="mine"), plan()]
+    plans = [plan(), plan(epoch=7), plan(epoch=3), plan(id="mine"), plan()]
     numbered = [network.coordinator.distribute(p, [0]).plan for p in plans]
-    assert [(p.id, p.epoch) for p in numbered] == [("boss@1", 1), ("boss@7", 7), ("mine", 8), ("boss@9", 9)]
+    assert [(p.id, p.epoch) for p in numbered] == [
+        ("boss@1", 1),
+        ("boss@7", 7),
+        ("boss@3", 3),
+        ("mine", 8),
+        ("boss@9", 9),
+    ]
     assert network.coordinator.epoch == 9
 
 
@@ -155,6 +161,18 @@ def test_a_host_that_cannot_be_reached_has_failed() -> None:
     assert distribution.failed[1].records[0].error == "ConnectionError: no way to 1"
     network.deliver()
     assert network.finished == [distribution]
+
+
+def test_an_answer_counts_even_if_sending_fails_afterwards() -> None:
+    network = Network(1, instant=True)
+
+    def send_and_fail(host: Hashable, data: bytes) -> None:
+        network.send(host, data)
+        raise ConnectionError("closed too early")
+
+    coordinator = network.coordinator = Coordinator(Engine("boss"), send=send_and_fail)
+    distribution = coordinator.distribute(plan(), [0])
+    assert (set(distribution.done), distribution.failed) == ({0}, {})
 
 
 def test_without_hosts_a_distribution_is_finished_at_once() -> None:

@@ -171,6 +171,12 @@ def test_type_does_not_decide_if_a_name_was_chosen_or_it_is_not_unique(target: t
     assert isinstance(caught.value.cause, MissingState)
 
 
+def test_type_does_not_decide_between_two_offers() -> None:
+    engine = engine_with(ByTypeTwice, first=Store())
+    with pytest.raises(TransitionFailed, match="'by-type' requires state 'backend'"):
+        engine.transition("cache", ByType)
+
+
 def test_missing_state_is_named_with_what_is_offered() -> None:
     engine = engine_with(Lru, store=Store())
     with pytest.raises(TransitionFailed) as caught:
