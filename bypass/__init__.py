@@ -1,1 +1,118 @@
+"""Location-based publish/subscribe whose mechanisms can be exchanged while it runs.
 
+What applications and experiments need is here. Names whose modules need more than the standard library are
+imported when they are first used, so that `import bypass` costs next to nothing.
+"""
+
+from typing import TYPE_CHECKING
+
+from bypass.attributes import FLOAT, INTEGER, SET, STRING, AttributeType, register_type
+from bypass.errors import (
+    AttributeConflict,
+    BypassError,
+    EmptySubscription,
+    InvalidAttribute,
+    InvalidEvent,
+    InvalidFilter,
+    InvalidLocation,
+    InvalidRadius,
+    MetricConflict,
+    MissingExtra,
+    OperatorConflict,
+    UnknownHandle,
+    UnknownOperator,
+    UnknownType,
+)
+from bypass.events import Event
+from bypass.filters import Filter, Subscription, attr
+from bypass.lazy import lazy_names
+from bypass.matching import matches
+from bypass.operators import OPERATORS
+from bypass.region import Place, Region
+
+if TYPE_CHECKING:
+    from bypass.broker import Broker
+    from bypass.client import Client
+    from bypass.geo import GeoLocation, PlanarLocation, Projection
+    from bypass.location import LocationRequest
+    from bypass.scenarios.loader import InvalidScenario
+    from bypass.scenarios.result import Result
+    from bypass.scenarios.runner import run
+    from bypass.sim.system import SimulatedSystem
+    from bypass.subscriptions import SubHandle
+    from bypass.transitions import Action, InvalidPlan, Plan, Record, TransitionError, TransitionFailed
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "Action": "bypass.transitions",
+            "Broker": "bypass.broker",
+            "Client": "bypass.client",
+            "GeoLocation": "bypass.geo",
+            "InvalidPlan": "bypass.transitions",
+            "InvalidScenario": "bypass.scenarios.loader",
+            "LocationRequest": "bypass.location",
+            "Plan": "bypass.transitions",
+            "PlanarLocation": "bypass.geo",
+            "Projection": "bypass.geo",
+            "Record": "bypass.transitions",
+            "Result": "bypass.scenarios.result",
+            "SimulatedSystem": "bypass.sim.system",
+            "SubHandle": "bypass.subscriptions",
+            "TransitionError": "bypass.transitions",
+            "TransitionFailed": "bypass.transitions",
+            "run": "bypass.scenarios.runner",
+        },
+    )
+
+__all__ = [
+    "FLOAT",
+    "INTEGER",
+    "OPERATORS",
+    "SET",
+    "STRING",
+    "Action",
+    "AttributeConflict",
+    "AttributeType",
+    "Broker",
+    "BypassError",
+    "Client",
+    "EmptySubscription",
+    "Event",
+    "Filter",
+    "GeoLocation",
+    "InvalidAttribute",
+    "InvalidEvent",
+    "InvalidFilter",
+    "InvalidLocation",
+    "InvalidPlan",
+    "InvalidRadius",
+    "InvalidScenario",
+    "LocationRequest",
+    "MetricConflict",
+    "MissingExtra",
+    "OperatorConflict",
+    "Place",
+    "Plan",
+    "PlanarLocation",
+    "Projection",
+    "Record",
+    "Region",
+    "Result",
+    "SimulatedSystem",
+    "SubHandle",
+    "Subscription",
+    "TransitionError",
+    "TransitionFailed",
+    "UnknownHandle",
+    "UnknownOperator",
+    "UnknownType",
+    "attr",
+    "matches",
+    "register_type",
+    "run",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

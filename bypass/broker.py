@@ -216,13 +216,14 @@ class Broker:
         return schemes[0]
 
     def _subscribe(self, message: Subscribe) -> None:
-        scheme = self.scheme_of(message.client)
-        if message.scheme != scheme.flag:
+        client = message.client
+        if message.scheme != self.scheme_of(client).flag:
             self.late_subscriptions += 1
-        row = self.table.add(message.client, message.handle, message.subscription, message.radius)
+        row = self.table.add(client, message.handle, message.subscription, message.radius)
         if message.piggyback is not None:
-            self._context(message.client, message.scheme, message.piggyback)
-        scheme.subscribed(message.client, row)
+            self._context(client, message.scheme, message.piggyback)
+        # Asked for again: the place that came along may have moved the client to another scheme.
+        self.scheme_of(client).subscribed(client, row)
 
     def _context(self, client: int, flag: int, message: ContextMessage) -> None:
         scheme = self.scheme_of(client)

@@ -18,7 +18,7 @@ from bypass.messages import Kind, Message, OutcomeMessage, PlanMessage, Publish
 from bypass.network import ClientNetwork, DeliveryAnalyzer
 from bypass.roles import Dissemination, GatewayLogic, LocalTransport
 from bypass.subscriptions import Callback, SubHandle, Subscriptions
-from bypass.transitions import Coordinator, Engine, Nothing, Record
+from bypass.transitions import Coordinator, Engine, Nothing, Outcome, Record
 
 LARGEST_RADIUS = 20_000_000  # half the way around the earth
 
@@ -136,7 +136,8 @@ class Client:
 
     def _plan_arrived(self, message: PlanMessage) -> None:
         outcome = self.coordinator.receive_plan(message.plan)
-        self.network.epoch = message.epoch
+        if Outcome.from_bytes(outcome).ok:
+            self.network.epoch = message.epoch
         self.network.send(OutcomeMessage(outcome))
 
     def _lease(self, proxy: str) -> Lease:

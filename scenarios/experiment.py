@@ -21,6 +21,13 @@ from bypass.models.mobility import MapMovement
 from bypass.models.waypoints import within
 from bypass.region import Place, Region
 from bypass.scenarios.borders import BorderRule
+from bypass.scenarios.figures import (
+    around_transition,
+    by_place,
+    share_imperfect,
+    share_near_border,
+    skewness,
+)
 from bypass.scenarios.measures import Around, Column, Phase, Stats, between, precision, recall
 from bypass.scenarios.schema import Scenario, Step
 from bypass.sim.cellular import Traffic
@@ -29,6 +36,7 @@ from bypass.sim.ledger import Ledger
 from bypass.sim.system import SimulatedSystem
 from bypass.transitions import Record
 
+START_UP_S = 10.0
 DRAIN_S = 5.0  # what was published last must still arrive
 
 Progress = Callable[[float], None]
@@ -80,25 +88,34 @@ class Run:
             "duration_s": self.scenario.duration,
             "wall_s": self.wall_s,
             "phases": [phase.summary() for phase in self.phases],
-            "extra": {
-                "transitions": [around.summary() | self._peaks(around.at_s) for around in self.around],
-                "executions": len(self.executions),
-                "context_share_up": self._context_share("up"),
-                "context_share_down": self._context_share("down"),
-            },
+            "extra": self._extra(),
+        }
+
+    def _extra(self) -> dict[str, Any]:
+        # Not the broker, which has no place, nor the first moments, in which clients begin where they are.
+        settled = [e for e in self.executions if not np.isnan(e.x) and e.record.at > START_UP_S]
+        x, y = (np.array([getattr(each, axis) for each in settled]) for axis in "xy")
+        places = self.region.places
+        # A client notices at its next fix that it crossed a border; the plan comes a round trip later.
+        fastest = max(self.scenario.mobility.build().speed)
+        late = self.scenario.location.interval + 2 * self.scenario.network.latency
+        return {
+            "transitions": [
+                around.summary() | around_transition(self.events, self.traffic, around.at_s)
+                for around in self.around
+            ],
+            "executions": len(self.executions),
+            "near_border": share_near_border(x, y, places, fastest * late + 5.0),
+            "by_place": by_place(self.events, places),
+            "imperfect": share_imperfect(self.events),
+            "context_share_up": self._context_share("up"),
+            "context_share_down": self._context_share("down"),
+            "download_skewness": skewness(self.client_traffic["down"]),
         }
 
     def _context_share(self, way: str) -> float:
         total = sum(int(self.traffic[name].sum()) for name in TRAFFIC_COLUMNS if name.endswith(way))
         return float(self.traffic[f"context_{way}"].sum() / total) if total else 0.0
-
-    def _peaks(self, at_s: float) -> dict[str, float]:
-        """Context traffic of all clients in the second after a transition (bytes)."""
-        second = int(at_s)
-        return {
-            f"context_{way}_bytes": float(self.traffic[f"context_{way}"][second : second + 1].sum())
-            for way in ("up", "down")
-        }
 
 
 class _Watch:

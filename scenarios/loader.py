@@ -1,4 +1,4 @@
-"""Finding experiment files, changing keys in them, and saying in one line what is wrong with them."""
+"""Scenarios out of files: keys changed as asked, everything checked, and in one line what is wrong."""
 
 from __future__ import annotations
 
@@ -7,24 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
-from bypass.errors import BypassError, shown
+from bypass.scenarios.files import InvalidScenario, builtin_names, read
+from bypass.scenarios.misfit import first_misfit
 from bypass.scenarios.schema import Check, LocationSettings, Scenario, Step, WorldSize
 from bypass.sim.cellular import CellularModel
-from bypass.transitions import Action, Plan, TransitionError
+from bypass.transitions import Action, Plan
 
-BUILTIN = Path(__file__).parent / "builtin"
-
-
-class InvalidScenario(BypassError):
-    """An experiment file, or a change to one, that cannot be run."""
-
-
-def builtin_names() -> list[str]:
-    """The scenarios that come with the library."""
-    return sorted(path.stem for path in BUILTIN.glob("*.yaml"))
+__all__ = ["InvalidScenario", "builtin_names", "load", "variants"]
 
 
 def load(
@@ -36,14 +27,20 @@ def load(
 ) -> Scenario:
     """A built-in scenario or a YAML file, with changes: dotted keys to values.
 
-    Another `duration` stretches or shrinks the timeline with it. Raises InvalidScenario.
+    Another `duration` stretches or shrinks the timeline with it. Raises InvalidScenario, also if the file
+    makes no sense before the changes.
     """
-    source, data = _read(scenario)
+    source, data = str(scenario), read(scenario)
+    loaded = _validated(source, data)
     if duration is not None:
-        _stretch(source, data, duration)
+        for step, before in zip(data.get("timeline", ()), loaded.timeline, strict=True):
+            step["at"] = before.at * duration / loaded.duration
+        data["duration"] = duration
     if clients is not None:
         data["clients"] = clients
-    return _validated(source, _changed(source, data, changes or {}))
+    loaded = _validated(source, _changed(source, data, changes or {}))
+    variants(loaded)
+    return loaded
 
 
 def variants(scenario: Scenario) -> dict[str, Scenario]:
@@ -55,43 +52,11 @@ def variants(scenario: Scenario) -> dict[str, Scenario]:
         return {scenario.name: scenario}
     data = scenario.model_dump(mode="json")
     data["runs"], data["checks"], data["main"] = {}, [], ""
-    return {
-        name: _validated(f"{scenario.name}: run {name}", _changed(scenario.name, data, changes))
-        for name, changes in scenario.runs.items()
-    }
-
-
-def _read(scenario: str | Path) -> tuple[str, dict[str, Any]]:
-    path = Path(scenario)
-    if path.suffix not in (".yaml", ".yml"):
-        if str(scenario) not in builtin_names():
-            known = ", ".join(builtin_names())
-            raise InvalidScenario(
-                f"scenario {str(scenario)!r} is unknown: expected a YAML file or one of {known}"
-            )
-        path = BUILTIN / f"{scenario}.yaml"
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidScenario(f"{path}: cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidScenario(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(data, dict):
-        raise InvalidScenario(f"{path}: holds {shown(data)}: expected keys and values")
-    data.setdefault("name", path.stem)
-    return path.name, data
-
-
-def _stretch(source: str, data: dict[str, Any], duration: float) -> None:
-    before = data.get("duration", Scenario.model_fields["duration"].default)
-    try:
-        factor = duration / before
-        for step in data.get("timeline", ()):
-            step["at"] *= factor
-    except (TypeError, KeyError, ZeroDivisionError):
-        _validated(source, data)  # says what is wrong with duration or timeline
-        raise
-    data["duration"] = duration
+    experiments = {}
+    for name, changes in scenario.runs.items():
+        source = f"{scenario.name}: run {name}"
+        experiments[name] = _validated(source, _changed(source, data, changes))
+    return experiments
 
 
 def _changed(source: str, data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,9 +70,9 @@ def _changed(source: str, data: dict[str, Any], changes: Mapping[str, Any]) -> d
             elif isinstance(place, dict):
                 place = place.setdefault(parent, {})
             else:
-                raise InvalidScenario(f"{source}: key {key!r}: {parent!r} is not a group of keys")
+                raise InvalidScenario(f"{source}: key {key!r}: there is no {parent!r} in it")
         if not isinstance(place, dict):
-            raise InvalidScenario(f"{source}: key {key!r}: {last!r} is not in a group of keys")
+            raise InvalidScenario(f"{source}: key {key!r}: there is no {last!r} in it")
         place[last] = value
     return changed
 
@@ -116,21 +81,7 @@ def _validated(source: str, data: dict[str, Any]) -> Scenario:
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            known = _known_keys(problem["loc"][:-1])
-            message = f"key {key!r} is unknown: expected one of {', '.join(known)}"
-        elif problem["type"] == "missing":
-            message = f"key {key!r} is missing"
-        elif problem["type"] == "value_error":
-            reason = problem["msg"].removeprefix("Value error, ")
-            message = f"{key}: {reason}" if key else reason
-        else:
-            message = f"{key} is {shown(problem['input'])}: {problem['msg']}"
-        raise InvalidScenario(f"{source}: {message}") from None
-    except TransitionError as error:
-        raise InvalidScenario(f"{source}: {error}") from None
+        raise InvalidScenario(f"{source}: {first_misfit(error, _known_keys)}") from None
 
 
 def _known_keys(path: tuple[int | str, ...]) -> list[str]:

@@ -13,7 +13,6 @@ Column = NDArray[Any]
 Columns = Mapping[str, Column]
 
 PERCENTILES = (2.5, 5, 25, 50, 75, 95, 97.5)
-OUTAGE = 0.05  # a moment with less recall than this is an outage
 
 
 def recall(events: Columns) -> NDArray[np.float64]:
@@ -135,9 +134,8 @@ class Around:
         )
 
     def summary(self) -> dict[str, Any]:
-        """What happened: the lowest recall, how long there was none, and how it was before and after."""
+        """What happened: the lowest recall of a bin, what was lost, and how it was before and after."""
         close = (self.start_s >= -0.5) & (self.start_s < 2.0)
-        out = np.nan_to_num(self.recall, nan=1.0) < OUTAGE
         return {
             "at_s": self.at_s,
             "phase": self.phase,
@@ -145,8 +143,6 @@ class Around:
             "recall_lowest": float(np.nanmin(self.recall[close], initial=1.0)),
             "recall_after": self._mean(self.start_s >= 5.0),
             "recall_lost_s": self._lost(),
-            "outage_before_ms": float(1000 * self.width_s * np.count_nonzero(out & (self.start_s < 0))),
-            "outage_after_ms": float(1000 * self.width_s * np.count_nonzero(out & (self.start_s >= 0))),
         }
 
     def _mean(self, chosen: NDArray[np.bool_]) -> float:

@@ -7,15 +7,19 @@ from typing import Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from bypass.client import LARGEST_RADIUS
+from bypass.events import MAX_PAYLOAD
+from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS
 from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
-from bypass.models.mobility import MOBILITY, TripModel
-from bypass.models.workloads import WORKLOADS, Workload
+from bypass.models.mobility import MOBILITY, MapMovement, TripModel
+from bypass.models.workloads import LBS, WORKLOADS, Workload
+from bypass.scenarios.misfit import Misfit, first_misfit
 from bypass.sim.cellular import CellularModel
-from bypass.transitions import Parameter, Plan
+from bypass.transitions import Parameter, Plan, TransitionError, check_plan
 
 M = TypeVar("M", bound=BaseModel)
 
-SCHEMES = {part.name: part for part in BROKER_PARTS}
+SCHEMES = tuple(part.name for part in BROKER_PARTS)
 
 
 class Strict(BaseModel):
@@ -32,7 +36,7 @@ class WorldSize(Strict):
 class LocationSettings(Strict):
     """How often (s) clients want to know where they are."""
 
-    interval: float = Field(default=5.0, gt=0)
+    interval: float = Field(default=5.0, ge=0.001)
 
 
 class _Choice(BaseModel, Generic[M]):
@@ -52,16 +56,15 @@ class _Choice(BaseModel, Generic[M]):
         return self
 
     def build(self) -> M:
-        """The chosen model. Raises ValueError."""
+        """The chosen model. Raises Misfit."""
         models = self.models()
         if self.model not in models:
-            raise ValueError(f"model {self.model!r} is unknown: expected one of {', '.join(models)}")
+            raise Misfit(("model",), f"is {self.model!r}: expected one of {', '.join(models)}")
+        model = models[self.model]
         try:
-            return models[self.model].model_validate(self.model_extra)
+            return model.model_validate(self.model_extra)
         except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            key = ".".join(map(str, problem["loc"]))
-            raise ValueError(f"{key} is {problem['input']!r}: {problem['msg']}") from None
+            raise first_misfit(error, lambda _: (*type(self).model_fields, *model.model_fields)) from None
 
 
 class Mobility(_Choice[TripModel]):
@@ -75,7 +78,10 @@ class Mobility(_Choice[TripModel]):
 
 
 class Publishing(_Choice[Workload]):
-    """What clients publish; `start` (s) leaves the first subscriptions time to arrive."""
+    """What clients publish; `start` (s) leaves the first subscriptions time to arrive.
+
+    Subscriptions have a radius in whole metres, so `radius` has to be one.
+    """
 
     model: str = "ar"
     start: float = Field(default=2.0, ge=0)
@@ -83,6 +89,16 @@ class Publishing(_Choice[Workload]):
     @classmethod
     def models(cls) -> dict[str, type[Workload]]:
         return WORKLOADS
+
+    def build(self) -> Workload:
+        workload = super().build()
+        if not (workload.radius.is_integer() and workload.radius <= LARGEST_RADIUS):
+            raise Misfit(
+                ("radius",), f"is {workload.radius}: expected whole metres, at most {LARGEST_RADIUS}"
+            )
+        if workload.payload > MAX_PAYLOAD:
+            raise Misfit(("payload",), f"is {workload.payload}: expected at most {MAX_PAYLOAD} bytes")
+        return workload
 
 
 class FilterSettings(BaseModel):
@@ -105,14 +121,13 @@ class FilterSettings(BaseModel):
         known = scheme_parameters()
         for name, value in self.parameters.items():
             if name not in known:
-                raise ValueError(
-                    f"no scheme has a parameter {name!r}: expected one of {', '.join(sorted(known))}"
-                )
+                raise Misfit((name,), f"is unknown: expected scheme or one of {', '.join(sorted(known))}")
             for parameter in known[name]:
                 try:
                     parameter.adapter.validate_python(value)
                 except ValidationError as error:
-                    raise ValueError(f"{name} is {value!r}: {error.errors()[0]['msg']}") from None
+                    reason = first_misfit(error, lambda _: ()).args[0]
+                    raise Misfit((name,), reason) from None
         return self
 
     @property
@@ -137,6 +152,15 @@ class Step(Strict):
     phase: str = ""
     plan: Plan
 
+    @field_validator("plan")
+    @classmethod
+    def _possible(cls, plan: Plan) -> Plan:
+        try:
+            check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
+        except TransitionError as error:
+            raise Misfit((), f"{plan.plan!r} cannot be executed: {error}") from None
+        return plan
+
 
 class Check(Strict):
     """A figure of the thesis and the range that ours must lie in.
@@ -149,7 +173,7 @@ class Check(Strict):
 
     name: str
     source: str
-    stated: str
+    stated: str = Field(coerce_numbers_to_str=True)
     value: str
     minus: str | None = None
     over: str | None = None
@@ -186,17 +210,57 @@ class Scenario(Strict):
     main: str = ""
     checks: tuple[Check, ...] = ()
 
+    @field_validator("runs")
+    @classmethod
+    def _name_directories(cls, runs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name in runs:
+            if not name or name.startswith(".") or any(c in "/\\" or c.isspace() for c in name):
+                raise Misfit((), f"has {name!r}: expected names without spaces, slashes and leading dots")
+        return runs
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        times = [step.at for step in self.timeline]
-        if times != sorted(times):
-            raise ValueError(f"timeline is at {times}: expected times in ascending order")
-        if times and times[-1] >= self.duration:
-            raise ValueError(
-                f"timeline has a step at {times[-1]} s: expected before the end, {self.duration} s"
+        self._check_timeline()
+        self._check_world()
+        if self.workload.start >= self.duration:
+            raise Misfit(
+                ("workload", "start"),
+                f"is {self.workload.start}: expected less than the duration, {self.duration} s",
             )
         if self.main and self.main not in self.runs:
-            raise ValueError(
-                f"main is {self.main!r}: expected one of the runs, {', '.join(self.runs) or 'none'}"
+            raise Misfit(
+                ("main",), f"is {self.main!r}: expected one of the runs, {', '.join(self.runs) or 'none'}"
             )
         return self
+
+    def _check_timeline(self) -> None:
+        earliest = 0.0
+        for i, step in enumerate(self.timeline):
+            if not earliest <= step.at < self.duration:
+                raise Misfit(
+                    ("timeline", i, "at"),
+                    f"is {step.at}: expected ascending times before the end, {self.duration} s",
+                )
+            earliest = step.at
+            for action in step.plan.actions:
+                for member in action.members or ():
+                    if member not in range(self.clients):
+                        raise Misfit(
+                            ("timeline", i, "plan"),
+                            f"moves member {member!r}: expected clients from 0 to {self.clients - 1}",
+                        )
+
+    def _check_world(self) -> None:
+        mobility = self.mobility.build()
+        street_map = mobility.map if isinstance(mobility, MapMovement) else None
+        if isinstance(self.workload.build(), LBS) and (street_map is None or not street_map.attractions):
+            raise Misfit(
+                ("workload", "model"),
+                f"is {self.workload.model!r}: expected mobility on a map with attraction points",
+            )
+        if street_map and (street_map.width > self.world.width or street_map.height > self.world.height):
+            raise Misfit(
+                ("world",),
+                f"is {self.world.width} by {self.world.height} m: "
+                f"expected at least the map's {street_map.width} by {street_map.height} m",
+            )

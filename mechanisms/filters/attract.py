@@ -50,7 +50,9 @@ class AttractClient(FilterClient):
         return AssignmentRequest((fix.x, fix.y))
 
     def bootstrap(self, fix: Fix) -> None:
-        """Nothing: the broker assigns channels right after the switch; `moved` asks if it did not."""
+        """Without the channel map, nothing: the broker sends it right after the switch."""
+        if self.known is not None:
+            self.moved(fix)
 
     def moved(self, fix: Fix) -> None:
         if self.known is None or self._channels_at(fix) != self.known.mine:
@@ -67,6 +69,7 @@ class AttractClient(FilterClient):
         if not isinstance(message, Assignment):
             return
         known = self.known
+        new = known is None or known.generation != message.generation
         if message.circles:
             elsewhere = f"a{message.generation}:other"
             self.known = KnownChannels(
@@ -74,9 +77,9 @@ class AttractClient(FilterClient):
             )
         elif known is not None and known.generation == message.generation:
             known.mine = frozenset(message.channels)
-        fix = self.host.location.last()
-        # The broker may have assigned by an older place than the client's last one.
-        if fix is not None and (self.reported is None or self.reported.at < fix.at):
+        fix = self.host.location.current()
+        # The broker assigns channels by places it knows, which may be older than what the client knows.
+        if new and fix is not None:
             self.moved(fix)
 
     def tag(self, publication: Publish) -> None:

@@ -73,7 +73,11 @@ class FilterBroker(Mechanism):
         self.clients -= gone
         for client in gone:
             self._missing.pop(client, None)
-        self.grace.release(self.index, self.table.located(gone))
+        # Who has just said where it is, is served by the other scheme as well as ever; others need the grace.
+        now = self.host.now()
+        fresh = {client for client in gone if (place := self.table.place(client)) and place[2] >= now}
+        self.index.removed(self.table.located(fresh))
+        self.grace.release(self.index, self.table.located(gone - fresh))
 
     def welcome(self, clients: Iterable[int]) -> None:
         """Bootstrap after the switch: tell new members what they must know. Nothing, by default."""

@@ -92,11 +92,11 @@ class FilterClient(Mechanism):
         if self.resubscribe:
             for registered in self.subscriptions:
                 self.subscribe(registered)
-        elif self._interval is not None and (fix := self.host.location.last()) is not None:
+        elif self._interval is not None and (fix := self.host.location.current()) is not None:
             self.bootstrap(fix)
 
     def bootstrap(self, fix: Fix) -> None:
-        """First thing after the switch, with the last known place: what the new broker's part needs now."""
+        """First thing after the switch: what the new broker's part needs to know now."""
         self.report(fix)
 
     def _watch(self) -> None:

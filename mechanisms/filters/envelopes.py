@@ -35,9 +35,11 @@ def in_envelope(dx: float, dy: float, r: float, vx: float, vy: float, ahead: flo
     square = dx * dx + dy * dy
     if square <= r * r:
         return True
-    if ahead == 0.0 or (vx == 0.0 and vy == 0.0):
+    if ahead == 0.0:
         return False
     speed = math.sqrt(vx * vx + vy * vy)
+    if speed == 0.0:
+        return False
     along = (dx * vx + dy * vy) / speed
     if along < 0.0 or along > ahead * speed:
         return False

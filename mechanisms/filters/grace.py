@@ -47,6 +47,8 @@ class Grace:
         if self.seconds <= 0:
             index.removed(rows)
             return
+        if not len(rows):
+            return
         self._turn += 1
         self._lingering.setdefault(index, {}).update(dict.fromkeys(rows.tolist(), self._turn))
         self._after(self.seconds, self._let_go, index, self._turn)

@@ -46,11 +46,12 @@ class GridClient(FilterClient):
 
     def context_arrived(self, message: ContextMessage) -> None:
         if isinstance(message, Assignment):
-            self.assignment = message
-            fix = self.host.location.last()
-            # The broker may have assigned by an older place than the client's last one.
-            if fix is not None and (self.reported is None or self.reported.at < fix.at):
-                self.moved(fix)
+            before, self.assignment = self.assignment, message
+            # The broker lays channels out by places it knows, which may be older than what the client knows.
+            if before is None or before.generation != message.generation:
+                fix = self.host.location.current()
+                if fix is not None:
+                    self.moved(fix)
 
     def tag(self, publication: Publish) -> None:
         if self.assignment is None or publication.location is None:

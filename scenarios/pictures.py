@@ -1,0 +1,161 @@
+"""The pictures of a report: what is drawn of a run, and what compares runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bypass.scenarios.experiment import Run
+from bypass.scenarios.measures import Columns, between, precision, recall
+from bypass.scenarios.page import paragraph, pictures
+from bypass.scenarios.plots.bars import bars
+from bypass.scenarios.plots.boxes import boxes
+from bypass.scenarios.plots.executions import spreads
+from bypass.scenarios.plots.maps import METRIC_CELL_M, metric_map, transition_map
+from bypass.scenarios.plots.marks import stretches
+from bypass.scenarios.plots.series import means_over_time, over_time, traffic_over_time
+from bypass.scenarios.plots.spread import spread
+from bypass.scenarios.plots.style import (
+    MOST_LINES,
+    Line,
+    run_lines,
+    scheme_colour,
+)
+from bypass.scenarios.plots.zoom import around_transition
+from bypass.scenarios.result import Result
+from bypass.scenarios.tables import whole
+
+TRAFFIC = {
+    "cellular_up": "cellular upload",
+    "cellular_down": "cellular download",
+    "adhoc_up": "ad hoc upload",
+    "adhoc_down": "ad hoc download",
+    "context_up": "context upload",
+    "context_down": "context download",
+}
+METRICS = {"recall": recall, "precision": precision}
+NO_SHARES = (
+    "No event concerned a subscriber or reached anybody: there is neither recall nor precision to show."
+)
+NO_TRAFFIC = "No client sent or received anything."
+BOXES = "Box: 25th to 75th percentile. Line: median. Whiskers: 2.5 and 97.5. Circle: mean."
+
+
+def over_the_run(run: Run) -> Iterator[str]:
+    """Recall, precision and traffic over time."""
+    yield paragraph(
+        "Thick line: mean. Thin line: median. Dark band: 25th to 75th percentile. Light band: 5th to 95th."
+        " Dashed: transitions. Colours: the scheme in use."
+    )
+    yield pictures((over_time(run, m, values(run.events)) for m, values in METRICS.items()), NO_SHARES)
+    yield pictures((traffic_over_time(run, kind) for kind in ("context", "all")), NO_TRAFFIC)
+
+
+def around_transitions(result: Result) -> Iterator[str]:
+    """Zooms on the transitions of the timeline, runs over each other, and how they spread to clients."""
+    main = result.main
+    runs = result.runs if len(result.runs) <= MOST_LINES else {"": main}
+    lines = dict(zip(runs, run_lines(list(runs.values())), strict=True))
+    drawn = []
+    for view, (_, _, label, scheme) in zip(main.around, stretches(main)[1:], strict=True):
+        same = {name: other for name, run in runs.items() for other in run.around if other.at_s == view.at_s}
+        own = lines if len(same) > 1 else {name: Line(scheme_colour(scheme), "-") for name in same}
+        drawn.append(around_transition(label, same, own))
+    yield paragraph("Mean recall and precision of the events published in each tenth of a second.")
+    yield pictures(drawn, "The timeline has no transitions, or no events were published near them.", "small")
+    followed = [spread(each, main.scenario.clients) for each in spreads(main)]
+    if any(followed):
+        yield "<h3>How transitions reach clients</h3>"
+        yield pictures(followed, "", "small")
+
+
+def moved_clients(run: Run) -> Iterator[str]:
+    """Where clients changed their scheme one by one."""
+    yield paragraph("Colour: the scheme that clients changed to. Circles are attraction points.")
+    yield pictures([transition_map(run)], "No client changed its scheme on its own.")
+
+
+def by_phase(run: Run) -> Iterator[str]:
+    """Boxes and maps of each phase."""
+    yield paragraph(BOXES)
+    yield pictures(
+        (
+            boxes(
+                metric,
+                [
+                    (label, scheme_colour(scheme), getattr(phase, metric))
+                    for (_, _, label, scheme), phase in zip(stretches(run), run.phases, strict=True)
+                ],
+            )
+            for metric in METRICS
+        ),
+        NO_SHARES,
+    )
+    yield "<h3>By place</h3>"
+    yield _maps([(label, run, between(run.events, start, end)) for start, end, label, _ in stretches(run)])
+
+
+def comparing(result: Result) -> Iterator[str]:
+    """Boxes and bars of each run; courses and maps if they are few."""
+    runs = result.runs
+    wholes = [whole(name, run) for name, run in runs.items()]
+    colours = run_colours(list(runs.values()))
+    yield paragraph(BOXES)
+    yield pictures(
+        (
+            boxes(
+                metric,
+                [
+                    (each.name, colour, getattr(each, metric))
+                    for each, colour in zip(wholes, colours, strict=True)
+                ],
+            )
+            for metric in METRICS
+        ),
+        NO_SHARES,
+    )
+    yield pictures(
+        (
+            bars(
+                f"{name} (kbit/s per client)",
+                [
+                    (each.name, colour, each.traffic[key])
+                    for each, colour in zip(wholes, colours, strict=True)
+                ],
+            )
+            for key, name in TRAFFIC.items()
+        ),
+        NO_TRAFFIC,
+    )
+    if len(runs) > MOST_LINES:
+        yield paragraph(f"{len(runs)} runs are too many to tell apart as lines in one plot.", "empty")
+        return
+    yield "<h3>Runs over time</h3>"
+    yield pictures(
+        (
+            means_over_time(runs, result.main, metric, {n: values(r.events) for n, r in runs.items()})
+            for metric, values in METRICS.items()
+        ),
+        NO_SHARES,
+    )
+    if not any(run.around for run in runs.values()):
+        yield "<h3>Runs by place</h3>"
+        yield _maps([(name, run, run.events) for name, run in runs.items()])
+
+
+def _maps(parts: list[tuple[str, Run, Columns]]) -> str:
+    """Recall and precision by place, for each part of the events under its title; a single one is large."""
+    width, kind = (WIDE, "") if len(parts) == 1 else (SMALL, "small")
+    drawn = [
+        metric_map(
+            f"{metric}, {title}",
+            run.region,
+            events["x"],
+            events["y"],
+            values(events),
+            width,
+        )
+        for title, run, events in parts
+        for metric, values in METRICS.items()
+    ]
+    words = f"Means by the place of events, in cells of {METRIC_CELL_M:g} m. Circles: attraction points."
+    return paragraph(words) + pictures(drawn, NO_SHARES, kind)

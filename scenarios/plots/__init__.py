@@ -1,0 +1,1 @@
+"""Pictures of runs as inline SVG, one module for each kind."""

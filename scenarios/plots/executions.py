@@ -1,0 +1,41 @@
+"""Which transitions moved everybody, which only some clients, and when each client followed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bypass.scenarios.experiment import Execution, Run
+from bypass.scenarios.plots.aggregate import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A transition of all clients: what the broker did, and how much later (s) each client did it."""
+
+    broker: Execution
+    delays_s: Floats
+
+
+def _done(run: Run) -> tuple[dict[str, Execution], list[Execution]]:
+    """What the broker did to all clients at once, by id, and what clients did."""
+    done = [each for each in run.executions if each.record.outcome == "done"]
+    total = {e.record.id: e for e in done if np.isnan(e.x) and e.record.kind != "partial"}
+    return total, [each for each in done if not np.isnan(each.x)]
+
+
+def spreads(run: Run) -> list[Spread]:
+    """The transitions of all clients, in the order in which the broker did them."""
+    total, clients = _done(run)
+    at: dict[str, list[float]] = {number: [] for number in total}
+    for each in clients:
+        if each.record.id in at:
+            at[each.record.id].append(each.record.at)
+    return [Spread(e, np.array(at[number]) - e.record.at) for number, e in total.items()]
+
+
+def single_executions(run: Run) -> list[Execution]:
+    """What clients did that not all did: the partial transitions."""
+    total, clients = _done(run)
+    return [each for each in clients if each.record.id not in total]

@@ -1,0 +1,30 @@
+"""How a total transition spreads: when each client executes it, after the broker has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bypass.scenarios.plots.executions import Spread
+from bypass.scenarios.plots.style import SMALL, Picture, scheme_colour, sheet, to_svg
+
+
+def spread(of: Spread, clients: int) -> Picture | None:
+    """A histogram of the clients' delays; None if no client executed the transition."""
+    if not len(of.delays_s):
+        return None
+    delays_ms = 1000 * of.delays_s
+    record = of.broker.record
+    title = f"{record.plan} {record.target}"
+    with sheet(SMALL, 2.3) as figure:
+        axes = figure.subplots()
+        axes.hist(delays_ms, bins=20, histtype="stepfilled", color=scheme_colour(record.target))
+        axes.set_title(title, loc="left")
+        axes.set_xlabel("delay after the broker (ms)")
+        axes.set_ylabel("clients")
+        axes.grid(axis="y")
+        axes.yaxis.get_major_locator().set_params(integer=True)
+        return Picture(
+            to_svg(figure, f"histogram of delays, {title}"),
+            f"{len(delays_ms)} of {clients} clients followed, half of them within"
+            f" {np.median(delays_ms):.0f} ms, the last after {delays_ms.max():.0f} ms.",
+        )

@@ -1,0 +1,173 @@
+"""How all pictures look: colours, lines and letters, and the way from a figure to SVG inside a page.
+
+Pictures have no background and take the colours of ink and rules from the page, so that they fit light and
+dark pages. Text stays text, in the page's typeface.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from io import StringIO
+from typing import Any
+from zlib import crc32
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bypass.scenarios.experiment import Run
+
+# Stand-ins: the page's own colours take their places in the SVG.
+INK = "#010203"
+MUTED = "#040506"
+RULE = "#070809"
+_PAGE_COLOURS = {INK: "var(--ink)", MUTED: "var(--muted)", RULE: "var(--rule)"}
+
+# Okabe and Ito's palette: told apart with any colour vision, on white and on black.
+_SCHEMES = {
+    "radial": "#0072B2",
+    "ste": "#E69F00",
+    "grid": "#009E73",
+    "egrid": "#D55E00",
+    "attract": "#CC79A7",
+    "multi": "#56B4E9",
+}
+_OTHERS = ("#999933", "#AA4499", "#44AA99", "#CC6677", "#7F7FCF", "#A6761D")
+_RUNS = (INK, "#CC6677", "#44AA99", "#999933", "#AA4499", "#88CCEE")
+_DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
+    "-",
+    (0, (4, 1.5)),
+    (0, (1.2, 1.2)),
+    (0, (5, 1.5, 1, 1.5)),
+    (0, (8, 2)),
+    (0, (2.5, 1)),
+)
+MOST_LINES = len(_RUNS)  # more lines in one plot cannot be told apart
+
+WIDE = 5.4  # inches of a picture that takes half of a wide page, all of a narrow one
+SMALL = 2.9  # of one in a row of several
+
+_RC: dict[Any, Any] = {
+    "text.parse_math": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "bypass",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "font.size": 9.5,
+    "axes.labelsize": 9.5,
+    "axes.titlesize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.linewidth": 0.7,
+    "grid.color": RULE,
+    "grid.linewidth": 0.7,
+    "lines.linewidth": 1.5,
+    "lines.solid_capstyle": "round",
+    "patch.linewidth": 0.8,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Inline SVG and the words below it."""
+
+    svg: str
+    caption: str
+
+
+def scheme_colour(name: str) -> str:
+    """The colour of a mechanism, the same in every picture of every report."""
+    return _SCHEMES.get(name) or _OTHERS[crc32(name.encode()) % len(_OTHERS)]
+
+
+def scheme_of(run: Run) -> str:
+    """The filter scheme that the broker begins a run with."""
+    return str(run.phases[0].mechanisms["filter"]["name"])
+
+
+def keeps_its_scheme(run: Run) -> bool:
+    """Whether all phases of the run begin with the same scheme."""
+    return len({phase.mechanisms["filter"]["name"] for phase in run.phases}) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How a run is drawn among others."""
+
+    color: str
+    linestyle: str | tuple[int, tuple[float, ...]]
+
+
+def run_lines(runs: Sequence[Run]) -> list[Line]:
+    """A line for each run: in the colours of their schemes if these tell the runs apart."""
+    schemes = [scheme_of(run) for run in runs]
+    if all(map(keeps_its_scheme, runs)) and len(set(schemes)) == len(runs):
+        return [Line(scheme_colour(s), _DASHES[i % len(_DASHES)]) for i, s in enumerate(schemes)]
+    return [Line(_RUNS[i % len(_RUNS)], _DASHES[i % len(_DASHES)]) for i in range(len(runs))]
+
+
+def run_colours(runs: Sequence[Run]) -> list[str]:
+    """The colours of the runs' lines; of more runs than can be told apart so, those of their schemes."""
+    if len(runs) <= MOST_LINES:
+        return [line.color for line in run_lines(runs)]
+    return [scheme_colour(scheme_of(run)) if keeps_its_scheme(run) else MUTED for run in runs]
+
+
+@contextmanager
+def sheet(width: float, height: float) -> Iterator[Figure]:
+    """An empty figure of that size (inches). Draw on it, and make SVG of it, inside the `with`."""
+    with rc_context(_RC):
+        yield Figure(figsize=(width, height), layout="constrained")
+
+
+def share_axis(axes: Axes, name: str) -> None:
+    """A vertical axis for recall or precision."""
+    axes.set_ylabel(name)
+    axes.set_ylim(-0.02, 1.03)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])
+    axes.grid(axis="y")
+
+
+def to_svg(figure: Figure, described: str) -> str:
+    """The figure as an SVG element; `described` is read to those who do not see it."""
+    buffer = StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = text.replace("xlink:href", "href")
+    for stand_in, colour in _PAGE_COLOURS.items():
+        text = text.replace(stand_in, colour)
+    text = re.sub(r"(font: [^;'\"]*?)'[^;\"]*", r"\1var(--sans)", text)
+    text = _own_ids(text)
+    width, height = figure.get_size_inches() * 96
+    head = (
+        f'<svg viewBox="0 0 {width * 0.75:g} {height * 0.75:g}" style="max-width: {1.3 * width:.0f}px"'
+        f' role="img" aria-label="{escape(described)}">'
+    )
+    return re.sub(r"\n\s*", "\n", head + text[text.index(">") + 1 :]).strip()
+
+
+def _own_ids(text: str) -> str:
+    """Keep only ids that are referred to, and make them differ from those of other pictures."""
+    name = f"p{crc32(text.encode()):08x}"
+    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
+    text = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", text)
+    return re.sub(r'(url\(#|href="#)([^)"]+)', rf"\g<1>{name}-\2", text)

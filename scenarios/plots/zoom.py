@@ -1,0 +1,48 @@
+"""The moments around one transition: recall and precision of events, tenth by tenth of a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bypass.scenarios.measures import Around
+from bypass.scenarios.plots.style import MUTED, SMALL, Line, Picture, share_axis, sheet, to_svg
+
+FROM_S, TO_S = -1.0, 3.0
+
+
+def around_transition(title: str, views: Mapping[str, Around], lines: Mapping[str, Line]) -> Picture | None:
+    """One transition in one or several runs; None if no events were published around it."""
+    if not any(view.events.any() for view in views.values()):
+        return None
+    with sheet(SMALL, 3.0 + 0.22 * ((len(views) + 1) // 2) * (len(views) > 1)) as figure:
+        both = figure.subplots(2, 1, sharex=True)
+        for axes, metric in zip(both, ("recall", "precision"), strict=True):
+            axes.axvline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
+            for run, view in views.items():
+                shown = (view.start_s >= FROM_S - 1e-9) & (view.start_s < TO_S - 1e-9)
+                axes.plot(
+                    view.start_s[shown] + view.width_s / 2,
+                    getattr(view, metric)[shown],
+                    color=lines[run].color,
+                    linestyle=lines[run].linestyle,
+                    marker="o" if len(views) == 1 else "",
+                    markersize=2.5,
+                    label=run if metric == "recall" else None,
+                )
+            share_axis(axes, metric)
+        both[1].set_xlim(FROM_S, TO_S)
+        both[1].set_xticks(np.arange(FROM_S, TO_S + 0.5))
+        both[1].set_xlabel("time after the transition (s)")
+        both[0].set_title(title, loc="left")
+        if len(views) > 1:
+            figure.legend(loc="outside lower center", ncols=2)
+        return Picture(to_svg(figure, f"recall and precision around {title}"), _words(views))
+
+
+def _words(views: Mapping[str, Around]) -> str:
+    lowest = {run: view.summary()["recall_lowest"] for run, view in views.items()}
+    if len(lowest) == 1:
+        return f"Lowest recall {next(iter(lowest.values())):.2f}."
+    return "Lowest recall: " + ", ".join(f"{run} {value:.2f}" for run, value in lowest.items()) + "."

@@ -1,0 +1,134 @@
+"""The report of a scenario: one HTML page that holds everything, for any screen and for paper."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bypass.scenarios.checks import Verdict
+from bypass.scenarios.experiment import Run
+from bypass.scenarios.loader import builtin_names, load
+from bypass.scenarios.page import Html, details, facts, heading, page, paragraph, preformatted, span
+from bypass.scenarios.pictures import around_transitions, by_phase, comparing, moved_clients, over_the_run
+from bypass.scenarios.plots.executions import single_executions
+from bypass.scenarios.result import Result
+from bypass.scenarios.schema import Scenario
+from bypass.scenarios.tables import chip, grouped, phase_table, run_table, verdict_table
+
+
+def write_report(result: Result, directory: Path) -> Path:
+    """Write `report.html` into the directory, which must exist, and give its path."""
+    path = directory / "report.html"
+    path.write_text(page(f"{result.scenario.name}: report", _parts(result)), encoding="utf-8")
+    return path
+
+
+def _parts(result: Result) -> Iterator[str]:
+    main, several = result.main, len(result.runs) > 1
+    yield f"<header>{heading(1, result.scenario.name)}{paragraph(result.scenario.about, 'about')}"
+    yield paragraph(verdict_line(result.verdicts), "verdict")
+    yield f"{_facts(result)}</header>"
+    if result.verdicts:
+        yield heading(2, "Figures beside the thesis’")
+        yield verdict_table(result.verdicts)
+    name = next(name for name, run in result.runs.items() if run is main)
+    yield heading(2, f"Phases of run {name}" if several else "Phases")
+    yield phase_table(main.phases)
+    yield heading(2, "Over time")
+    yield from over_the_run(main)
+    if main.around:
+        yield heading(2, "Around transitions")
+        yield from around_transitions(result)
+    if single_executions(main):
+        yield heading(2, "Clients that changed on their own")
+        yield from moved_clients(main)
+    yield heading(2, "Phase by phase")
+    yield from by_phase(main)
+    if several:
+        yield heading(2, "Runs compared")
+        yield run_table(result.runs)
+        for name, run in result.runs.items():
+            if len(run.phases) > 1 and run is not main:
+                yield details(f"Phases of run {name}", phase_table(run.phases))
+        yield from comparing(result)
+    yield heading(2, "Run it again")
+    yield from _rerun(result)
+
+
+def verdict_line(verdicts: Sequence[Verdict]) -> str:
+    """How many figures hold, and by name those that do not."""
+    if not verdicts:
+        return "This scenario compares no figures with the thesis."
+    kinds = Counter(verdict.verdict for verdict in verdicts)
+    holding = kinds["holds"]
+    if holding == len(verdicts):
+        return f"All {holding} figures that are compared with the thesis hold."
+    words = f"{holding} of {len(verdicts)} figures that are compared with the thesis hold."
+    for kind, text in (("differs", "What differs"), ("unknown", "What was not measured")):
+        names = [verdict.check.name for verdict in verdicts if verdict.verdict == kind]
+        if names:
+            words += f" {text}: {'; '.join(names)}."
+    return words
+
+
+def _facts(result: Result) -> str:
+    main = result.main
+    schemes = " → ".join(chip(name).text for name in _schemes(main))
+    items: list[tuple[str, str | Html, str]] = [
+        ("seed", str(main.seed), ""),
+        ("clients", grouped(main.scenario.clients), ""),
+        ("simulated time", span(main.scenario.duration), ""),
+        ("computing time", f"{sum(run.wall_s for run in result.runs.values()):.1f} s", "wall"),
+        ("events", grouped(len(main.events["id"])), ""),
+        ("schemes in order", Html(schemes), "wide"),
+    ]
+    alone = single_executions(main)
+    if alone:
+        targets = ", ".join(sorted({each.record.target for each in alone}))
+        items.append(("partial transitions", f"{grouped(len(alone))}, to {targets}", "wide"))
+    if len(result.runs) > 1:
+        items.append(("runs", ", ".join(result.runs), "wide"))
+    return facts(items)
+
+
+def _schemes(run: Run) -> list[str]:
+    return [str(phase.mechanisms["filter"]["name"]) for phase in run.phases]
+
+
+def _rerun(result: Result) -> Iterator[str]:
+    scenario = result.scenario
+    duration = repr(scenario.duration).removesuffix(".0")
+    options = f"--seed {result.main.seed} --duration {duration}"
+    if _as_built_in(scenario):
+        yield preformatted(f"bypass run {shlex.quote(scenario.name)} {options}")
+    else:
+        file = shlex.quote(f"{scenario.name}.yaml")
+        yield paragraph(f"Save the parameters below as {file}, then:")
+        yield preformatted(f"bypass run {file} {options}")
+    yield paragraph(f"Made with bypass {_version()}.", "note")
+    yield details("Parameters", preformatted(parameters(scenario)))
+
+
+def _as_built_in(scenario: Scenario) -> bool:
+    """Whether the scenario is one of the library's, unchanged but for its duration."""
+    return scenario.name in builtin_names() and scenario == load(scenario.name, duration=scenario.duration)
+
+
+def parameters(scenario: Scenario) -> str:
+    """The scenario as a file that gives the same one."""
+    data: dict[str, Any] = scenario.model_dump(mode="json", exclude={"timeline", "checks"})
+    data |= scenario.model_dump(mode="json", include={"timeline", "checks"}, exclude_defaults=True)
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+
+
+def _version() -> str:
+    try:
+        return version("bypass-pubsub")
+    except PackageNotFoundError:
+        return "from a checkout"

@@ -1,0 +1,237 @@
+"""A small world in virtual time, for tests of the whole system: people are where the test puts them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from bypass.broker import Downlink
+from bypass.events import Event
+from bypass.filters import Filter, Subscription, attr
+from bypass.geo import PlanarLocation
+from bypass.location import LocationRequest
+from bypass.mechanisms.filters import Attract, Egrid, FilterBroker, Grid, Multi, Ste
+from bypass.messages import Message, Publish
+from bypass.region import Place, Region
+from bypass.sim.clock import MICROSECONDS
+from bypass.sim.system import SimulatedSystem
+from bypass.subscriptions import SubHandle
+from bypass.transitions import Action, Plan, Record
+
+Point = tuple[float, float]
+
+AREA = (0.0, 0.0, 1000.0, 1000.0)
+PLACES = (
+    Place("park", 300.0, 300.0, 100.0),
+    Place("pond", 360.0, 300.0, 60.0),
+    Place("station", 800.0, 800.0, 80.0),
+)
+
+
+class Walkers:
+    """A trace: everybody stands, or walks straight on, from where the test has put them last."""
+
+    def __init__(self, places: Sequence[Point]) -> None:
+        self._legs = [(0.0, *place, 0.0, 0.0, 0.0) for place in places]
+
+    def put(self, client: int, at: float, place: Point, vector: Point, stands: bool) -> None:
+        self._legs[client] = (at, *place, *vector, 0.0 if stands else 1.0)
+
+    def position(self, client: int, at: float) -> Point:
+        since, x, y, vx, vy, pace = self._legs[client]
+        return x + pace * vx * (at - since), y + pace * vy * (at - since)
+
+    def velocity(self, client: int, at: float) -> Point:
+        return self._legs[client][3:5]
+
+
+class Tap:
+    """The broker's way to its clients, noting what takes it."""
+
+    def __init__(self, downlink: Downlink) -> None:
+        self.messages: list[tuple[int, Message]] = []
+        self.notifications: list[tuple[int, int, tuple[int, ...]]] = []  # event, client, handles
+        self._downlink = downlink
+
+    def send(self, client: int, message: Message) -> None:
+        self.messages.append((client, message))
+        self._downlink.send(client, message)
+
+    def multicast(
+        self,
+        publication: Publish,
+        clients: NDArray[np.int64],
+        handles: list[tuple[int, ...]],
+        unfiltered: bool,
+    ) -> None:
+        numbers = clients.tolist()
+        self.notifications += [
+            (publication.id, client, own) for client, own in zip(numbers, handles, strict=True)
+        ]
+        self._downlink.multicast(publication, clients, handles, unfiltered)
+
+
+class World:
+    """A simulated system with a client at each of `places`; `options` are those of `SimulatedSystem`.
+
+    `up` are messages as they reach the broker, `tap` holds what the broker sends, `deliveries` are
+    (time, client, handle, event), in order.
+    """
+
+    def __init__(self, places: Sequence[Point], *, attractions: Sequence[Place] = PLACES, **options: Any) -> None:
+        self.walkers = Walkers(places)
+        self.region = Region(AREA, tuple(attractions))
+        self.system = SimulatedSystem(len(places), self.walkers, self.region, **options)
+        self.broker = self.system.broker
+        self.clients = self.system.clients
+        self.up: list[Message] = []
+        self.deliveries: list[tuple[float, int, int, int]] = []
+        self.tap = Tap(self.broker.downlink)
+        self.broker.downlink = self.tap
+        self.system.cellular.attach_broker(self._arrived)
+        self._events = 0
+
+    # -- what happens -------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        return self.system.clock.now()
+
+    def run(self, seconds: float = 1.0) -> None:
+        """Let time pass; by default long enough for every message that is under way and its answer."""
+        self.system.clock.run_until(self.system.clock.now_us + round(seconds * MICROSECONDS))
+
+    def put(self, client: int, place: Point, vector: Point = (0.0, 0.0), *, stands: bool = False) -> None:
+        """From now on the client is there and walks by `vector`, or stands and only reports it."""
+        self.walkers.put(client, self.now, place, vector, stands)
+
+    def place(self, client: int) -> Point:
+        return self.walkers.position(client, self.now)
+
+    def subscribe(
+        self,
+        client: int,
+        radius: int | None = 100,
+        wanted: Subscription | Filter | None = None,
+        interval: float = 1.0,
+    ) -> SubHandle:
+        def callback(event: Event, handle: SubHandle) -> None:
+            self.deliveries.append((self.now, client, handle.id, event["number"]))
+
+        return self.clients[client].subscribe(
+            wanted if wanted is not None else attr("kind") == "news",
+            callback,
+            radius=radius,
+            location=LocationRequest(interval=interval),
+        )
+
+    def publish(self, client: int, at: Point | None = None, **attributes: Any) -> int:
+        """Publish an event, at a place if one is given; gives what `heard` wants to know."""
+        where = None if at is None else PlanarLocation(*at)
+        self.clients[client].publish(self._event(attributes), where)
+        return self._events
+
+    def publish_local(self, client: int, **attributes: Any) -> int:
+        self.clients[client].publish_local(self._event(attributes))
+        return self._events
+
+    def heard(self, event: int) -> list[tuple[int, int]]:
+        """Who was told of an event: (client, handle), sorted, as often as it happened."""
+        return sorted((client, handle) for _, client, handle, number in self.deliveries if number == event)
+
+    def execute(self, to: str | None = None, members: Sequence[int] | None = None, **values: Any) -> Record:
+        """One transition of the filter scheme, at the broker and at its clients."""
+        action = Action(
+            proxy="filter", to=to, set=values, members=None if members is None else tuple(members)
+        )
+        (record,) = self.broker.execute(Plan(plan="test", actions=(action,)))
+        return record
+
+    def _event(self, attributes: dict[str, Any]) -> Event:
+        self._events += 1
+        return Event(**{"kind": "news", "number": self._events, **attributes})
+
+    def _arrived(self, message: Message) -> None:
+        self.up.append(message)
+        self.broker.receive(message)
+
+    # -- what should happen -------------------------------------------------------------------------------
+
+    def schemes(self) -> list[FilterBroker]:
+        return [scheme for scheme in self.broker.schemes.active if isinstance(scheme, FilterBroker)]
+
+    def scheme_of(self, client: int) -> FilterBroker:
+        """The one scheme that serves the client."""
+        (scheme,) = [scheme for scheme in self.schemes() if client in scheme.clients]
+        return scheme
+
+    def everybody(self) -> Iterator[tuple[int, SubHandle]]:
+        for number, client in enumerate(self.clients):
+            for registered in client.subscriptions:
+                yield number, registered.handle
+
+    def selected(self, publisher: int, at: Point) -> list[tuple[int, int]]:
+        """Whom an event of kind "news" there concerns, by the rules of the schemes and reported places."""
+        return sorted(
+            (client, handle.id)
+            for client, handle in self.everybody()
+            if client != publisher and (handle.radius is None or self._concerns(client, handle.radius, at))
+        )
+
+    def _concerns(self, client: int, radius: int, at: Point) -> bool:
+        known = self.broker.table.place(client)
+        if known is None:
+            return False
+        scheme, place = self.scheme_of(client), known[:2]
+        match scheme:
+            case Ste():
+                return in_envelope(at, place, radius, self.walkers.velocity(client, self.now), scheme.alpha)
+            case Egrid():
+                square = [(place[0] + sx * radius, place[1] + sy * radius) for sx in (-1, 1) for sy in (-1, 1)]
+                (i0, j0), *_, (i1, j1) = [cell(corner, scheme.grid) for corner in square]
+                i, j = cell(at, scheme.grid)
+                return i0 <= i <= i1 and j0 <= j <= j1
+            case Grid():
+                return cell(at, scheme.grid) == cell(place, scheme.grid)
+            case Attract():
+                mine, its = self.around(place), self.around(at)
+                return bool(mine & its) or not (mine or its)
+            case Multi():
+                mine = self.around(place)
+                return bool(mine & self.around(at)) if mine else math.dist(at, place) <= radius
+            case _:
+                return math.dist(at, place) <= radius
+
+    def around(self, at: Point) -> set[str]:
+        """Names of the attraction points that a place is in."""
+        return {p.name for p in self.region.places if math.dist(at, (p.x, p.y)) <= p.radius}
+
+
+def cell(at: Point, n: int) -> tuple[int, int]:
+    """The cell of a place among n × n, the outermost ones having everything beyond them too."""
+    x0, y0, x1, y1 = AREA
+    i, j = math.floor((at[0] - x0) / ((x1 - x0) / n)), math.floor((at[1] - y0) / ((y1 - y0) / n))
+    return min(max(i, 0), n - 1), min(max(j, 0), n - 1)
+
+
+def in_envelope(at: Point, place: Point, radius: float, vector: Point, alpha: float) -> bool:
+    """Whether a place is in the disc around a subscriber, or in the cone that starts there."""
+    if math.dist(at, place) <= radius:
+        return True
+    speed = math.hypot(*vector)
+    if speed == 0.0 or alpha == 0.0:
+        return False
+    dx, dy = at[0] - place[0], at[1] - place[1]
+    along = (dx * vector[0] + dy * vector[1]) / speed
+    aside = abs(dx * vector[1] - dy * vector[0]) / speed
+    return 0.0 <= along <= 60.0 * alpha * speed and aside <= radius + along * math.tan(math.radians(15))
+
+
+@pytest.fixture(scope="session")
+def new_world() -> type[World]:
+    return World

@@ -1,0 +1,182 @@
+"""Square channels: cells, their names, and who listens to them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bypass.events import Event
+from bypass.filters import Subscription, attr
+from bypass.mechanisms.filters import SubscriptionTable
+from bypass.mechanisms.filters.channels import ChannelIndex, Layout
+from bypass.messages import Kind, Publish
+
+ANY = Subscription.of(attr("n") >= 0)
+TOWN = (0.0, 0.0, 1300.0, 1300.0)
+Point = tuple[float, float]
+
+coordinates = st.floats(-200, 1500).map(lambda v: round(v, 2)) | st.sampled_from([0.0, 260.0, 650.0, 1300.0])
+places = st.tuples(coordinates, coordinates)
+factors = st.integers(1, 20)
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["insert", "move", "remove"]),
+        st.integers(0, 9),
+        places,
+        st.sampled_from([1, 125, 400, 9999]),
+    ),
+    max_size=30,
+)
+
+
+def cells_of(place: Point, margin: float, n: int) -> set[tuple[int, int]]:
+    """Every cell that has a point in common with the square, one by one."""
+    g = 1300.0 / n
+
+    def touched(v: float) -> list[int]:
+        low, high = (min(max(math.floor(w / g), 0), n - 1) for w in (v - margin, v + margin))
+        return [i for i in range(n) if low <= i <= high]
+
+    return {(i, j) for i in touched(place[0]) for j in touched(place[1])}
+
+
+@given(steps, factors, st.booleans(), st.lists(places, min_size=1, max_size=5), st.booleans())
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_equal_to_brute_force(
+    steps: list[tuple[str, int, Point, int]], n: int, wide: bool, events: list[Point], tagged: bool
+) -> None:
+    table = SubscriptionTable()
+    layout = Layout(TOWN, n, 3)
+    indexes = [ChannelIndex(table, resolver, layout, wide, True) for resolver in (False, True)]
+    table.listeners = tuple(indexes)
+    model: dict[int, set[tuple[int, int]]] = {}
+    for what, client, place, radius in steps:
+        if what == "remove":
+            row = table.remove(client, 1)
+            model.pop(-1 if row is None else row, None)
+            continue
+        row = table.add(client, 1, ANY, radius)
+        table.locate(client, *place, 0.0)
+        if what == "insert":  # a mere move changes nothing: only an assignment does
+            for index in indexes:
+                index.insert(np.array([row]))
+            model[row] = cells_of(place, table.radius[row] if wide else 0.0, n)
+    for x, y in events:
+        (own,) = cells_of((x, y), 0.0, n)
+        expected = sorted(row for row, cells in model.items() if own in cells)
+        publication = Publish(1, Event(n=1), Kind.LOCAL, 0, (x, y), layout.name(*own) if tagged else None)
+        for index in indexes:
+            found = index.match(publication)
+            assert found is not None
+            assert found.tolist() == expected
+            assert index.members().tolist() == sorted(model)
+
+
+@pytest.mark.parametrize(
+    ("n", "place", "first", "last"),
+    [
+        (10, (650.0, 650.0), 4, 5),
+        (10, (700.0, 700.0), 4, 6),
+        (10, (0.0, 0.0), 0, 0),
+        (20, (650.0, 650.0), 8, 11),
+        (20, (660.0, 660.0), 8, 12),
+        (5, (650.0, 650.0), 2, 2),
+        (2, (650.0, 650.0), 0, 1),
+    ],
+)
+def test_cells_that_an_area_touches(n: int, place: Point, first: int, last: int) -> None:
+    """A town of 1300 m and areas of 125 m around: 4, 9, 1, 16, 25, 1 and 4 cells."""
+    assert Layout(TOWN, n, 1).span(*place, 125.0) == (first, last, first, last)
+
+
+@pytest.mark.parametrize(
+    ("place", "cell"),
+    [
+        ((0.0, 0.0), (0, 0)),
+        ((259.999, 260.0), (0, 1)),
+        ((1299.0, 1300.0), (4, 4)),
+        ((-1.0, 5000.0), (0, 4)),
+        ((1e12, -1e12), (4, 0)),
+    ],
+)
+def test_cells_are_half_open_and_the_outermost_have_everything_beyond(
+    place: Point, cell: tuple[int, int]
+) -> None:
+    assert Layout(TOWN, 5, 1).cell(*place) == cell
+
+
+def test_the_origin_of_the_area_is_the_first_cell() -> None:
+    layout = Layout((-100.0, 50.0, 100.0, 150.0), 4, 1)
+    assert layout.cell_size == (50.0, 25.0)
+    assert layout.cell(-100.0, 50.0) == (0, 0)
+    assert layout.cell(1.0, 101.0) == (2, 2)
+    assert layout.bounds(1, 2, 0, 3) == (-50.0, -math.inf, 50.0, math.inf)
+
+
+@given(st.integers(1, 30), places, st.integers(0, 400))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_bounds_hold_what_is_in_the_cells(n: int, place: Point, margin: int) -> None:
+    layout = Layout(TOWN, n, 1)
+    x0, y0, x1, y1 = layout.bounds(*layout.span(*place, margin))
+    slack = 1e-9 * 1300  # cells are found by division, bounds by multiplication
+    assert x0 - slack <= place[0] - margin <= place[0] + margin <= x1 + slack
+    assert y0 - slack <= place[1] - margin <= place[1] + margin <= y1 + slack
+
+
+@given(st.integers(1, 1000), st.integers(0, 10**6), st.data())
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_names_come_back_as_cells(n: int, generation: int, data: st.DataObject) -> None:
+    layout = Layout(TOWN, n, generation)
+    i, j = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, n - 1))
+    assert layout.name(i, j) == f"g{generation}:{i}:{j}"
+    assert layout.parse(layout.name(i, j)) == (i, j)
+    assert Layout(TOWN, n, generation + 1).parse(layout.name(i, j)) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["", "g3", "g3:", "g3:1", "g3:1:", "g3::1", "g3:5:0", "g3:0:5", "g3:1:1:1", "g3:-1:0", "a3:1:1", "g3:x:y"]
+)
+def test_what_is_no_channel_of_the_layout(name: str) -> None:
+    assert Layout(TOWN, 5, 3).parse(name) is None
+
+
+def one_subscriber(trust_location: bool) -> ChannelIndex:
+    table = SubscriptionTable()
+    index = ChannelIndex(table, False, Layout(TOWN, 5, 3), False, trust_location)
+    row = table.add(1, 1, ANY, 125)
+    table.locate(1, 100.0, 100.0, 0.0)
+    index.insert(np.array([row]))
+    return index
+
+
+def test_a_channel_of_another_layout_is_discarded() -> None:
+    index = one_subscriber(trust_location=False)
+    found = index.match(Publish(1, Event(n=1), Kind.LOCAL, 0, (100.0, 100.0), "g2:0:0"))
+    assert found is not None
+    assert len(found) == 0
+    assert index.discarded == 1
+
+
+def test_a_channel_of_another_layout_is_translated_by_the_place() -> None:
+    index = one_subscriber(trust_location=True)
+    found = index.match(Publish(1, Event(n=1), Kind.LOCAL, 0, (100.0, 100.0), "g2:4:4"))
+    assert found is not None
+    assert found.tolist() == [0]
+    assert index.discarded == 0
+
+
+def test_the_channel_counts_and_not_the_place() -> None:
+    found = one_subscriber(trust_location=True).match(
+        Publish(1, Event(n=1), Kind.LOCAL, 0, (1200.0, 1200.0), "g3:0:0")
+    )
+    assert found is not None
+    assert found.tolist() == [0]
+
+
+@pytest.mark.parametrize("channel", [None, "g2:0:0"])
+def test_without_place_and_known_channel_nothing_can_be_said(channel: str | None) -> None:
+    assert one_subscriber(trust_location=True).match(Publish(1, Event(n=1), Kind.LOCAL, channel=channel)) is None

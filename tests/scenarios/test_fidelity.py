@@ -1,0 +1,93 @@
+"""The thesis' filter experiments in short: figures within the tolerances that the full runs are held to."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from bypass.scenarios.checks import judge
+from bypass.scenarios.experiment import Experiment, Run
+from bypass.scenarios.loader import load, variants
+from bypass.scenarios.measures import between, precision, recall
+from bypass.scenarios.result import Result
+from bypass.scenarios.runner import run
+
+ALONE = {"timeline": [], "runs": {}, "main": "", "checks": []}
+
+
+@cache
+def switching() -> Run:
+    scenario = variants(load("total-transitions", duration=125.0))["seamless"]
+    return Experiment(scenario, seed=1).run()
+
+
+@cache
+def alone(scheme: str, grid: int = 5) -> Run:
+    changes = {"filter.scheme": scheme, "filter.grid": grid, **ALONE}
+    return Experiment(load("total-transitions", changes=changes, duration=125.0), seed=1).run()
+
+
+def test_five_phases_with_the_schemes_of_the_plan() -> None:
+    phases = switching().phases
+    assert [phase.name for phase in phases] == ["radial", "ste", "grid", "egrid", "radial"]
+    assert [phase.mechanisms["filter"]["name"] for phase in phases] == [phase.name for phase in phases]
+    assert phases[1].mechanisms["filter"]["parameters"]["alpha"] == 1.5
+    assert phases[2].mechanisms["filter"]["parameters"]["grid"] == 5
+    assert phases[3].mechanisms["filter"]["parameters"]["grid"] == 10
+    assert [phase.start_s for phase in phases] == [0.0, 40.0, 60.0, 85.0, 110.0]
+    assert phases[-1].end_s == 125.0
+
+
+@pytest.mark.parametrize(
+    ("phase", "low_recall", "high_recall", "low_precision", "high_precision"),
+    [
+        ("radial", 0.97, 1.0, 0.96, 1.0),
+        ("ste", 0.985, 1.0, 0.68, 0.9),
+        ("grid", 0.62, 0.78, 0.4, 0.75),
+        ("egrid", 0.99, 1.0, 0.3, 0.6),
+    ],
+)
+def test_recall_and_precision_are_the_thesis(
+    phase: str, low_recall: float, high_recall: float, low_precision: float, high_precision: float
+) -> None:
+    found = switching().phase(phase)
+    assert low_recall <= found.recall.mean <= high_recall
+    assert low_precision <= found.precision.mean <= high_precision
+
+
+@pytest.mark.parametrize(("i", "scheme", "grid"), [(1, "ste", 5), (2, "grid", 5), (3, "egrid", 10)])
+def test_after_a_transition_a_scheme_is_what_it_is_alone(i: int, scheme: str, grid: int) -> None:
+    phase = switching().phases[i]
+    window = (phase.start_s + 10.0, phase.end_s)
+    switched, static = between(switching().events, *window), between(alone(scheme, grid).events, *window)
+    assert np.nanmean(recall(switched)) == pytest.approx(np.nanmean(recall(static)), abs=0.005)
+    assert np.nanmean(precision(switched)) == pytest.approx(np.nanmean(precision(static)), abs=0.005)
+
+
+def test_context_traffic_after_a_transition_is_what_it_is_alone() -> None:
+    start, end = 50, 60
+    for way in ("up", "down"):
+        switched = switching().traffic[f"context_{way}"][start:end].sum()
+        static = alone("ste").traffic[f"context_{way}"][start:end].sum()
+        assert switched == pytest.approx(static, rel=0.1)
+
+
+def test_partial_transitions_do_what_multi_does() -> None:
+    both = variants(load("partial-transitions", duration=60.0))
+    moving = Experiment(both["transitions"], seed=1).run()
+    multi = Experiment(both["multi"], seed=1).run()
+    assert len(moving.executions) > 200
+    assert moving.phases[0].recall.mean == pytest.approx(multi.phases[0].recall.mean, abs=0.002)
+    assert moving.phases[0].precision.mean == pytest.approx(multi.phases[0].precision.mean, abs=0.002)
+    assert moving.summary()["extra"]["near_border"] > 0.95
+
+
+def test_every_check_of_every_scenario_finds_its_figures() -> None:
+    """Checks are paths into the summary: none may point nowhere."""
+    result = run("self-transitions", duration=25.0, clients=30)
+    assert isinstance(result, Result)
+    assert [
+        v.check.name for v in judge(result.scenario.checks, result.summary()) if v.verdict == "unknown"
+    ] == []
