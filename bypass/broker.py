@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
@@ -26,6 +27,7 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
+from bypass.monitor import Metric, MetricRegistry
 from bypass.region import Region
 from bypass.roles import GatewaySelection
 from bypass.sis import LOCATION, Reading
@@ -40,6 +42,8 @@ from bypass.transitions import (
     Record,
     check_plan,
 )
+
+KEPT_DISTRIBUTIONS = 1000
 
 
 class Downlink(Protocol):
@@ -101,7 +105,7 @@ class Broker:
         self.epoch = 0
         self.late_context = 0  # context messages of a scheme that their sender had left at the broker
         self.late_subscriptions = 0  # subscriptions that arrived under a scheme their sender had left
-        self.distributions: list[Distribution] = []
+        self.distributions: deque[Distribution] = deque(maxlen=KEPT_DISTRIBUTIONS)
         self.location_listeners: list[Callable[[int, float, float], None]] = []  # told of each reported place
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
@@ -123,6 +127,9 @@ class Broker:
             self.engine.register_transition("filter", StartFromNothing())
         self.watch_indexes()
         host.sis.provide(LOCATION, self._place)
+        self.metrics = MetricRegistry()
+        for name, read in self._readings().items():
+            self.metrics.add(Metric(name, read))
 
     # -- transitions --------------------------------------------------------------------------------------
 
@@ -292,6 +299,17 @@ class Broker:
         self.downlink.send(client, message)
 
     # -- internals ----------------------------------------------------------------------------------------
+
+    def _readings(self) -> dict[str, Callable[[], float]]:
+        return {
+            "clients": lambda: sum(len(scheme.clients) for scheme in self._schemes()),
+            "subscriptions": lambda: len(self.table),
+            "schemes": lambda: len(self._schemes()),
+            "epoch": lambda: self.epoch,
+            "late_context": lambda: self.late_context,
+            "late_subscriptions": lambda: self.late_subscriptions,
+            "unplaced_events": lambda: sum(scheme.unplaced for scheme in self._schemes()),
+        }
 
     def _schemes(self) -> tuple[FilterBroker, ...]:
         return self.schemes.active  # type: ignore[return-value] # the group holds nothing else

@@ -197,6 +197,8 @@ def _refuse_unusable(out: Path) -> None:
 
 def _summary(result: Result) -> Iterable[str]:
     """What is worth a look right after a run."""
+    from bypass.scenarios.report import verdict_line
+
     for name, each in result.runs.items():
         scenario = each.scenario
         yield (
@@ -205,10 +207,7 @@ def _summary(result: Result) -> Iterable[str]:
         )
         yield from _table(each)
         yield ""
-    verdicts: list[str] = [verdict.verdict for verdict in result.verdicts]
-    if verdicts:
-        holds, differs, unknown = map(verdicts.count, ("holds", "differs", "unknown"))
-        yield f"figures of the thesis: {holds} of {len(verdicts)} hold, {differs} differ, {unknown} unknown"
+    yield verdict_line(result.verdicts)
 
 
 def _table(each: Run) -> Iterable[str]:

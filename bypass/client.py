@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from bypass.errors import InvalidLocation, InvalidRadius
+from bypass.errors import InvalidEvent, InvalidLocation, InvalidRadius, shown
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
-from bypass.geo import PlanarLocation
+from bypass.geo import GeoLocation, PlanarLocation, Projection
 from bypass.host import Host, Lease
 from bypass.location import LocationRequest
 from bypass.mechanisms import CLIENT_MECHANISMS, find_mechanism
@@ -27,6 +27,7 @@ class Client:
     """One application's access to publish/subscribe. `uplink` sends to the broker, reliably and in order.
 
     `set` are parameters, for `scheme` and for all that come after it as far as they have them.
+    `projection` turns latitudes and longitudes into the metres of the broker's region.
     Handles and callbacks outlive every transition. A client is not told of its own events.
     """
 
@@ -37,8 +38,10 @@ class Client:
         *,
         scheme: str = "radial",
         set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
+        projection: Projection | None = None,
     ) -> None:
         self.host = host
+        self._projection = projection
         self.subscriptions = Subscriptions()
         self.network = ClientNetwork(host.id, uplink, host.after, host.monitor.get(DeliveryAnalyzer))
         self.engine = Engine(
@@ -98,13 +101,18 @@ class Client:
         self.subscriptions.remove(handle)
         self.filter.unsubscribe(handle.id)
 
-    def publish(self, event: Event, location: PlanarLocation | None = None) -> int:
+    def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
         """Publish an event: to whom its attributes concern or, with a location, to whom it concerns there.
 
-        Gives the event's number, unique in the system.
+        Gives the event's number, unique in the system. Raises `InvalidEvent` for what is no event, and
+        `InvalidLocation` for latitude and longitude if the client has no `projection`.
         """
         if location is None:
             return self._publish(event, Kind.PLAIN, None)
+        if isinstance(location, GeoLocation):
+            if self._projection is None:
+                raise InvalidLocation(f"{location}: expected planar metres, this client has no projection")
+            location = self._projection.to_planar(location)
         return self._publish(event, Kind.PLACED, (location.x, location.y))
 
     def publish_local(self, event: Event) -> int:
@@ -115,6 +123,8 @@ class Client:
         return self._publish(event, Kind.LOCAL, (fix.x, fix.y))
 
     def _publish(self, event: Event, kind: Kind, location: tuple[float, float] | None) -> int:
+        if not isinstance(event, Event):
+            raise InvalidEvent(f"{shown(event)}: expected an Event")
         self._published += 1
         number = self.host.id << 32 | self._published
         self.filter.publish(Publish(number, event, kind, round(self.host.now() * 1e6), location))

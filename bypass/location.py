@@ -32,7 +32,7 @@ class LocationRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    interval: float = Field(default=5.0, gt=0)
+    interval: float = Field(default=5.0, ge=0.001, allow_inf_nan=False)
     accuracy: Accuracy = Accuracy.HIGH
 
 

@@ -69,8 +69,8 @@ class ClientNetwork:
         message.client = self._client
         message.scheme = self.flag
         message.epoch = self.epoch
-        if self._pending is not None and isinstance(message, Publish | Subscribe) and not message.piggyback:
-            message.piggyback = self._pending
+        if isinstance(message, Publish | Subscribe):
+            message.piggyback = message.piggyback or self._pending  # its own is the newer one
             self._pending = None
         self._uplink(message)
 

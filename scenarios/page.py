@@ -30,20 +30,22 @@ p { margin: .4rem 0 .9rem; max-width: 46rem; }
 .about { font-size: 1.15rem; }
 .verdict { font-size: 1.05rem; padding: .7rem 1rem; background: var(--wash); border-radius: .4rem;
   max-width: none; }
-.note, figcaption, .empty { color: var(--muted); }
-dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .8rem 1.5rem;
+.note, figcaption, .empty { color: var(--muted); font-weight: 400; }
+dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(8rem, 1fr)); gap: .8rem 1.5rem;
   margin: 1.4rem 0; }
 dt { color: var(--muted); font-size: .85rem; }
 dd { margin: 0; overflow-wrap: anywhere; }
 dl .wide { grid-column: 1 / -1; }
 .chip { display: inline-block; width: .7em; height: .7em; border-radius: .15em; margin-right: .3em; }
 .label { white-space: nowrap; }
+.scroll tbody th { white-space: nowrap; }
+.scroll .cards tbody th { white-space: normal; }
 .scroll { overflow-x: auto; margin: .8rem 0 1.2rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .5rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
 thead th { color: var(--muted); font-weight: 500; vertical-align: bottom; line-height: 1.25; }
-th.group { text-align: center; border-bottom: 0; padding-bottom: 0; }
-tbody th { font-weight: 600; }
+th.group { text-align: center; border-bottom: 0; padding-bottom: 0; white-space: nowrap; }
+tbody th { font-weight: 600; position: sticky; left: 0; background: var(--paper); }
 .number { text-align: right; }
 td.number { white-space: nowrap; }
 .holds { color: var(--good); white-space: nowrap; }
@@ -51,8 +53,10 @@ td.number { white-space: nowrap; }
 .unknown { white-space: nowrap; }
 .plots { display: grid; gap: 1.2rem 2rem; margin: 1rem 0; align-items: start;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 29rem), 1fr)); }
-.plots.small { gap: 1.2rem 1.5rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 15.5rem), 1fr)); }
+.plots.small { gap: 1.2rem 1.5rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 15.5rem), 1fr)); }
 figure { margin: 0; break-inside: avoid; }
+.title { font-weight: 600; font-size: .9rem; margin-bottom: .3rem; overflow-wrap: anywhere; }
 figure svg { display: block; width: 100%; height: auto; overflow: visible; }
 figcaption { font-size: .85rem; line-height: 1.4; margin-top: .2rem; }
 pre { background: var(--wash); padding: .8rem 1rem; border-radius: .4rem; overflow-x: auto;
@@ -63,9 +67,10 @@ summary { cursor: pointer; padding: .3rem 0; }
   main { padding: 1.2rem .9rem 3rem; }
   h1 { font-size: 1.6rem; }
   .cards thead { display: none; }
-  .cards, .cards tbody, .cards tr, .cards th, .cards td { display: block; border: 0; text-align: left; }
+  .cards, .cards tbody, .cards tr, .cards th { display: block; border: 0; }
   .cards tr { border-bottom: 1px solid var(--rule); padding: .6rem 0; }
-  .cards th, .cards td { padding: .1rem 0; white-space: normal; }
+  .cards th, .cards td { padding: .1rem 0; }
+  .cards td { display: inline-block; border: 0; margin-right: 1.2rem; }
   .cards td:empty { display: none; }
   .cards td::before { content: attr(data-of) ": "; color: var(--muted); font-weight: 400; }
 }
@@ -75,8 +80,8 @@ summary { cursor: pointer; padding: .3rem 0; }
   h2, h3 { break-after: avoid; }
   tr { break-inside: avoid; }
   .scroll { overflow: visible; }
-  table { font-size: 7.5pt; }
-  th, td { padding: .2rem .3rem; }
+  table { font-size: 7pt; }
+  th, td { padding: .2rem; }
   .plots { grid-template-columns: 1fr 1fr; }
   .plots.small { grid-template-columns: 1fr 1fr 1fr; }
 }
@@ -158,7 +163,7 @@ def _align(column: Column) -> str:
 def pictures(drawn: Iterable[Picture | None], nothing: str, kind: str = "") -> str:
     """Pictures side by side, as many as fit; `nothing` in words if there are none."""
     figures = [
-        f"<figure>{picture.svg}{_caption(picture.caption)}</figure>"
+        f'<figure><div class="title">{escape(picture.title)}</div>{picture.svg}{_note(picture.note)}</figure>'
         for picture in drawn
         if picture is not None
     ]
@@ -167,7 +172,7 @@ def pictures(drawn: Iterable[Picture | None], nothing: str, kind: str = "") -> s
     return "\n".join([f'<div class="plots {kind}">', *figures, "</div>"])
 
 
-def _caption(text: str) -> str:
+def _note(text: str) -> str:
     return f"<figcaption>{escape(text)}</figcaption>" if text else ""
 
 
@@ -202,7 +207,8 @@ def number(value: float) -> str:
     """Four significant digits, whole from 1000 on; a dash for what is not known."""
     if math.isnan(value):
         return "–"
-    return f"{value:,.0f}".replace(",", "\u202f") if abs(value) >= 1000 else f"{value:.4g}"
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return text.replace(",", "\u202f").replace("-", "−")
 
 
 def fixed(value: float, digits: int) -> str:

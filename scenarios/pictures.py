@@ -14,23 +14,18 @@ from bypass.scenarios.plots.maps import METRIC_CELL_M, metric_map, transition_ma
 from bypass.scenarios.plots.marks import stretches
 from bypass.scenarios.plots.series import means_over_time, over_time, traffic_over_time
 from bypass.scenarios.plots.spread import spread
-from bypass.scenarios.plots.style import (
-    MOST_LINES,
-    Line,
-    run_lines,
-    scheme_colour,
-)
+from bypass.scenarios.plots.style import MOST_LINES, SMALL, WIDE, Line, run_colours, run_lines, scheme_colour
 from bypass.scenarios.plots.zoom import around_transition
 from bypass.scenarios.result import Result
 from bypass.scenarios.tables import whole
 
 TRAFFIC = {
-    "cellular_up": "cellular upload",
-    "cellular_down": "cellular download",
-    "adhoc_up": "ad hoc upload",
-    "adhoc_down": "ad hoc download",
-    "context_up": "context upload",
-    "context_down": "context download",
+    "cellular_up": "Cellular upload",
+    "cellular_down": "Cellular download",
+    "adhoc_up": "Ad hoc upload",
+    "adhoc_down": "Ad hoc download",
+    "context_up": "Context upload",
+    "context_down": "Context download",
 }
 METRICS = {"recall": recall, "precision": precision}
 NO_SHARES = (
@@ -44,7 +39,7 @@ def over_the_run(run: Run) -> Iterator[str]:
     """Recall, precision and traffic over time."""
     yield paragraph(
         "Thick line: mean. Thin line: median. Dark band: 25th to 75th percentile. Light band: 5th to 95th."
-        " Dashed: transitions. Colours: the scheme in use."
+        " Dashed: transitions. Colours: the scheme that a phase begins with."
     )
     yield pictures((over_time(run, m, values(run.events)) for m, values in METRICS.items()), NO_SHARES)
     yield pictures((traffic_over_time(run, kind) for kind in ("context", "all")), NO_TRAFFIC)
@@ -70,12 +65,12 @@ def around_transitions(result: Result) -> Iterator[str]:
 
 def moved_clients(run: Run) -> Iterator[str]:
     """Where clients changed their scheme one by one."""
-    yield paragraph("Colour: the scheme that clients changed to. Circles are attraction points.")
-    yield pictures([transition_map(run)], "No client changed its scheme on its own.")
+    yield paragraph("Colour: the scheme that a client changed to. Circles: attraction points.")
+    yield pictures([transition_map(run)], "No client changed its scheme by itself.")
 
 
-def by_phase(run: Run) -> Iterator[str]:
-    """Boxes and maps of each phase."""
+def distribution(run: Run) -> Iterator[str]:
+    """Boxes of each phase."""
     yield paragraph(BOXES)
     yield pictures(
         (
@@ -90,7 +85,10 @@ def by_phase(run: Run) -> Iterator[str]:
         ),
         NO_SHARES,
     )
-    yield "<h3>By place</h3>"
+
+
+def by_place(run: Run) -> Iterator[str]:
+    """Maps of each phase."""
     yield _maps([(label, run, between(run.events, start, end)) for start, end, label, _ in stretches(run)])
 
 
@@ -98,17 +96,11 @@ def comparing(result: Result) -> Iterator[str]:
     """Boxes and bars of each run; courses and maps if they are few."""
     runs = result.runs
     wholes = [whole(name, run) for name, run in runs.items()]
-    colours = run_colours(list(runs.values()))
+    coloured = list(zip(wholes, run_colours(list(runs.values())), strict=True))
     yield paragraph(BOXES)
     yield pictures(
         (
-            boxes(
-                metric,
-                [
-                    (each.name, colour, getattr(each, metric))
-                    for each, colour in zip(wholes, colours, strict=True)
-                ],
-            )
+            boxes(metric, [(each.name, colour, getattr(each, metric)) for each, colour in coloured])
             for metric in METRICS
         ),
         NO_SHARES,
@@ -116,11 +108,9 @@ def comparing(result: Result) -> Iterator[str]:
     yield pictures(
         (
             bars(
-                f"{name} (kbit/s per client)",
-                [
-                    (each.name, colour, each.traffic[key])
-                    for each, colour in zip(wholes, colours, strict=True)
-                ],
+                name,
+                "kbit/s per client",
+                [(each.name, colour, each.traffic[key]) for each, colour in coloured],
             )
             for key, name in TRAFFIC.items()
         ),
@@ -147,12 +137,7 @@ def _maps(parts: list[tuple[str, Run, Columns]]) -> str:
     width, kind = (WIDE, "") if len(parts) == 1 else (SMALL, "small")
     drawn = [
         metric_map(
-            f"{metric}, {title}",
-            run.region,
-            events["x"],
-            events["y"],
-            values(events),
-            width,
+            f"{metric.capitalize()}, {title}", run.region, events["x"], events["y"], values(events), width
         )
         for title, run, events in parts
         for metric, values in METRICS.items()

@@ -15,7 +15,14 @@ from bypass.scenarios.checks import Verdict
 from bypass.scenarios.experiment import Run
 from bypass.scenarios.loader import builtin_names, load
 from bypass.scenarios.page import Html, details, facts, heading, page, paragraph, preformatted, span
-from bypass.scenarios.pictures import around_transitions, by_phase, comparing, moved_clients, over_the_run
+from bypass.scenarios.pictures import (
+    around_transitions,
+    by_place,
+    comparing,
+    distribution,
+    moved_clients,
+    over_the_run,
+)
 from bypass.scenarios.plots.executions import single_executions
 from bypass.scenarios.result import Result
 from bypass.scenarios.schema import Scenario
@@ -36,7 +43,7 @@ def _parts(result: Result) -> Iterator[str]:
     yield f"{_facts(result)}</header>"
     if result.verdicts:
         yield heading(2, "Figures beside the thesis’")
-        yield verdict_table(result.verdicts)
+        yield verdict_table(result)
     name = next(name for name, run in result.runs.items() if run is main)
     yield heading(2, f"Phases of run {name}" if several else "Phases")
     yield phase_table(main.phases)
@@ -46,10 +53,12 @@ def _parts(result: Result) -> Iterator[str]:
         yield heading(2, "Around transitions")
         yield from around_transitions(result)
     if single_executions(main):
-        yield heading(2, "Clients that changed on their own")
+        yield heading(2, "Clients that changed one by one")
         yield from moved_clients(main)
-    yield heading(2, "Phase by phase")
-    yield from by_phase(main)
+    yield heading(2, "Distribution")
+    yield from distribution(main)
+    yield heading(2, "By place")
+    yield from by_place(main)
     if several:
         yield heading(2, "Runs compared")
         yield run_table(result.runs)

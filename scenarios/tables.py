@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bypass.scenarios.checks import Verdict
+from bypass.scenarios.checks import Verdict, figure
 from bypass.scenarios.experiment import Run
 from bypass.scenarios.measures import Phase, Stats, precision, recall
 from bypass.scenarios.page import Cell, Column, Html, fixed, html_of, number, table
 from bypass.scenarios.plots.style import scheme_colour
+from bypass.scenarios.result import Result
+from bypass.scenarios.schema import Check
 
 SYMBOLS = {"differs": "✗ differs", "unknown": "? not measured", "holds": "✓ holds"}
 
@@ -26,23 +28,46 @@ TRAFFIC = {
 _NOT_EVERYWHERE = ("adhoc_up", "adhoc_down")  # columns that are left out where they are 0
 
 
-def verdict_table(verdicts: Sequence[Verdict]) -> str:
+def verdict_table(result: Result) -> str:
     """What differs comes first, then what is not known, then what holds."""
-    columns = [Column(name) for name in ("figure", "source", "thesis", "ours", "expected", "verdict", "note")]
+    summary = result.summary()
+    columns = [Column(name) for name in ("figure", "source", "thesis", "ours", "expected", "verdict")]
     order = list(SYMBOLS)
     rows = [
         (
-            verdict.check.name,
-            verdict.check.source,
+            _named(verdict.check),
+            _unbroken(verdict.check.source),
             verdict.check.stated,
-            number(verdict.value),
-            _range(verdict.check.low, verdict.check.high),
+            _unbroken(_ours(verdict, summary)),
+            _unbroken(_range(verdict.check.low, verdict.check.high)),
             Html(f'<span class="{verdict.verdict}">{SYMBOLS[verdict.verdict]}</span>'),
-            verdict.check.note,
         )
-        for verdict in sorted(verdicts, key=lambda verdict: order.index(verdict.verdict))
+        for verdict in sorted(result.verdicts, key=lambda verdict: order.index(verdict.verdict))
     ]
     return table(columns, rows, "cards")
+
+
+def _named(check: Check) -> Html:
+    note = f'<div class="note">{html_of(check.note)}</div>' if check.note else ""
+    return Html(html_of(check.name) + note)
+
+
+def _ours(verdict: Verdict, summary: dict[str, Any]) -> str:
+    """Our figure, and what it is the difference or the ratio of."""
+    check, text = verdict.check, number(verdict.value)
+    if verdict.verdict == "unknown" or (check.minus is None and check.over is None):
+        return text
+    parts = number(figure(summary, check.value))
+    if check.minus is not None:
+        parts += f" − {number(figure(summary, check.minus))}"
+    if check.over is not None:
+        parts = f"({parts})" if check.minus is not None else parts
+        parts += f" / {number(figure(summary, check.over))}"
+    return f"{text} = {parts}"
+
+
+def _unbroken(text: str) -> Html:
+    return Html(f'<span class="label">{html_of(text)}</span>')
 
 
 def _range(low: float, high: float) -> str:
@@ -80,7 +105,7 @@ def _table(first: str, phases: Sequence[Phase], labels: Sequence[Html]) -> str:
     columns = [
         Column(first),
         Column("scheme"),
-        Column("s", number=True, group="time"),
+        Column("time (s)", number=True),
         Column("recall", number=True),
         Column("precision", number=True),
         *(Column(name, number=True, group="delay (ms)") for name in ("mean", "p50", "p95")),
@@ -126,7 +151,8 @@ def scheme_label(mechanisms: Mapping[str, Any]) -> Html:
 
 def chip(scheme: str) -> Html:
     """A scheme's name behind a spot in its colour."""
-    return Html(f'<span class="chip" style="background: {scheme_colour(scheme)}"></span>{html_of(scheme)}')
+    spot = f'<span class="chip" style="background: {scheme_colour(scheme)}"></span>'
+    return Html(f'<span class="label">{spot}{html_of(scheme)}</span>')
 
 
 def whole(name: str, run: Run) -> Phase:

@@ -83,7 +83,9 @@ class World:
     (time, client, handle, event), in order.
     """
 
-    def __init__(self, places: Sequence[Point], *, attractions: Sequence[Place] = PLACES, **options: Any) -> None:
+    def __init__(
+        self, places: Sequence[Point], *, attractions: Sequence[Place] = PLACES, **options: Any
+    ) -> None:
         self.walkers = Walkers(places)
         self.region = Region(AREA, tuple(attractions))
         self.system = SimulatedSystem(len(places), self.walkers, self.region, **options)
@@ -192,7 +194,9 @@ class World:
             case Ste():
                 return in_envelope(at, place, radius, self.walkers.velocity(client, self.now), scheme.alpha)
             case Egrid():
-                square = [(place[0] + sx * radius, place[1] + sy * radius) for sx in (-1, 1) for sy in (-1, 1)]
+                square = [
+                    (place[0] + sx * radius, place[1] + sy * radius) for sx in (-1, 1) for sy in (-1, 1)
+                ]
                 (i0, j0), *_, (i1, j1) = [cell(corner, scheme.grid) for corner in square]
                 i, j = cell(at, scheme.grid)
                 return i0 <= i <= i1 and j0 <= j <= j1

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bypass.kernel import kernel
 from bypass.messages import (
@@ -43,6 +44,12 @@ class CellularModel(BaseModel):
     jitter: float = Field(default=0.025, ge=0, description="latencies are uniform within ± this (s)")
     bandwidth: float = Field(default=1e6, gt=0, description="bit/s of each client's link, each way")
     header: int = Field(default=28, ge=0, description="bytes that lower layers add to a message")
+
+    @model_validator(mode="after")
+    def _is_causal(self) -> Self:
+        if self.jitter > self.latency:
+            raise ValueError(f"jitter {self.jitter}: expected at most the latency, {self.latency}")
+        return self
 
 
 class Traffic(IntEnum):
@@ -76,19 +83,19 @@ class Station:
 
 @kernel
 def reserve(
-    free: Ints, counted: Ints, clients: Ints, now: int, duration: int, size: int
+    free: Ints, last: Ints, counted: Ints, clients: Ints, now: int, duration: int, latency: int, size: int
 ) -> tuple[Ints, bool]:
-    """When each of the (distinct) clients' links has sent a message of `size` bytes that is handed to it now,
-    and whether that is the same moment for all."""
-    done = np.empty(len(clients), np.int64)
+    """When a message of `size` bytes that is handed over now arrives at each of the (distinct) clients, and
+    whether that is the same moment for all. It waits for the link, and it does not overtake."""
+    due = np.empty(len(clients), np.int64)
     alike = True
     for i in range(len(clients)):
         client = clients[i]
-        done[i] = max(free[client], now) + duration
-        free[client] = done[i]
+        free[client] = max(free[client], now) + duration
+        due[i] = last[client] = max(free[client] + latency, last[client])
         counted[client] += size
-        alike = alike and done[i] == done[0]
-    return done, alike
+        alike = alike and due[i] == due[0]
+    return due, alike
 
 
 class Cellular:
@@ -107,7 +114,7 @@ class Cellular:
         self._up_free = [0] * clients
         self._down_free = np.zeros(clients, np.int64)
         self._up_last = [0] * clients
-        self._down_last = [0] * clients
+        self._down_last = np.zeros(clients, np.int64)
         # A stream for each kind of traffic: more context messages must not change what events experience.
         self._up_streams = [[stream(seed, c, f"up/{t.name}") for t in Traffic] for c in range(clients)]
         self._down_streams = [[stream(seed, c, f"down/{t.name}") for t in Traffic] for c in range(clients)]
@@ -151,7 +158,8 @@ class Cellular:
         sent = max(int(self._down_free[client]), self._clock.now_us) + self._sending(size)
         self._down_free[client] = sent
         latency = self._latency(self._down_streams[client][kind].random())
-        due = self._down_last[client] = max(sent + latency, self._down_last[client])
+        due = max(sent + latency, int(self._down_last[client]))
+        self._down_last[client] = due
         self._clock.at(due, self._receive[client], message)
 
     def multicast(
@@ -179,20 +187,21 @@ class Cellular:
         size: int,
         latency: int,
     ) -> None:
-        sent, alike = reserve(
-            self._down_free, self._events_down, clients, self._clock.now_us, self._sending(size), size
-        )
+        due, alike = reserve(
+            self._down_free, self._down_last, self._events_down, clients,
+            self._clock.now_us, self._sending(size), latency, size,
+        )  # fmt: skip
         to = clients.tolist()
         if alike:
-            self._clock.at(int(sent[0]) + latency, self._arrive, publication, to, handles, unfiltered)
+            self._clock.at(int(due[0]), self._arrive, publication, to, handles, unfiltered)
             return
         batches: dict[int, tuple[list[int], list[tuple[int, ...]]]] = {}
-        for time, client, own in zip(sent.tolist(), to, handles, strict=True):
+        for time, client, own in zip(due.tolist(), to, handles, strict=True):
             batch = batches.setdefault(time, ([], []))
             batch[0].append(client)
             batch[1].append(own)
         for time, (some, theirs) in batches.items():
-            self._clock.at(time + latency, self._arrive, publication, some, theirs, unfiltered)
+            self._clock.at(time, self._arrive, publication, some, theirs, unfiltered)
 
     def _arrive(
         self, publication: Publish, clients: list[int], handles: list[tuple[int, ...]], unfiltered: bool

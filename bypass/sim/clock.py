@@ -60,4 +60,4 @@ class VirtualClock:
         while heap and heap[0][0] < time_us:
             self.now_us, _, action, args = pop(heap)
             action(*args)
-        self.now_us = time_us
+        self.now_us = max(self.now_us, time_us)

@@ -109,7 +109,7 @@ class Ledger:
     def _count(self) -> None:
         for number, delay_us, clients in self._batches:
             row = self._rows.get(number)
-            if row is not None:
+            if row is not None and delay_us <= self._horizon_us:
                 enter(
                     row - self._closed_rows, np.array(clients), delay_us, self._truth, self._got, self._counts
                 )

@@ -27,12 +27,13 @@ class TraceSensor:
         self._phase = phase
         self._listeners: dict[Listener, float] = {}
         self._last: Fix | None = None
+        self._ticked_us = -1  # when the last regular fix was
         self._round = 0
 
     def request(self, request: LocationRequest, listener: Listener) -> None:
-        self._listeners[listener] = request.interval
-        if self._last is None:
+        if not self._listeners:  # after a rest, what was known before says little
             self._last = self.current()
+        self._listeners[listener] = request.interval
         self._plan_next()
 
     def release(self, listener: Listener) -> None:
@@ -49,20 +50,24 @@ class TraceSensor:
         return Fix(x, y, vx, vy, now)
 
     def _plan_next(self) -> None:
-        """The next fix: the first of the regular moments that lies ahead. What was planned before is void."""
+        """The next fix: at the first regular moment that is not over yet. What was planned before is void."""
         self._round += 1
         if not self._listeners:
             return
         interval = round(min(self._listeners.values()) * MICROSECONDS)
         phase = round(self._phase * interval)
-        rounds = (self._clock.now_us - phase) // interval + 1
+        now = self._clock.now_us
+        earliest = now + (self._ticked_us == now)
+        rounds = -((phase - earliest) // interval)
         self._clock.at(phase + rounds * interval, self._tick, self._round)
 
     def _tick(self, planned_in: int) -> None:
         if planned_in != self._round:
             return
+        self._ticked_us = self._clock.now_us
         self._last = self.current()
         for listener in tuple(self._listeners):
-            listener(self._last)
+            if listener in self._listeners:  # else another one has released it
+                listener(self._last)
         if planned_in == self._round:
             self._plan_next()

@@ -92,8 +92,10 @@ class FilterClient(Mechanism):
         if self.resubscribe:
             for registered in self.subscriptions:
                 self.subscribe(registered)
-        elif self._interval is not None and (fix := self.host.location.current()) is not None:
-            self.bootstrap(fix)
+        elif self.reported is None and self._interval is not None:
+            fix = self.host.location.current()
+            if fix is not None:
+                self.bootstrap(fix)
 
     def bootstrap(self, fix: Fix) -> None:
         """First thing after the switch: what the new broker's part needs to know now."""

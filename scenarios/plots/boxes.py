@@ -52,4 +52,4 @@ def boxes(metric: str, rows: Sequence[tuple[str, str, Stats]]) -> Picture | None
         axes.set_xlabel(f"{metric} of events")
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x")
-        return Picture(to_svg(figure, f"box plots of {metric}"), "")
+        return Picture(to_svg(figure, f"box plots of {metric}"), metric.capitalize())

@@ -42,10 +42,9 @@ def metric_map(
             interpolation="none",
         )
         _draw_world(axes, region)
-        axes.set_title(title, loc="left")
         bar = figure.colorbar(image, ax=axes, aspect=25, ticks=[0, 0.5, 1], format="{x:g}")
         bar.outline.set_visible(False)
-        return Picture(to_svg(figure, f"map of mean {title}"), "")
+        return Picture(to_svg(figure, f"map of mean {title}"), title)
 
 
 def transition_map(run: Run) -> Picture | None:
@@ -57,7 +56,7 @@ def transition_map(run: Run) -> Picture | None:
     early = sum(execution.record.at <= interval for execution in executions)
     targets = sorted({execution.record.target for execution in executions})
     x0, y0, _, _ = region.area
-    with sheet(WIDE, 5.4) as figure:
+    with sheet(WIDE, WIDE) as figure:
         axes = figure.subplots()
         for target in targets:
             own = [e for e in executions if e.record.target == target]
@@ -76,8 +75,8 @@ def transition_map(run: Run) -> Picture | None:
         figure.legend(handles=_legend(targets), loc="outside lower center", ncols=len(targets) + 3)
         return Picture(
             to_svg(figure, "map of the places where clients executed transitions"),
-            f"Where {len(executions)} transitions were executed, in cells of {TRANSITION_CELL_M:g} m;"
-            f" {early} of them in the first {interval:g} s, when clients report a place for the first time.",
+            f"{len(executions)} transitions, in cells of {TRANSITION_CELL_M:g} m",
+            f"{early} of them happened in the first {interval:g} s, when clients first said where they were.",
         )
 
 

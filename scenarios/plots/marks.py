@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from bypass.scenarios.experiment import Run
 from bypass.scenarios.plots.style import MUTED, scheme_colour
 
-ROW_PT = 11.0  # height of a row of labels above the axes
-LETTER = 0.018  # a letter's share of the width of the axes
+LETTER = 0.0145  # a letter's share of the width of the axes
+MARGIN = 0.03  # what the last label may stand out
 
 
 def stretches(run: Run) -> list[tuple[float, float, str, str]]:
@@ -25,7 +25,6 @@ def draw_marks(axes: Axes, run: Run) -> None:
     axes.set_xlim(0, run.scenario.duration)
     axes.set_xlabel("time (s)")
     over = axes.get_xaxis_transform()
-    free: list[float] = []  # from where on each row of labels is free, as a share of the width
     for start, end, label, scheme in stretches(run):
         if start > 0:
             axes.axvline(start, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
@@ -38,15 +37,20 @@ def draw_marks(axes: Axes, run: Run) -> None:
             solid_capstyle="butt",
             clip_on=False,
         )
-        place = start / run.scenario.duration
-        row = next((i for i, end_of_last in enumerate(free) if end_of_last <= place), len(free))
-        free[row : row + 1] = [place + (len(label) + 1.5) * LETTER]
+        room = (end - start) / run.scenario.duration + (MARGIN if end == run.scenario.duration else 0)
         axes.annotate(
-            label,
+            _shortened(label, int(room / LETTER)),
             (start, 1.02),
             xycoords=over,
-            xytext=(0, 4 + row * ROW_PT),
+            xytext=(0, 4),
             textcoords="offset points",
             fontsize=8.5,
             annotation_clip=False,
         )
+
+
+def _shortened(label: str, letters: int) -> str:
+    """What fits of a label: too little of it is worth nothing."""
+    if len(label) <= letters:
+        return label
+    return label[: letters - 1] + "…" if letters > 3 else ""

@@ -41,7 +41,8 @@ def over_time(run: Run, metric: str, values: Floats) -> Picture | None:
         draw_marks(axes, run)
         return Picture(
             to_svg(figure, f"{metric} over time with percentile bands"),
-            f"{metric.capitalize()} of events by time of publication, bins of {edges[1] - edges[0]:g} s.",
+            metric.capitalize(),
+            f"By time of publication, bins of {edges[1] - edges[0]:g} s.",
         )
 
 
@@ -57,7 +58,7 @@ def _draw_stretch(
         axes.fill_between(middle, p5, p95, color=colour, alpha=0.18, linewidth=0),
         axes.fill_between(middle, p25, p75, color=colour, alpha=0.4, linewidth=0),
         *axes.plot(middle, median, color=colour, linewidth=0.7),
-        *axes.plot(middle, binned.mean, color=colour, linewidth=1.8, marker="o", markersize=2.2),
+        *axes.plot(middle, binned.mean, color=colour, linewidth=1.8, marker="o", markersize=1.8, mew=0),
     ):
         artist.set_clip_path(window)
 
@@ -81,7 +82,7 @@ def means_over_time(runs: Mapping[str, Run], main: Run, metric: str, values: Map
         figure.legend(loc="outside lower center", ncols=3)
         return Picture(
             to_svg(figure, f"mean {metric} of the runs over time"),
-            f"Mean {metric} by time of publication.",
+            f"Mean {metric}",
         )
 
 
@@ -111,7 +112,8 @@ def traffic_over_time(run: Run, kind: str) -> Picture | None:
         figure.legend(loc="outside lower center", ncols=2)
         return Picture(
             to_svg(figure, f"{title} over time"),
-            f"{title.capitalize()} of a client on average, bins of {edges[1] - edges[0]:g} s.",
+            title.capitalize(),
+            f"Bins of {edges[1] - edges[0]:g} s.",
         )
 
 

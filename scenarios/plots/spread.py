@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from bypass.scenarios.plots.executions import Spread
 from bypass.scenarios.plots.style import SMALL, Picture, scheme_colour, sheet, to_svg
@@ -18,13 +19,13 @@ def spread(of: Spread, clients: int) -> Picture | None:
     with sheet(SMALL, 2.3) as figure:
         axes = figure.subplots()
         axes.hist(delays_ms, bins=20, histtype="stepfilled", color=scheme_colour(record.target))
-        axes.set_title(title, loc="left")
         axes.set_xlabel("delay after the broker (ms)")
         axes.set_ylabel("clients")
         axes.grid(axis="y")
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         return Picture(
             to_svg(figure, f"histogram of delays, {title}"),
+            title,
             f"{len(delays_ms)} of {clients} clients followed, half of them within"
             f" {np.median(delays_ms):.0f} ms, the last after {delays_ms.max():.0f} ms.",
         )

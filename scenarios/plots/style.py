@@ -48,7 +48,7 @@ _DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
 )
 MOST_LINES = len(_RUNS)  # more lines in one plot cannot be told apart
 
-WIDE = 5.4  # inches of a picture that takes half of a wide page, all of a narrow one
+WIDE = 4.9  # inches of a picture that takes half of a wide page, all of a narrow one
 SMALL = 2.9  # of one in a row of several
 
 _RC: dict[Any, Any] = {
@@ -86,10 +86,11 @@ _RC: dict[Any, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Inline SVG and the words below it."""
+    """Inline SVG, what stands above it, and words below."""
 
     svg: str
-    caption: str
+    title: str
+    note: str = ""
 
 
 def scheme_colour(name: str) -> str:
@@ -159,7 +160,7 @@ def to_svg(figure: Figure, described: str) -> str:
     text = _own_ids(text)
     width, height = figure.get_size_inches() * 96
     head = (
-        f'<svg viewBox="0 0 {width * 0.75:g} {height * 0.75:g}" style="max-width: {1.3 * width:.0f}px"'
+        f'<svg viewBox="0 0 {width * 0.75:g} {height * 0.75:g}" style="max-width: {1.15 * width:.0f}px"'
         f' role="img" aria-label="{escape(described)}">'
     )
     return re.sub(r"\n\s*", "\n", head + text[text.index(">") + 1 :]).strip()

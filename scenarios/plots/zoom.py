@@ -35,10 +35,9 @@ def around_transition(title: str, views: Mapping[str, Around], lines: Mapping[st
         both[1].set_xlim(FROM_S, TO_S)
         both[1].set_xticks(np.arange(FROM_S, TO_S + 0.5))
         both[1].set_xlabel("time after the transition (s)")
-        both[0].set_title(title, loc="left")
         if len(views) > 1:
             figure.legend(loc="outside lower center", ncols=2)
-        return Picture(to_svg(figure, f"recall and precision around {title}"), _words(views))
+        return Picture(to_svg(figure, f"recall and precision around {title}"), title, _words(views))
 
 
 def _words(views: Mapping[str, Around]) -> str:

@@ -13,7 +13,9 @@ KEYS = 7
 keys = st.integers(0, KEYS - 1)
 rows = st.integers(0, 40)
 placements = st.dictionaries(rows, st.sets(keys, min_size=1), max_size=12)
-steps = st.lists(st.tuples(st.just("put"), placements) | st.tuples(st.just("take"), st.sets(rows)), max_size=12)
+steps = st.lists(
+    st.tuples(st.just("put"), placements) | st.tuples(st.just("take"), st.sets(rows)), max_size=12
+)
 
 
 def numbers(values: object) -> Ints:

@@ -138,7 +138,21 @@ def test_names_come_back_as_cells(n: int, generation: int, data: st.DataObject) 
 
 
 @pytest.mark.parametrize(
-    "name", ["", "g3", "g3:", "g3:1", "g3:1:", "g3::1", "g3:5:0", "g3:0:5", "g3:1:1:1", "g3:-1:0", "a3:1:1", "g3:x:y"]
+    "name",
+    [
+        "",
+        "g3",
+        "g3:",
+        "g3:1",
+        "g3:1:",
+        "g3::1",
+        "g3:5:0",
+        "g3:0:5",
+        "g3:1:1:1",
+        "g3:-1:0",
+        "a3:1:1",
+        "g3:x:y",
+    ],
 )
 def test_what_is_no_channel_of_the_layout(name: str) -> None:
     assert Layout(TOWN, 5, 3).parse(name) is None
@@ -179,4 +193,6 @@ def test_the_channel_counts_and_not_the_place() -> None:
 
 @pytest.mark.parametrize("channel", [None, "g2:0:0"])
 def test_without_place_and_known_channel_nothing_can_be_said(channel: str | None) -> None:
-    assert one_subscriber(trust_location=True).match(Publish(1, Event(n=1), Kind.LOCAL, channel=channel)) is None
+    assert (
+        one_subscriber(trust_location=True).match(Publish(1, Event(n=1), Kind.LOCAL, channel=channel)) is None
+    )

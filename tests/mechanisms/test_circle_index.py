@@ -29,7 +29,10 @@ some_circles = st.lists(st.tuples(coordinates, coordinates, st.integers(1, 200))
 )
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["insert", "move", "remove"]), st.integers(0, 9), places, st.sampled_from([1, 60, 250])
+        st.sampled_from(["insert", "move", "remove"]),
+        st.integers(0, 9),
+        places,
+        st.sampled_from([1, 60, 250]),
     ),
     max_size=30,
 )
@@ -178,9 +181,7 @@ def test_enlarged_circles_take_in_events_but_no_members(x: float, extension: flo
     assert [index.channels(row) for row in range(4)] == before == [[0], [0, 1], [1], [2]]
 
 
-@pytest.mark.parametrize(
-    ("channel", "rows"), [("a1:park", [0, 1]), ("a1:pond", [1, 2]), ("a1:other", [3])]
-)
+@pytest.mark.parametrize(("channel", "rows"), [("a1:park", [0, 1]), ("a1:pond", [1, 2]), ("a1:other", [3])])
 def test_without_a_place_the_channel_decides(channel: str, rows: list[int]) -> None:
     found = two_circles().match(Publish(1, Event(n=1), Kind.LOCAL, channel=channel))
     assert found is not None

@@ -94,9 +94,7 @@ def test_equal_to_brute_force(
             found = index.match(event(*place))
             assert found is not None
             assert found.tolist() == expected
-    offsets, rows = indexes[0].match_many(
-        np.array([x for x, _ in places]), np.array([y for _, y in places])
-    )
+    offsets, rows = indexes[0].match_many(np.array([x for x, _ in places]), np.array([y for _, y in places]))
     for i, place in enumerate(places):
         assert rows[offsets[i] : offsets[i + 1]].tolist() == sorted(
             row for row, s in model.items() if concerned(s, place, alpha)
@@ -133,9 +131,7 @@ def test_without_length_an_envelope_is_a_disc(
 )
 @pytest.mark.parametrize("turn", [0.0, 30.0, 90.0, 137.0, 270.0])
 @pytest.mark.parametrize("resolver", [False, True])
-def test_shape_of_an_envelope(
-    place: tuple[float, float], inside: bool, turn: float, resolver: bool
-) -> None:
+def test_shape_of_an_envelope(place: tuple[float, float], inside: bool, turn: float, resolver: bool) -> None:
     """Radius 125 m, 1.5 m/s, 1.5 minutes: 135 m long and 161.17 m wide to either side at its end."""
     angle = math.radians(turn)
 
@@ -203,5 +199,3 @@ def test_an_event_without_a_place_cannot_be_judged() -> None:
 
 def test_a_vector_too_small_to_square_points_nowhere() -> None:
     assert not in_envelope(10.0, 0.0, 1.0, 1e-200, 1e-200, 90.0)
-
-

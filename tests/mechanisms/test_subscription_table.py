@@ -78,9 +78,7 @@ class Table(RuleBasedStateMachine):
         self.places.pop(client, None)
 
     @rule(client=clients, x=coordinates, y=coordinates, vector=vectors, at=st.floats(0, 1e6))
-    def locate(
-        self, client: int, x: float, y: float, vector: tuple[float, float] | None, at: float
-    ) -> None:
+    def locate(self, client: int, x: float, y: float, vector: tuple[float, float] | None, at: float) -> None:
         own = [row for key, row in self.rows.items() if key[0] == client]
         before = len(self.listener.moves)
         assert sorted(self.table.locate(client, x, y, at, vector).tolist()) == sorted(own)
@@ -140,4 +138,3 @@ def test_columns_grow_without_losing_anything() -> None:
     assert np.array_equal(table.x[rows], np.arange(1000.0))
     assert np.array_equal(table.radius[rows], np.arange(1, 1001))
     assert not table.shared
-

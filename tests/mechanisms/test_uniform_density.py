@@ -2,7 +2,8 @@
 
 In a town of side L with n × n cells of side g, and areas of radius r: two random points of a unit square are
 within s of each other with probability F(s) = πs² − 8s³/3 + s⁴/2. So a cell gives precision F(r/g) and recall
-F(r/g) / (n²·F(r/L)); all cells that an area touches give recall 1.
+F(r/g) / (n²·F(r/L)); all cells that an area touches give recall 1 and precision F(r/L) / q², where q is the
+chance of touching along one axis.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ def town(seed: int) -> tuple[SubscriptionTable, np.random.Generator]:
     table = SubscriptionTable()
     for client in range(SUBSCRIBERS):
         table.add(client, 1, ANY, RADIUS)
-        table.locate(client, *random.uniform(0.0, SIDE, 2).tolist(), 0.0)
+        x, y = random.uniform(0.0, SIDE, 2).tolist()
+        table.locate(client, x, y, 0.0)
     return table, random
 
 
-def recall_and_precision(table: SubscriptionTable, index: Index, random: np.random.Generator) -> tuple[float, float]:
+def recall_and_precision(
+    table: SubscriptionTable, index: Index, random: np.random.Generator
+) -> tuple[float, float]:
     rows = table.rows()
     index.insert(rows)
     concerned = notified = correct = 0
@@ -65,13 +69,24 @@ def test_one_cell(n: int, recall: float, precision: float) -> None:
     assert recall_and_precision(table, index, random) == pytest.approx((recall, precision), abs=0.02)
 
 
-@pytest.mark.parametrize(("n", "precision"), [(2, 0.075), (5, 0.213), (10, 0.358), (20, 0.514), (200, 0.797)])
+def touching(n: int) -> float:
+    """The chance that a random area touches the cell of a random event, along one axis."""
+    g = SIDE / n
+    return sum(min(SIDE, (i + 1) * g + RADIUS) - max(0.0, i * g - RADIUS) for i in range(n)) / (n * SIDE)
+
+
+@pytest.mark.parametrize(("n", "precision"), [(2, 0.075), (5, 0.213), (10, 0.358), (20, 0.514), (60, 0.681)])
 def test_all_cells_that_an_area_touches(n: int, precision: float) -> None:
+    assert near(RADIUS / SIDE) / touching(n) ** 2 == pytest.approx(precision, abs=1e-3)
     table, random = town(seed=n)
     index = ChannelIndex(table, False, Layout((0.0, 0.0, SIDE, SIDE), n, 1), True, True)
     found = recall_and_precision(table, index, random)
     assert found[0] == 1.0
-    assert found[1] == pytest.approx(precision, abs=0.02 if n < 200 else 0.03)
+    assert found[1] == pytest.approx(precision, abs=0.02)
+
+
+def test_ever_smaller_cells_leave_the_square_around_the_area() -> None:
+    assert near(RADIUS / SIDE) / touching(100_000) ** 2 == pytest.approx(0.797, abs=1e-3)
 
 
 def test_discs_are_exact() -> None:
@@ -97,7 +112,8 @@ def test_envelopes_of_people_on_their_way(alpha: float, precision: float) -> Non
     events = np.repeat(np.arange(len(px)), np.diff(offsets))
     in_disc = np.hypot(px[events] - table.x[found], py[events] - table.y[found]) <= RADIUS
     all_in_discs = sum(
-        int((np.hypot(table.x[rows] - x, table.y[rows] - y) <= RADIUS).sum()) for x, y in zip(px, py, strict=True)
+        int((np.hypot(table.x[rows] - x, table.y[rows] - y) <= RADIUS).sum())
+        for x, y in zip(px, py, strict=True)
     )
     assert int(in_disc.sum()) == all_in_discs
     assert in_disc.mean() == pytest.approx(precision, abs=0.02)

@@ -1,0 +1,60 @@
+# `make run` and `make test` set up what they need in .venv first; nothing outside this directory changes.
+# GNU make, Python >= 3.11 and a configured package index are all that is required.
+
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+REQUIREMENTS := pyproject.toml constraints.txt
+SCENARIO := total-transitions
+REPORT := out/$(SCENARIO)-seed1/report.html
+SOURCES := $(shell find bypass mechanisms models scenarios transitions -name '*.py' -o -name '*.yaml')
+
+.PHONY: help run test bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make run     run the scenario $(SCENARIO); says where the report is"
+	@echo "make test    linters, type checker and all tests"
+	@echo "make bench   run everything in benchmarks/"
+	@echo "make clean   remove what make and the tests have made, .venv and out/ too"
+	@echo "PYTHON=...   the interpreter for .venv, at least 3.11; now $(PYTHON)"
+
+# The report is a file like any other: it is made again only if the sources have changed.
+run: $(REPORT)
+	@echo "The report of $(SCENARIO) is $(CURDIR)/$(REPORT)"
+
+$(REPORT): $(SOURCES) $(REQUIREMENTS) | $(VENV)/lab.stamp
+	@echo "Running $(SCENARIO): 25 simulated minutes, twice; takes a minute or two ..."
+	@$(BIN)/bypass run $(SCENARIO) --seed 1 --out $(dir $@)
+
+test: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy bypass tests examples $(wildcard benchmarks/*.py)
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2
+
+bench: $(VENV)/dev.stamp
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+$(VENV)/lab.stamp: $(REQUIREMENTS) | $(BIN)/pip
+	@echo "Installing bypass and what experiments need into $(VENV) ..."
+	@$(PIP) --editable '.[lab]'
+	@touch $@
+
+$(VENV)/dev.stamp: $(REQUIREMENTS) | $(BIN)/pip
+	@echo "Installing bypass, what experiments need and the tools for tests into $(VENV) ..."
+	@$(PIP) --editable '.[lab,dev]'
+	@touch $@ $(VENV)/lab.stamp
+
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "make: PYTHON is $(PYTHON) ($$($(PYTHON) --version 2>&1)): expected Python >= 3.11" >&2; exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) out build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find bypass mechanisms models scenarios transitions tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
