@@ -5,7 +5,7 @@ PYTHON ?= python3
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
 REQUIREMENTS := pyproject.toml constraints.txt
 SCENARIO := total-transitions
 REPORT := out/$(SCENARIO)-seed1/report.html
@@ -26,13 +26,13 @@ run: $(REPORT)
 	@echo "The report of $(SCENARIO) is $(CURDIR)/$(REPORT)"
 
 $(REPORT): $(SOURCES) $(REQUIREMENTS) | $(VENV)/lab.stamp
-	@echo "Running $(SCENARIO): 25 simulated minutes, twice; takes a minute or two ..."
+	@echo "Running $(SCENARIO): 25 simulated minutes, with and without grace period; takes some minutes ..."
 	@$(BIN)/bypass run $(SCENARIO) --seed 1 --out $(dir $@)
 
 test: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy bypass tests examples $(wildcard benchmarks/*.py)
+	$(BIN)/mypy bypass tests examples docs $(wildcard benchmarks/*.py)
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2
 

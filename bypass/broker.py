@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -28,6 +29,7 @@ from bypass.messages import (
     Unsubscribe,
 )
 from bypass.monitor import Metric, MetricRegistry
+from bypass.plans import shares
 from bypass.region import Region
 from bypass.roles import GatewaySelection
 from bypass.sis import LOCATION, Reading
@@ -37,6 +39,7 @@ from bypass.transitions import (
     Coordinator,
     Distribution,
     Engine,
+    InvalidPlan,
     Nothing,
     Plan,
     Record,
@@ -136,12 +139,16 @@ class Broker:
     def execute(self, plan: Plan) -> list[Record]:
         """Execute a plan here, then at the clients concerned; gives the broker's records.
 
-        Raises the error that `check` finds, before anything is changed. An action that fails is in the
-        records; clients are told of a plan only if all of it succeeded here.
+        Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer, before
+        anything is changed. An action that fails is in the records; clients are told of a plan only if all
+        of it succeeded here.
         """
         check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
+        if not self._state_transfer and any(action.members for action in plan.actions):
+            raise InvalidPlan(f"plan {plan.plan!r} names members: expected none, without state transfer")
         self.epoch += 1
-        plan = plan.model_copy(update={"epoch": self.epoch, "id": plan.id or f"{plan.plan}-{self.epoch}"})
+        name = plan.id or f"{plan.plan[:100]}-{self.epoch}"
+        plan = plan.model_copy(update={"epoch": self.epoch, "id": name})
         here = [action for action in plan.actions if action.proxy in BROKER_MECHANISMS]
         records = self.engine.execute(plan.model_copy(update={"actions": tuple(here)})) if here else []
         if not any(record.outcome == "failed" for record in records):
@@ -149,32 +156,9 @@ class Broker:
         return records
 
     def _distribute(self, plan: Plan) -> None:
-        """Send clients what of a plan is theirs; a change of parameters that only the broker has is not."""
-        actions = tuple(each for action in plan.actions if (each := self._for_clients(action)) is not None)
-        if not actions:
-            return
-        chosen = [action.members for action in plan.actions if action.members is not None]
-        everybody = [client for scheme in self._schemes() for client in sorted(scheme.clients)]
-        clients = [client for members in chosen for client in members] if chosen else everybody
-        self.distributions.append(
-            self.coordinator.distribute(plan.model_copy(update={"actions": actions}), clients)
-        )
-
-    def _for_clients(self, action: Action) -> Action | None:
-        """An action as each of the clients concerned executes it; None if it does not concern them."""
-        kinds = CLIENT_MECHANISMS.get(action.proxy, {})
-        named = action.to or action.of
-        theirs = [kind for name, kind in kinds.items() if named in (None, name)]
-        values = {
-            name: value
-            for name, value in action.set.items()
-            if any(name in kind.parameters() for kind in theirs)
-        }
-        if not theirs or (action.to is None and not values):
-            return None
-        if action.proxy == "filter" and action.to is not None and not self._state_transfer:
-            values["resubscribe"] = True
-        return action.model_copy(update={"set": values, "members": None})
+        served = [scheme.clients for scheme in self._schemes()]
+        for share, clients in shares(plan, served, resubscribe=not self._state_transfer):
+            self.distributions.append(self.coordinator.distribute(share, clients))
 
     def transition_started(self, record: Record) -> None:
         """Nothing: the table's listeners change when the transition is complete."""
@@ -204,14 +188,16 @@ class Broker:
         elif isinstance(message, Subscribe):
             self._subscribe(message)
         elif isinstance(message, Unsubscribe):
-            self.table.remove(message.client, message.handle)
+            if self.table.remove(message.client, message.handle) is not None:
+                self.scheme_of(message.client).unsubscribed()
         elif isinstance(message, OutcomeMessage):
             self.coordinator.receive_outcome(message.client, message.outcome)
 
     def disconnect(self, client: int) -> None:
         """Forget a client that has left for good, with its subscriptions."""
-        self.scheme_of(client).gone(client)
+        scheme = self.scheme_of(client)
         self.table.remove_client(client)
+        scheme.gone(client)
 
     def scheme_of(self, client: int) -> FilterBroker:
         """The one scheme that serves a client; a client that is new here gets the default one."""
@@ -222,9 +208,21 @@ class Broker:
         schemes[0].connected(client)
         return schemes[0]
 
+    def _scheme_of_sender(self, client: int, flag: int) -> FilterBroker:
+        """The scheme that serves a client; one that is new, and comes with another, is told to change."""
+        new = not any(client in scheme.clients for scheme in self._schemes())
+        scheme = self.scheme_of(client)
+        if new and flag != scheme.flag:
+            self.epoch += 1
+            action = Action(proxy="filter", to=scheme.name, members=(client,))
+            why = f"client {client} is new and came with another scheme"
+            name = f"join-{self.epoch}"
+            self._distribute(Plan(plan="join", why=why, id=name, epoch=self.epoch, actions=(action,)))
+        return scheme
+
     def _subscribe(self, message: Subscribe) -> None:
         client = message.client
-        if message.scheme != self.scheme_of(client).flag:
+        if message.scheme != self._scheme_of_sender(client, message.scheme).flag:
             self.late_subscriptions += 1
         row = self.table.add(client, message.handle, message.subscription, message.radius)
         if message.piggyback is not None:
@@ -233,15 +231,16 @@ class Broker:
         self.scheme_of(client).subscribed(client, row)
 
     def _context(self, client: int, flag: int, message: ContextMessage) -> None:
-        scheme = self.scheme_of(client)
+        if not isinstance(message, ContextUpdate | AssignmentRequest):
+            return  # what brokers say to clients
+        scheme = self._scheme_of_sender(client, flag)
         if flag != scheme.flag:
             self.late_context += 1
             if not self._grace.seconds:
                 return
         scheme.context_arrived(client, message)
-        if isinstance(message, ContextUpdate | AssignmentRequest):
-            for listener in self.location_listeners:
-                listener(client, *message.location)
+        for listener in self.location_listeners:
+            listener(client, *message.location)
 
     # -- events -------------------------------------------------------------------------------------------
 
@@ -251,7 +250,9 @@ class Broker:
         if publication.kind is Kind.PLAIN:
             self.deliver(publication, self.table.rows())
             return
-        found = [scheme.match(publication) for scheme in schemes]
+        # A channel is a word of its publisher's scheme: beside it, the place alone says something.
+        foreign = publication if len(schemes) == 1 else replace(publication, channel=None)
+        found = [s.match(publication if s.flag == publication.scheme else foreign) for s in schemes]
         if self._grace.overlapping:
             found += self._grace.match(publication)
         plain = self.table.plain()

@@ -240,12 +240,9 @@ class Experiment:
                 raise ExperimentFailed(f"plan {step.plan.plan!r} at {step.at} s: {record.error}")
 
     def _mark(self) -> None:
-        """A phase ends and another begins."""
+        """The experiment begins or ends, or one phase ends and another begins."""
         up, down = self._counters()
         self._marks.append((up, down.copy()))
-        self.system.clock.at(self.system.clock.now_us, self._note_mechanisms)
-
-    def _note_mechanisms(self) -> None:
         schemes = [s for s in self.system.broker.schemes.active if isinstance(s, FilterBroker)]
         self._mechanisms.append(
             {
@@ -292,7 +289,7 @@ class Experiment:
     def _phase(self, i: int, name: str, start: float, end: float, events: dict[str, Column]) -> Phase:
         own = between(events, start, end)
         (up0, down0), (up1, down1) = self._marks[i], self._marks[i + 1]
-        mechanisms = self._mechanisms[i]
+        mechanisms = self._mechanisms[i + 1]  # as it ends: partial transitions may have added some
         return Phase(
             name=name or mechanisms["filter"]["name"],
             start_s=start,

@@ -38,9 +38,9 @@ dd { margin: 0; overflow-wrap: anywhere; }
 dl .wide { grid-column: 1 / -1; }
 .chip { display: inline-block; width: .7em; height: .7em; border-radius: .15em; margin-right: .3em; }
 .label { white-space: nowrap; }
+.scroll { overflow-x: auto; margin: .8rem 0 1.2rem; }
 .scroll tbody th { white-space: nowrap; }
 .scroll .cards tbody th { white-space: normal; }
-.scroll { overflow-x: auto; margin: .8rem 0 1.2rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .5rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
 thead th { color: var(--muted); font-weight: 500; vertical-align: bottom; line-height: 1.25; }
@@ -61,7 +61,6 @@ figure svg { display: block; width: 100%; height: auto; overflow: visible; }
 figcaption { font-size: .85rem; line-height: 1.4; margin-top: .2rem; }
 pre { background: var(--wash); padding: .8rem 1rem; border-radius: .4rem; overflow-x: auto;
   font: .85rem/1.45 var(--mono); }
-code { font-family: var(--mono); font-size: .92em; }
 summary { cursor: pointer; padding: .3rem 0; }
 @media (max-width: 44rem) {
   main { padding: 1.2rem .9rem 3rem; }
@@ -71,7 +70,6 @@ summary { cursor: pointer; padding: .3rem 0; }
   .cards tr { border-bottom: 1px solid var(--rule); padding: .6rem 0; }
   .cards th, .cards td { padding: .1rem 0; }
   .cards td { display: inline-block; border: 0; margin-right: 1.2rem; }
-  .cards td:empty { display: none; }
   .cards td::before { content: attr(data-of) ": "; color: var(--muted); font-weight: 400; }
 }
 @media print {

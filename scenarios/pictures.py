@@ -56,7 +56,7 @@ def around_transitions(result: Result) -> Iterator[str]:
         own = lines if len(same) > 1 else {name: Line(scheme_colour(scheme), "-") for name in same}
         drawn.append(around_transition(label, same, own))
     yield paragraph("Mean recall and precision of the events published in each tenth of a second.")
-    yield pictures(drawn, "The timeline has no transitions, or no events were published near them.", "small")
+    yield pictures(drawn, "Too few events were published near the transitions.", "small")
     followed = [spread(each, main.scenario.clients) for each in spreads(main)]
     if any(followed):
         yield "<h3>How transitions reach clients</h3>"

@@ -67,7 +67,7 @@ def _parts(result: Result) -> Iterator[str]:
                 yield details(f"Phases of run {name}", phase_table(run.phases))
         yield from comparing(result)
     yield heading(2, "Run it again")
-    yield from _rerun(result)
+    yield from rerun(result.scenario, main.seed)
 
 
 def verdict_line(verdicts: Sequence[Verdict]) -> str:
@@ -110,10 +110,10 @@ def _schemes(run: Run) -> list[str]:
     return [str(phase.mechanisms["filter"]["name"]) for phase in run.phases]
 
 
-def _rerun(result: Result) -> Iterator[str]:
-    scenario = result.scenario
+def rerun(scenario: Scenario, seed: int) -> Iterator[str]:
+    """What to type to get the same again, and everything that can be set."""
     duration = repr(scenario.duration).removesuffix(".0")
-    options = f"--seed {result.main.seed} --duration {duration}"
+    options = f"--seed {seed} --duration {duration}"
     if _as_built_in(scenario):
         yield preformatted(f"bypass run {shlex.quote(scenario.name)} {options}")
     else:

@@ -57,12 +57,15 @@ def _ours(verdict: Verdict, summary: dict[str, Any]) -> str:
     check, text = verdict.check, number(verdict.value)
     if verdict.verdict == "unknown" or (check.minus is None and check.over is None):
         return text
-    parts = number(figure(summary, check.value))
-    if check.minus is not None:
-        parts += f" − {number(figure(summary, check.minus))}"
-    if check.over is not None:
-        parts = f"({parts})" if check.minus is not None else parts
-        parts += f" / {number(figure(summary, check.over))}"
+    try:
+        parts = number(figure(summary, check.value))
+        if check.minus is not None:
+            parts += f" − {number(figure(summary, check.minus))}"
+        if check.over is not None:
+            parts = f"({parts})" if check.minus is not None else parts
+            parts += f" / {number(figure(summary, check.over))}"
+    except KeyError:  # the summary has no infinite figures
+        return text
     return f"{text} = {parts}"
 
 

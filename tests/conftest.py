@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,7 @@ class World:
         return Event(**{"kind": "news", "number": self._events, **attributes})
 
     def _arrived(self, message: Message) -> None:
-        self.up.append(message)
+        self.up.append(copy(message))  # the broker takes off what rides on it
         self.broker.receive(message)
 
     # -- what should happen -------------------------------------------------------------------------------

@@ -113,12 +113,12 @@ def notify_size(publication: Publish, handles: int, unfiltered: bool) -> int:
 
 # Everything else in a publication has a fixed width, so those that agree in these arguments are equally long.
 # Applications publish few shapes of events very often: each is encoded once.
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _publish_size(event: Event, kind: Kind, placeless: bool, channel: str | None, scheme: int) -> int:
     return len(encode(_of_shape(event, kind, placeless, channel, scheme, 1)))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _notify_size(
     event: Event,
     kind: Kind,

@@ -11,10 +11,13 @@ from pydantic import Field
 
 from bypass.location import Fix
 from bypass.mechanisms.filters.broker import FilterBroker
+from bypass.mechanisms.filters.buckets import Ints
 from bypass.mechanisms.filters.circles import CircleIndex
 from bypass.mechanisms.filters.client import FilterClient
 from bypass.messages import Assignment, AssignmentRequest, Circle, ContextMessage, ContextUpdate, Publish
-from bypass.transitions import Mechanism, MechanismState, TransferState
+from bypass.transitions import MechanismState, TransferState
+
+EVERYWHERE = (-math.inf, -math.inf, math.inf, math.inf)
 
 Extension = Literal["none", "max", "mean"] | Annotated[float, Field(ge=0)]
 
@@ -70,7 +73,7 @@ class AttractClient(FilterClient):
             return
         known = self.known
         new = known is None or known.generation != message.generation
-        if message.circles:
+        if message.circles or message.cover is not None:
             elsewhere = f"a{message.generation}:other"
             self.known = KnownChannels(
                 message.generation, elsewhere, message.circles, frozenset(message.channels)
@@ -106,7 +109,7 @@ class CircleBroker(FilterBroker):
     """What the broker's parts of ATTRACT and MULTI share: the channel map and its protocol.
 
     `extension` enlarges the circles when places of events are looked up, by the largest (`max`) or the
-    average (`mean`) radius of all subscriptions, or by a number of metres.
+    average (`mean`) radius of this scheme's subscriptions, or by a number of metres.
     """
 
     channels: Annotated[ChannelMap | None, TransferState("channels", optional=True)] = None
@@ -117,7 +120,9 @@ class CircleBroker(FilterBroker):
             generation = self.region.next_generation()
             self.channels = ChannelMap(
                 generation,
-                tuple(Circle(f"a{generation}:{p.name}", p.x, p.y, p.radius) for p in self.region.places),
+                tuple(
+                    Circle(f"a{generation}:{k}", p.x, p.y, p.radius) for k, p in enumerate(self.region.places)
+                ),
             )
         super().start()
         self._extend()
@@ -140,12 +145,8 @@ class CircleBroker(FilterBroker):
         self.extension = value
         self._extend()
 
-    def rebuild(self) -> None:
-        super().rebuild()
-        self._extend()
-
     def welcome(self, clients: Iterable[int]) -> None:
-        for client in sorted(clients):
+        for client in sorted(self.clients.intersection(clients)):
             if self.table.place(client) is not None:
                 self._assign(client)
 
@@ -153,9 +154,6 @@ class CircleBroker(FilterBroker):
         super().gone(client)
         assert self.channels is not None
         self.channels.informed.discard(client)
-
-    def admit(self, members: Collection[Hashable] | None, source: Mechanism | None) -> None:
-        super().admit(members, source)
         self._extend()
 
     def release(self, members: Collection[Hashable]) -> None:
@@ -165,9 +163,12 @@ class CircleBroker(FilterBroker):
 
     def subscribed(self, client: int, row: int) -> None:
         super().subscribed(client, row)
-        self._extend()
-        if self.table.place(client) is not None:
+        assert self.channels is not None
+        if self.table.place(client) is not None and client not in self.channels.informed:
             self._assign(client)
+
+    def unsubscribed(self) -> None:
+        self._extend()
 
     def context_arrived(self, client: int, message: ContextMessage) -> None:
         super().context_arrived(client, message)
@@ -181,7 +182,7 @@ class CircleBroker(FilterBroker):
         assert self.channels is not None
         inside = self.circles.around(place[0], place[1])
         names = tuple(self.channels.circles[k].channel for k in inside) or (self.circles.elsewhere,)
-        new = client not in self.channels.informed
+        circles = () if client in self.channels.informed else self.channels.circles
         self.channels.informed.add(client)
         self.tell(
             client,
@@ -189,9 +190,14 @@ class CircleBroker(FilterBroker):
                 generation=self.channels.generation,
                 publish=names[0],
                 channels=names,
-                circles=self.channels.circles if new else (),
+                cover=None if self.channels.circles else EVERYWHERE,
+                circles=circles,
             ),
         )
+
+    def _take(self, rows: Ints) -> None:
+        super()._take(rows)
+        self._extend()
 
     def _extend(self) -> None:
         if isinstance(self.extension, float):
@@ -199,7 +205,7 @@ class CircleBroker(FilterBroker):
         elif self.extension == "none":
             self.circles.extension = 0.0
         else:
-            radii = self.table.radius[self.table.located()]
+            radii = self.table.radius[self.index.members()]
             metres = radii.max if self.extension == "max" else radii.mean
             self.circles.extension = float(metres()) if len(radii) else 0.0
 

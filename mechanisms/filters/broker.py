@@ -47,7 +47,8 @@ class FilterBroker(Mechanism):
         self.index = self.make_index()
 
     def stop(self) -> None:
-        self.grace.retire(self.index)
+        if self.index in self.table.listeners:  # else it was never in use: a transition to it has failed
+            self.grace.retire(self.index)
 
     @abstractmethod
     def make_index(self) -> Index:
@@ -59,11 +60,11 @@ class FilterBroker(Mechanism):
         return self.clients
 
     def admit(self, members: Collection[Hashable] | None, source: Mechanism | None) -> None:
-        if members is None:
-            assert isinstance(source, FilterBroker)
-            admitted = set(source.clients)
-        else:
-            admitted = {member for member in members if isinstance(member, int)}
+        assert isinstance(source, FilterBroker)
+        wanted = source.clients if members is None else members
+        admitted = {member for member in wanted if isinstance(member, int)}
+        for client in admitted & source._missing.keys():
+            self._missing[client] = source._missing[client].copy()  # what waits there goes on waiting here
         self._take(self.table.located(admitted))
         self.clients |= admitted
         self.host.after(0.0, self.welcome, admitted)
@@ -97,6 +98,9 @@ class FilterBroker(Mechanism):
         """The table has a new row of one of this scheme's clients."""
         if not np.isnan(self.table.radius[row]):
             self._take(np.array((row,), np.int64))
+
+    def unsubscribed(self) -> None:
+        """A row of one of this scheme's clients has left the table. Nothing, by default."""
 
     def context_arrived(self, client: int, message: ContextMessage) -> None:
         """A client says where it is; every scheme's context messages say that."""
@@ -135,7 +139,7 @@ class FilterBroker(Mechanism):
         """A new index for changed parameters, with the same rows; the old one has its grace period."""
         outgoing = self.index
         self.index = self.make_index()
-        self._take(outgoing.members())
+        self._take(self.table.located(self.clients))
         self.grace.retire(outgoing)
         self.host.link.watch_indexes()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bypass.kernel import kernel
 from bypass.mechanisms.filters.buckets import Buckets, Ints
@@ -76,13 +77,19 @@ class CircleIndex(Index):
         return f"a{self.generation}:other"
 
     def around(self, x: float, y: float) -> list[int]:
-        """Numbers of the circles that hold a place."""
-        found: list[int] = around(x, y, self._x, self._y, self._r, 0.0).tolist()
-        return found
+        """Numbers of the circles that hold a place, the one it lies deepest in first."""
+        found = around(x, y, self._x, self._y, self._r, 0.0)
+        depths = np.hypot(x - self._x[found], y - self._y[found]) / self._r[found]
+        numbers: list[int] = found[np.argsort(depths, kind="stable")].tolist()
+        return numbers
+
+    def hold(self, rows: Ints) -> NDArray[np.bool_]:
+        """Whether the owner of each row is in some circle."""
+        offsets, keys = memberships(rows, self.table.x, self.table.y, self._x, self._y, self._r)
+        return keys[offsets[:-1]] < len(self.circles)
 
     def insert(self, rows: Ints) -> None:
-        t = self.table
-        offsets, keys = memberships(rows, t.x, t.y, self._x, self._y, self._r)
+        offsets, keys = memberships(rows, self.table.x, self.table.y, self._x, self._y, self._r)
         self._buckets.remove(rows)
         self._buckets.insert(rows, offsets, keys)
 

@@ -79,20 +79,21 @@ class Grid(FilterBroker):
 
     def start(self) -> None:
         self._told: dict[Hashable, tuple[int, ...]] = {}
+        self.layout = self._lay_out()
         super().start()
 
     def make_index(self) -> ChannelIndex:
-        layout = Layout(self.region.area, self.grid, self.region.next_generation())
-        return ChannelIndex(self.table, self.resolver, layout, self.wide, self.grace.seconds > 0)
+        return ChannelIndex(self.table, self.resolver, self.layout, self.wide, self.grace.seconds > 0)
 
     def set_grid(self, value: int) -> None:
         """Lay the channels out anew and tell every client its new ones."""
         self.grid = value
+        self.layout = self._lay_out()
         self.rebuild()
         self.host.after(0.0, self.welcome, self.clients)
 
     def welcome(self, clients: Iterable[int]) -> None:
-        for client in sorted(clients):
+        for client in sorted(self.clients.intersection(clients)):
             if self.table.place(client) is not None:
                 self._assign(client)
 
@@ -115,11 +116,14 @@ class Grid(FilterBroker):
         self.index.insert(self.table.located((client,)))
         self._assign(client, only_if_changed=not isinstance(message, AssignmentRequest))
 
+    def _lay_out(self) -> Layout:
+        return Layout(self.region.area, self.grid, self.region.next_generation())
+
     def _assign(self, client: int, only_if_changed: bool = False) -> None:
         place = self.table.place(client)
         assert place is not None
         x, y, _ = place
-        layout = self.index.layout
+        layout = self.layout
         i, j = layout.cell(x, y)
         i0, i1, j0, j1 = layout.span(x, y, self.table.largest_radius(client) if self.wide else 0.0)
         told = (layout.generation, i, j, i0, i1, j0, j1)

@@ -43,9 +43,7 @@ class MultiIndex(Index):
         self.elsewhere = elsewhere
 
     def insert(self, rows: Ints) -> None:
-        inside = np.array(
-            [bool(self.circles.around(self.table.x[row], self.table.y[row])) for row in rows], np.bool_
-        )
+        inside = self.circles.hold(rows)
         self.elsewhere.removed(rows[inside])
         self.circles.insert(rows[inside])
         self.circles.removed(rows[~inside])

@@ -8,16 +8,27 @@ import numpy as np
 
 from bypass.models.maps.street_map import AttractionPoint, InvalidMap, StreetMap
 
-# Name, place as shares of width and height, radius (m), weight. Chosen for what they are, a large park,
-# a small playground, and off the regular lines of streets and channel grids.
+# Name, radius (m), weight. The places are the second to seventh Halton points in bases 2 and 3: scattered
+# evenly and, unlike places picked by hand, neither near nor far from the borders of any channel grid on the
+# whole. (The first one lies on the middle line.)
 _ATTRACTIONS = (
-    ("market", 0.46, 0.55, 90.0, 5.0),
-    ("park", 0.72, 0.79, 120.0, 4.0),
-    ("station", 0.14, 0.37, 60.0, 3.0),
-    ("university", 0.58, 0.21, 75.0, 2.5),
-    ("museum", 0.29, 0.84, 40.0, 1.5),
-    ("playground", 0.88, 0.42, 25.0, 1.0),
+    ("market", 90.0, 5.0),
+    ("park", 120.0, 4.0),
+    ("station", 60.0, 3.0),
+    ("university", 75.0, 2.5),
+    ("museum", 40.0, 1.5),
+    ("playground", 25.0, 1.0),
 )
+
+
+def _halton(index: int, base: int) -> float:
+    """The digits of `index` in `base`, mirrored behind the point."""
+    share, digit = 0.0, 1.0
+    while index:
+        digit /= base
+        index, remainder = divmod(index, base)
+        share += digit * remainder
+    return share
 
 
 def street_grid(width: float = 1300.0, height: float = 1300.0, block: float = 80.0) -> StreetMap:
@@ -37,7 +48,9 @@ def street_grid(width: float = 1300.0, height: float = 1300.0, block: float = 80
         nodes=np.column_stack([x.ravel(), y.ravel()]),
         edges=np.concatenate([along_x, along_y]),
         attractions=tuple(
-            AttractionPoint(name=name, x=width * fx, y=height * fy, radius=radius, weight=weight)
-            for name, fx, fy, radius, weight in _ATTRACTIONS
+            AttractionPoint(
+                name=name, x=width * _halton(i, 2), y=height * _halton(i, 3), radius=radius, weight=weight
+            )
+            for i, (name, radius, weight) in enumerate(_ATTRACTIONS, start=2)
         ),
     )

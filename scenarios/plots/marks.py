@@ -53,4 +53,4 @@ def _shortened(label: str, letters: int) -> str:
     """What fits of a label: too little of it is worth nothing."""
     if len(label) <= letters:
         return label
-    return label[: letters - 1] + "…" if letters > 3 else ""
+    return label[: letters - 1].rstrip() + "…" if letters > 3 else ""

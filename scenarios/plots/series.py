@@ -80,16 +80,13 @@ def means_over_time(runs: Mapping[str, Run], main: Run, metric: str, values: Map
         share_axis(axes, f"mean {metric}")
         draw_marks(axes, main)
         figure.legend(loc="outside lower center", ncols=3)
-        return Picture(
-            to_svg(figure, f"mean {metric} of the runs over time"),
-            f"Mean {metric}",
-        )
+        return Picture(to_svg(figure, f"mean {metric} of the runs over time"), f"Mean {metric}")
 
 
 def traffic_over_time(run: Run, kind: str) -> Picture | None:
     """What clients send and receive, of one kind ("context") or altogether ("all"); None if nothing."""
     edges = time_edges(run.scenario.duration)
-    rates = {way: _rate(run, kind, way, edges) for way in ("down", "up")}
+    rates = {way: traffic_rate(run, kind, way, edges) for way in ("down", "up")}
     if not any(rate.any() for rate in rates.values()):
         return None
     title = "all traffic" if kind == "all" else f"{kind} traffic"
@@ -117,7 +114,7 @@ def traffic_over_time(run: Run, kind: str) -> Picture | None:
         )
 
 
-def _rate(run: Run, kind: str, way: str, edges: Floats) -> NDArray[np.float64]:
+def traffic_rate(run: Run, kind: str, way: str, edges: Floats) -> NDArray[np.float64]:
     """kbit/s per client in each bin."""
     names = [n for n in run.traffic if n.endswith(f"_{way}") and (kind == "all" or n == f"{kind}_{way}")]
     seconds = np.sum([run.traffic[name] for name in names], axis=0)

@@ -157,7 +157,7 @@ def to_svg(figure: Figure, described: str) -> str:
     for stand_in, colour in _PAGE_COLOURS.items():
         text = text.replace(stand_in, colour)
     text = re.sub(r"(font: [^;'\"]*?)'[^;\"]*", r"\1var(--sans)", text)
-    text = _own_ids(text)
+    text = _own_ids(text, described)
     width, height = figure.get_size_inches() * 96
     head = (
         f'<svg viewBox="0 0 {width * 0.75:g} {height * 0.75:g}" style="max-width: {1.15 * width:.0f}px"'
@@ -166,9 +166,9 @@ def to_svg(figure: Figure, described: str) -> str:
     return re.sub(r"\n\s*", "\n", head + text[text.index(">") + 1 :]).strip()
 
 
-def _own_ids(text: str) -> str:
+def _own_ids(text: str, described: str) -> str:
     """Keep only ids that are referred to, and make them differ from those of other pictures."""
-    name = f"p{crc32(text.encode()):08x}"
+    name = f"p{crc32((described + text).encode()):08x}"
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", text)
     return re.sub(r'(url\(#|href="#)([^)"]+)', rf"\g<1>{name}-\2", text)

@@ -13,18 +13,21 @@ FROM_S, TO_S = -1.0, 3.0
 
 
 def around_transition(title: str, views: Mapping[str, Around], lines: Mapping[str, Line]) -> Picture | None:
-    """One transition in one or several runs; None if no events were published around it."""
-    if not any(view.events.any() for view in views.values()):
+    """One transition in one or several runs; None if no recall or precision is known around it."""
+    shown = {
+        run: (view.start_s > FROM_S - 1e-9) & (view.start_s < TO_S - 1e-9) for run, view in views.items()
+    }
+    known = (getattr(v, metric)[shown[run]] for run, v in views.items() for metric in ("recall", "precision"))
+    if all(np.isnan(values).all() for values in known):
         return None
     with sheet(SMALL, 3.0 + 0.22 * ((len(views) + 1) // 2) * (len(views) > 1)) as figure:
         both = figure.subplots(2, 1, sharex=True)
         for axes, metric in zip(both, ("recall", "precision"), strict=True):
             axes.axvline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
             for run, view in views.items():
-                shown = (view.start_s >= FROM_S - 1e-9) & (view.start_s < TO_S - 1e-9)
                 axes.plot(
-                    view.start_s[shown] + view.width_s / 2,
-                    getattr(view, metric)[shown],
+                    view.start_s[shown[run]] + view.width_s / 2,
+                    getattr(view, metric)[shown[run]],
                     color=lines[run].color,
                     linestyle=lines[run].linestyle,
                     marker="o" if len(views) == 1 else "",

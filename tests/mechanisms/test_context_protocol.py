@@ -59,8 +59,9 @@ def test_a_subscription_brings_the_place_along(new_world: type[World], scheme: s
     world.put(0, (100.0, 200.0), (1.0, -0.5), stands=True)
     world.subscribe(0, 125)
     world.run(0.5)
-    (subscribe,) = world.up
+    subscribe, *more = world.up
     assert isinstance(subscribe, Subscribe)
+    assert more == [] or scheme == "multi"  # which reports once more when it knows the circles
     assert subscribe.radius == 125
     assert type(subscribe.piggyback) is message
     assert subscribe.piggyback.location == (100.0, 200.0)
@@ -68,7 +69,9 @@ def test_a_subscription_brings_the_place_along(new_world: type[World], scheme: s
         assert subscribe.piggyback == ContextUpdate((100.0, 200.0), (1.0, -0.5))
     elif scheme == "radial":
         assert subscribe.piggyback == ContextUpdate((100.0, 200.0))
-    assert world.broker.table.place(0) == (100.0, 200.0, pytest.approx(0.1, abs=0.03))
+    known = world.broker.table.place(0)
+    assert known is not None
+    assert known[:2] == (100.0, 200.0)
 
 
 @pytest.mark.parametrize("scheme", ["radial", "ste", "grid", "egrid", "attract", "multi"])
@@ -198,9 +201,12 @@ def test_a_report_rides_on_an_event_of_the_same_instant(new_world: type[World]) 
         LocationRequest(interval=1.0), lambda fix: bool(client.publish_local(Event(kind="other")))
     )
     world.run(5.0)
-    assert [type(message) for message in world.up] == [Publish] * 5
-    assert all(isinstance(m, Publish) and m.piggyback == ContextUpdate((0.0, 0.0)) for m in world.up[:0])
-    assert world.broker.table.place(0) is not None
+    events = [message for message in world.up if isinstance(message, Publish)]
+    assert len(events) == len(world.up) == 5
+    assert [event.piggyback for event in events] == [ContextUpdate((0.0, 0.0))] * 5
+    known = world.broker.table.place(0)
+    assert known is not None
+    assert known[2] > world.now - 1.2
 
 
 @pytest.mark.parametrize("scheme", ["radial", "grid", "attract", "multi"])

@@ -1,0 +1,162 @@
+"""What an application sees of a client."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bypass.errors import EmptySubscription, InvalidEvent, InvalidLocation, InvalidRadius, UnknownHandle
+from bypass.events import Event
+from bypass.filters import Subscription, attr
+from bypass.geo import GeoLocation, PlanarLocation
+from bypass.messages import Publish
+from bypass.subscriptions import SubHandle
+
+if TYPE_CHECKING:
+    from tests.conftest import World
+
+HERE = (500.0, 500.0)
+NEWS = attr("kind") == "news"
+
+
+def nothing(event: Event, handle: SubHandle) -> None:
+    """The callback of an application that does not care."""
+
+
+@pytest.mark.parametrize("radius", [0, -1, 1.5, 20_000_001, True, "100", float("nan")])
+def test_a_radius_is_whole_metres(new_world: type[World], radius: Any) -> None:
+    world = new_world([HERE])
+    with pytest.raises(InvalidRadius, match="expected whole metres from 1 to 20000000"):
+        world.clients[0].subscribe(NEWS, nothing, radius=radius)
+    world.run()
+    assert list(world.clients[0].subscriptions) == []
+    assert world.up == []
+
+
+def test_a_subscription_has_filters(new_world: type[World]) -> None:
+    world = new_world([HERE])
+    with pytest.raises(EmptySubscription):
+        world.clients[0].subscribe([], nothing)  # type: ignore[arg-type]
+    world.run()
+    assert world.up == []
+
+
+def test_handles_end_once(new_world: type[World]) -> None:
+    world = new_world([HERE, HERE])
+    client = world.clients[0]
+    first, second = client.subscribe(NEWS, nothing), client.subscribe(NEWS, nothing)
+    assert first.id != second.id
+    client.unsubscribe(first)
+    with pytest.raises(UnknownHandle, match=r"handle 1 \(kind = 'news'\) is not subscribed here"):
+        client.unsubscribe(first)
+    with pytest.raises(UnknownHandle):
+        world.clients[1].unsubscribe(second)
+    forged = SubHandle(second.id, second.subscription, second.radius)
+    with pytest.raises(UnknownHandle):
+        client.unsubscribe(forged)
+    client.unsubscribe(second)
+
+
+def test_handles_are_never_used_again(new_world: type[World]) -> None:
+    client = new_world([HERE]).clients[0]
+    numbers = []
+    for _ in range(5):
+        handle = client.subscribe(NEWS, nothing)
+        numbers.append(handle.id)
+        client.unsubscribe(handle)
+    assert len(set(numbers)) == 5
+
+
+def test_a_callback_gets_the_event_and_its_handle(new_world: type[World]) -> None:
+    world = new_world([HERE, HERE])
+    got: list[tuple[Event, SubHandle]] = []
+    handle = world.clients[1].subscribe(NEWS & (attr("level") > 3), lambda e, h: got.append((e, h)), radius=9)
+    assert handle.subscription == Subscription.of(NEWS & (attr("level") > 3))
+    assert handle.radius == 9
+    world.run()
+    event = Event(kind="news", level=4, payload=b"body")
+    world.clients[0].publish(event, PlanarLocation(501.0, 500.0))
+    world.run()
+    assert got == [(event, handle)]
+    assert got[0][1] is handle
+
+
+def test_a_callback_that_raises_stops_nobody_else(
+    new_world: type[World], caplog: pytest.LogCaptureFixture
+) -> None:
+    world = new_world([HERE, HERE, HERE])
+
+    def broken(event: Event, handle: SubHandle) -> None:
+        raise ZeroDivisionError("a bug of the application")
+
+    world.clients[1].subscribe(NEWS, broken)
+    world.subscribe(1, None)
+    world.subscribe(2, None)
+    world.run()
+    event = world.publish(0)
+    with caplog.at_level(logging.ERROR):
+        world.run()
+    assert world.heard(event) == [(1, 2), (2, 1)]
+    assert "callback of handle 1 failed" in caplog.text
+    again = world.publish(0)
+    world.run()
+    assert world.heard(again) == [(1, 2), (2, 1)]
+
+
+def test_a_callback_may_use_the_client(new_world: type[World]) -> None:
+    world = new_world([HERE, HERE])
+    client = world.clients[1]
+
+    def busy(event: Event, handle: SubHandle) -> None:
+        client.unsubscribe(handle)
+        client.unsubscribe(doomed)
+        world.subscribe(1, 50)
+        client.publish(Event(kind="answer", number=event["number"]))
+
+    client.subscribe(NEWS, busy)
+    doomed = world.subscribe(1, None)
+    world.subscribe(0, None, attr("kind") == "answer")
+    world.run()
+    event = world.publish(0)
+    world.run()
+    assert world.heard(event) == [(0, 1)]  # the answer; the second handle was gone when its turn came
+    later = world.publish_local(0)
+    world.run()
+    assert world.heard(later) == [(1, 3)]
+
+
+def test_events_have_numbers_of_their_own(new_world: type[World]) -> None:
+    world = new_world([HERE, HERE])
+    numbers = [world.clients[client].publish(Event(kind="x")) for client in (0, 0, 1, 1)]
+    assert len(set(numbers)) == 4
+    assert all(0 <= number < 2**64 for number in numbers)
+    world.run()
+    assert sorted(m.id for m in world.up if isinstance(m, Publish)) == sorted(numbers)
+
+
+def test_what_is_no_event_is_refused(new_world: type[World]) -> None:
+    world = new_world([HERE])
+    with pytest.raises(InvalidEvent):
+        world.clients[0].publish({"kind": "news"})  # type: ignore[arg-type]
+
+
+def test_degrees_need_a_projection(new_world: type[World]) -> None:
+    world = new_world([HERE])
+    with pytest.raises(InvalidLocation, match="no projection"):
+        world.clients[0].publish(Event(kind="x"), GeoLocation(49.87, 8.65))
+    world.run()
+    assert world.up == []
+
+
+def test_publication_time_and_place(new_world: type[World]) -> None:
+    world = new_world([HERE])
+    world.put(0, HERE, (2.0, 0.0))
+    world.run(1.5)
+    world.publish_local(0)
+    world.run()
+    (publish,) = world.up
+    assert isinstance(publish, Publish)
+    assert publish.at_us == 1_500_000
+    assert publish.location == (503.0, 500.0)

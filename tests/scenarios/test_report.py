@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bypass.scenarios.experiment import Experiment
+from bypass.scenarios.loader import load, variants
+from bypass.scenarios.page import number, span
+from bypass.scenarios.pictures import comparing
+from bypass.scenarios.report import parameters, rerun, verdict_line, write_report
+from bypass.scenarios.result import Result
+from bypass.scenarios.schema import Scenario
+
+VOID = {"meta", "br"}
+
+
+def step(at: float, scheme: str, plan: str = "T") -> dict[str, Any]:
+    return {"at": at, "phase": scheme, "plan": {"plan": plan, "actions": [{"proxy": "filter", "to": scheme}]}}
+
+
+def scenario(**changes: Any) -> Scenario:
+    tiny = {"name": "tiny", "about": "a tiny run", "clients": 20, "duration": 20}
+    return Scenario.model_validate(tiny | changes)
+
+
+def run(tiny: Scenario) -> Result:
+    return Result(tiny, {name: Experiment(each, 1).run() for name, each in variants(tiny).items()})
+
+
+def report(result: Result, directory: Path) -> str:
+    return write_report(result, directory).read_text(encoding="utf-8")
+
+
+class Reader(HTMLParser):
+    """Checks that tags are closed in order; collects text and what is referred to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.references: list[str] = []
+        self.ids: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.references += [value or "" for name, value in attrs if name in ("href", "src", "xlink:href")]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text.append(data)
+
+
+def read(html: str) -> Reader:
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    assert reader.open == []
+    assert len(set(reader.ids)) == len(reader.ids)
+    for reference in reader.references:
+        assert reference.startswith(("#", "data:image/png;base64,"))
+    assert "http" not in html
+    assert "@import" not in html
+    assert not re.search(r"url\((?!#)", html)
+    return reader
+
+
+def words(html: str) -> str:
+    return " ".join(" ".join(read(html).text).split())
+
+
+def headings(html: str) -> list[str]:
+    return [unescape(text) for text in re.findall(r"<h2>(.*?)</h2>", html)]
+
+
+CHECKS = [
+    {"name": "good", "source": "1.1", "stated": "about 0.98", "value": "phases.0.recall", "low": 0.5},
+    {
+        "name": "bad",
+        "source": "1.2",
+        "stated": "777 at most",
+        "value": "phases.0.events",
+        "high": 7,
+        "note": "so",
+    },
+    {"name": "absent", "source": "1.3", "stated": "42", "value": "phases.nowhere.recall"},
+    {
+        "name": "less",
+        "source": "1.4",
+        "stated": "a > b",
+        "value": "phases.0.recall",
+        "minus": "phases.1.precision",
+        "over": "phases.0.precision",
+        "low": -10,
+        "high": 10,
+    },
+]
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return run(scenario(timeline=[step(8, "grid", "T1"), step(14, "egrid", "T2")], checks=CHECKS))
+
+
+@pytest.fixture(scope="module")
+def path(result: Result, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(result, tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def html(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_report_is_one_file_of_reasonable_size(path: Path) -> None:
+    assert path.name == "report.html"
+    assert list(path.parent.iterdir()) == [path]
+    assert path.stat().st_size < 2_000_000
+
+
+def test_sections_come_in_order(html: str) -> None:
+    read(html)
+    assert headings(html) == [
+        "Figures beside the thesis’",
+        "Phases",
+        "Over time",
+        "Around transitions",
+        "Distribution",
+        "By place",
+        "Run it again",
+    ]
+
+
+def test_the_head_says_what_was_run(html: str, result: Result) -> None:
+    text = words(html)
+    assert text.index("a tiny run") < text.index("2 of 4 figures") < text.index("Figures beside")
+    assert "What differs: bad. What was not measured: absent." in text
+    for fact in ("seed 1", "clients 20", "simulated time 20 s", "radial → grid → egrid"):
+        assert fact in text
+    assert f"events {len(result.main.events['id'])}" in text
+
+
+def test_both_numbers_of_every_verdict_are_there_and_differences_come_first(
+    html: str, result: Result
+) -> None:
+    rows = re.findall(r"<tr>(.*?)</tr>", html[: html.index("<h2>Phases")], flags=re.DOTALL)[1:]
+    cells = [[unescape(re.sub(r"<[^>]+>", " ", cell)).split() for cell in row.split("<td")] for row in rows]
+    by_name = {row[0][0]: " ".join(" ".join(cell) for cell in row) for row in cells}
+    assert list(by_name) == ["bad", "absent", "good", "less"]
+    for verdict in result.verdicts:
+        row = by_name[verdict.check.name]
+        assert verdict.check.source in row
+        assert verdict.check.stated in row
+        assert number(verdict.value) in row
+    assert "✗ differs" in by_name["bad"]
+    assert "so" in by_name["bad"]
+    assert "at most 7" in by_name["bad"]
+    assert "? not measured" in by_name["absent"]
+    assert "✓ holds" in by_name["good"]
+    first, second = result.phases[0], result.phases[1]
+    parts = [number(each) for each in (first.recall.mean, second.precision.mean, first.precision.mean)]
+    assert f"= ({parts[0]} − {parts[1]}) / {parts[2]}" in by_name["less"]
+
+
+def test_every_phase_is_in_the_table(html: str, result: Result) -> None:
+    table = html[html.index("<h2>Phases") : html.index("<h2>Over time")]
+    for phase in result.phases:
+        assert f'<th scope="row">{phase.name}</th>' in table
+        assert f"{phase.recall.mean:.3f}" in table
+        assert f"{phase.delay_ms.percentile(95):.1f}" in table
+        assert f"{phase.traffic['coordination']:.3f}" in table
+    assert "ad hoc" not in table
+
+
+def test_the_same_result_gives_the_same_report_but_for_the_computing_time(
+    html: str, result: Result, tmp_path: Path
+) -> None:
+    again = replace(result.main, wall_s=result.main.wall_s + 100)
+    other = report(Result(result.scenario, {"tiny": again}), tmp_path)
+    wall = re.compile(r'<div class="wall">.*?</div>')
+    assert other != html
+    assert wall.sub("", other) == wall.sub("", html)
+
+
+def test_the_parameters_give_the_same_scenario(html: str, result: Result, tmp_path: Path) -> None:
+    shown = re.findall(r"<pre>(.*?)</pre>", html, flags=re.DOTALL)
+    assert unescape(shown[0]) == "bypass run tiny.yaml --seed 1 --duration 20"
+    assert unescape(shown[1]) == parameters(result.scenario)
+    file = tmp_path / "tiny.yaml"
+    file.write_text(unescape(shown[1]), encoding="utf-8")
+    assert load(file) == result.scenario
+
+
+@pytest.mark.parametrize(
+    ("changes", "command"),
+    [
+        ({}, "bypass run total-transitions --seed 7 --duration 20.5"),
+        ({"grace": 2}, "bypass run total-transitions.yaml --seed 7 --duration 20.5"),
+    ],
+)
+def test_a_built_in_scenario_is_rerun_by_name_if_it_is_unchanged(
+    changes: dict[str, Any], command: str
+) -> None:
+    known = load("total-transitions", duration=20.5, changes=changes)
+    assert f"<pre>{command}</pre>" in "".join(rerun(known, 7))
+
+
+def test_names_are_text_not_html(tmp_path: Path) -> None:
+    evil = "<script>&\"'$x_1"
+    steps = [step(5, "grid", evil) | {"phase": evil}]
+    check = {
+        "name": evil,
+        "source": evil,
+        "stated": evil,
+        "value": "phases.0.recall",
+        "high": -1,
+        "note": evil,
+    }
+    tiny = scenario(duration=10, phase=evil, timeline=steps, about=evil, checks=[check])
+    runs = {evil: run(tiny).main, "b": run(tiny).main}
+    html = report(Result(tiny.model_copy(update={"name": evil}), runs), tmp_path)
+    reader = read(html)
+    assert "script" not in reader.tags
+    assert words(html).count(evil) > 10
+
+
+def test_without_transitions_there_is_nothing_around_them(tmp_path: Path) -> None:
+    html = report(run(scenario(duration=5)), tmp_path)
+    assert words(html).count("This scenario compares no figures with the thesis.") == 1
+    assert headings(html) == ["Phases", "Over time", "Distribution", "By place", "Run it again"]
+
+
+def test_a_phase_without_events_is_told_in_words(tmp_path: Path) -> None:
+    html = report(run(scenario(duration=10, timeline=[step(1, "grid")], workload={"start": 5})), tmp_path)
+    text = words(html)
+    assert "Too few events were published near the transitions." in text
+    assert "no values" in text
+
+
+def test_a_run_without_any_events_is_told_in_words(tmp_path: Path) -> None:
+    tiny = scenario(duration=3, clients=1, workload={"start": 2.9999999})
+    result = run(tiny)
+    assert len(result.main.events["id"]) == 0
+    assert words(report(result, tmp_path)).count("there is neither recall nor precision to show") == 3
+
+
+def test_a_single_event_is_enough(result: Result, tmp_path: Path) -> None:
+    main = result.main
+    concerned = np.flatnonzero(main.events["subscribers"])[:1]
+    single = replace(main, events={name: column[concerned] for name, column in main.events.items()})
+    html = report(Result(result.scenario, {"tiny": single}), tmp_path)
+    assert "events 1 " in words(html)
+
+
+def test_a_world_without_a_map(tmp_path: Path) -> None:
+    result = run(scenario(duration=5, mobility={"model": "rwp"}))
+    assert result.main.region.places == ()
+    assert "By place" in headings(report(result, tmp_path))
+
+
+def test_partial_transitions_have_a_map(tmp_path: Path) -> None:
+    result = run(scenario(duration=10, clients=60, border_transitions=True))
+    html = report(result, tmp_path)
+    assert "Clients that changed one by one" in headings(html)
+    assert re.search(r"partial transitions \d+, to attract", words(html))
+
+
+def several(names: Iterable[str], **changes: Any) -> Result:
+    runs = {name: {} if i % 2 else {"timeline": [step(3, "ste")]} for i, name in enumerate(names)}
+    return run(scenario(duration=6, runs=runs, **changes))
+
+
+def test_runs_are_compared_even_if_their_phases_differ(tmp_path: Path) -> None:
+    result = several(
+        ["first", "second", "third"], main="second", timeline=[step(2, "grid"), step(4, "egrid")]
+    )
+    html = report(result, tmp_path)
+    text = words(html)
+    assert "Phases of run second" in headings(html)
+    assert "Runs compared" in headings(html)
+    compared = html[html.index("<h2>Runs compared") :]
+    for name in ("first", "second", "third"):
+        assert f'<th scope="row">{name}</th>' in compared
+    assert "Phases of run first" in text
+    assert "Phases of run third" in text
+    assert "Mean recall" in text
+    assert "too many" not in text
+    assert "runs first, second, third" in text
+
+
+def test_many_runs_are_compared_without_lines(result: Result) -> None:
+    many = {f"run-{i}": result.main for i in range(7)}
+    text = words("".join(comparing(Result(result.scenario, many))))
+    assert "7 runs are too many to tell apart as lines in one plot." in text
+    assert "Mean recall" not in text
+    assert "run-6" in text
+
+
+def test_the_verdict_line_counts(result: Result) -> None:
+    good = [verdict for verdict in result.verdicts if verdict.verdict == "holds"]
+    assert verdict_line(good) == "All 2 figures that are compared with the thesis hold."
+
+
+def test_numbers_are_short_and_tell_near_values_apart() -> None:
+    shown = [number(value) for value in (0.75004, 0.7501, 0, -0.05, 13520.4, -4382, float("nan"))]
+    assert shown == ["0.75", "0.7501", "0", "−0.05", "13\u202f520", "−4\u202f382", "–"]
+    assert [span(value) for value in (0.5, 119, 120, 150, 1500)] == [
+        "0.5 s",
+        "119 s",
+        "2 min",
+        "2 min 30 s",
+        "25 min",
+    ]
