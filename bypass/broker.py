@@ -16,6 +16,7 @@ from bypass.matching import matches
 from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, find_mechanism
 from bypass.mechanisms.filters import FilterBroker, Grace, SubscriptionTable
 from bypass.mechanisms.filters.buckets import Ints
+from bypass.mechanisms.filters.table import NO_ROWS
 from bypass.messages import (
     AssignmentRequest,
     ContextMessage,
@@ -62,16 +63,15 @@ class Downlink(Protocol):
 
 
 @kernel
-def others(rows: Ints, client: Ints, publisher: int) -> tuple[Ints, Ints]:
-    """The rows that are not the publisher's own, and whose they are."""
+def others(rows: Ints, client: Ints, publisher: int) -> Ints:
+    """The rows that are not the publisher's own."""
     kept = np.empty(len(rows), np.int64)
-    owners = np.empty(len(rows), np.int64)
     n = 0
     for row in rows:
         if client[row] != publisher:
-            kept[n], owners[n] = row, client[row]
+            kept[n] = row
             n += 1
-    return kept[:n], owners[:n]
+    return kept[:n]
 
 
 class StartFromNothing(AtomicTransition[FilterBroker, FilterBroker]):
@@ -267,10 +267,10 @@ class Broker:
     def deliver(self, publication: Publish, rows: Ints, unfiltered: bool = False) -> None:
         """Notify the owners of those rows whose attribute filters accept the event; never its publisher."""
         table = self.table
-        rows = self._accepting(publication, rows)
-        rows, clients = others(rows, table.client, publication.client)
+        rows = others(self._accepting(publication, rows), table.client, publication.client)
         if not len(rows):
             return
+        clients = table.client[rows]
         handles = [table.handles[row] for row in rows.tolist()]
         if not table.shared:
             self.downlink.multicast(publication, clients, handles, unfiltered)
@@ -283,10 +283,11 @@ class Broker:
     def _accepting(self, publication: Publish, rows: Ints) -> Ints:
         """Those rows whose subscription accepts the event's attributes; each distinct one is asked once."""
         table = self.table
-        groups = table.group[rows]
-        distinct = np.unique(groups) if len(table.groups) > 1 else groups[:1]
         event = publication.event
-        refused = [g for g in distinct.tolist() if not matches(event, table.groups[g])]
+        if len(table.groups) == 1:
+            return rows if matches(event, table.groups[0]) else NO_ROWS
+        groups = table.group[rows]
+        refused = [g for g in np.unique(groups).tolist() if not matches(event, table.groups[g])]
         if not refused:
             return rows
         return rows[~np.isin(groups, refused)]

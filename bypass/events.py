@@ -104,7 +104,7 @@ class Event:
         return self.attributes == other.attributes and self.payload == other.payload
 
     def __hash__(self) -> int:
-        return hash((self.attributes, self.payload))
+        return hash((self._pairs or self.attributes, self._payload))
 
     def __repr__(self) -> str:
         parts = [f"{name}={value!r}" for name, value in self.attributes]

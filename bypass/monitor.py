@@ -6,11 +6,13 @@ or Protocol whose methods return None, and every analyzer that implements it hea
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, TypeVar, cast
 
 from bypass.errors import MetricConflict
@@ -73,7 +75,7 @@ class Monitor:
         """An object whose public methods call the analyzers that implement `api`, in order of registration.
 
         It stays good whoever registers later; the methods taken from it do not. Without analyzers, a call
-        does nothing and costs next to nothing. Arguments are given by position.
+        does nothing and costs next to nothing.
         """
         if api not in self._fan_outs:
             self._fan_outs[api] = _FanOut()
@@ -99,27 +101,14 @@ class Monitor:
         names = _methods(api)
         analyzers = [each for each in self._analyzers if _implements(each, api, names)]
         for name in names:
-            setattr(self._fan_outs[api], name, self._fan_out(analyzers, name) if analyzers else _nobody)
+            calls = [self._guarded(each, api, name) for each in analyzers]
+            setattr(self._fan_outs[api], name, _fan_out(calls))
 
-    def _fan_out(self, analyzers: list[object], name: str) -> Callable[..., None]:
-        if len(analyzers) > 1:
-            calls = [self._fan_out([each], name) for each in analyzers]
-
-            def call_all(*args: Any) -> None:
-                for each in calls:
-                    each(*args)
-
-            return call_all
-        listener, label = getattr(analyzers[0], name), f"{type(analyzers[0]).__name__}.{name}"
-        failures = self.failures
-
-        def call(*args: Any) -> None:
-            try:
-                listener(*args)
-            except Exception:
-                _note_failure(failures, label)
-
-        return call
+    def _guarded(self, analyzer: object, api: type, name: str) -> Callable[..., None]:
+        """The method of one analyzer, so that nothing it raises goes further."""
+        label = f"{type(analyzer).__name__}.{name}"
+        guard = _guard_maker(_parameters(getattr(api, name)))
+        return guard(getattr(analyzer, name), partial(_note_failure, self.failures, label))
 
 
 class _FanOut:
@@ -128,6 +117,46 @@ class _FanOut:
 
 def _nobody(*args: Any, **kwargs: Any) -> None:
     """The method of an interface that no analyzer implements."""
+
+
+def _fan_out(calls: list[Callable[..., None]]) -> Callable[..., None]:
+    if len(calls) < 2:
+        return calls[0] if calls else _nobody
+
+    def call_all(*args: Any, **kwargs: Any) -> None:
+        for each in calls:
+            each(*args, **kwargs)
+
+    return call_all
+
+
+def _parameters(method: Callable[..., Any]) -> str:
+    """The parameters of a method as they are written, if all of them are just names; else whatever comes."""
+    _, *parameters = inspect.signature(method).parameters.values()
+    if all(p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in parameters):
+        return ", ".join(p.name for p in parameters)
+    return "*args, **kwargs"
+
+
+@cache
+def _guard_maker(parameters: str) -> Callable[..., Callable[..., None]]:
+    """Makes, of a listener and of what to do if it raises, a function with these parameters.
+
+    It is made from text, because packing and unpacking `*args` takes longer than all the rest of the call.
+    """
+    source = f"""
+def make(_listener, _failed):
+    def call({parameters}):
+        try:
+            _listener({parameters})
+        except Exception:
+            _failed()
+    return call
+"""
+    namespace: dict[str, Any] = {}
+    exec(source, namespace)  # noqa: S102 - the text is made of an interface's own names
+    make: Callable[..., Callable[..., None]] = namespace["make"]
+    return make
 
 
 def _methods(api: type) -> list[str]:

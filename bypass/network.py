@@ -69,7 +69,7 @@ class ClientNetwork:
         message.client = self._client
         message.scheme = self.flag
         message.epoch = self.epoch
-        if isinstance(message, Publish | Subscribe):
+        if isinstance(message, (Publish, Subscribe)):
             message.piggyback = message.piggyback or self._pending  # its own is the newer one
             self._pending = None
         self._uplink(message)

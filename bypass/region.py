@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf, isfinite
 
 from bypass.errors import InvalidLocation
 
@@ -19,8 +20,10 @@ class Place:
     radius: float
 
     def __post_init__(self) -> None:
-        if not self.radius > 0:
-            raise InvalidLocation(f"place {self.name!r}: radius {self.radius} must be greater than 0")
+        if not 0 < self.radius < inf:
+            raise InvalidLocation(f"place {self.name!r}: radius {self.radius}: expected metres above 0")
+        if not (isfinite(self.x) and isfinite(self.y)):
+            raise InvalidLocation(f"place {self.name!r}: ({self.x}, {self.y}): expected finite numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,10 @@ class Region:
 
     def __post_init__(self) -> None:
         x0, y0, x1, y1 = self.area
-        if not (x0 < x1 and y0 < y1):
-            raise InvalidLocation(f"region {self.area}: expected (x0, y0, x1, y1) with x0 < x1 and y0 < y1")
+        if not (x0 < x1 and y0 < y1 and all(map(isfinite, self.area))):
+            raise InvalidLocation(
+                f"region {self.area}: expected finite (x0, y0, x1, y1) with x0 < x1 and y0 < y1"
+            )
 
     def next_generation(self) -> int:
         """A number that no layout of this region has had."""

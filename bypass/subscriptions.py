@@ -37,6 +37,8 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._registered: dict[int, Registered] = {}
+        self.get: Callable[[int], Registered | None] = self._registered.get
+        """What is behind the handle with this number, if it is subscribed; asked at every delivery."""
         self._numbers = 0
 
     def add(
@@ -55,10 +57,6 @@ class Subscriptions:
         if registered is None or registered.handle is not handle:
             raise UnknownHandle(f"handle {handle.id} ({handle.subscription}) is not subscribed here")
         del self._registered[handle.id]
-
-    def get(self, number: int) -> Registered | None:
-        """What is behind the handle with this number, if it is subscribed."""
-        return self._registered.get(number)
 
     def __iter__(self) -> Iterator[Registered]:
         return iter(self._registered.values())

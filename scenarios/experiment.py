@@ -177,6 +177,7 @@ class Experiment:
         self.system.monitor.register(self._ledger)
         self._radius = np.full(n, self._workload.radius)
         self._event = Event(kind="event", payload=bytes(self._workload.payload))
+        self._published: list[tuple[int, int, int, int, tuple[float, float]]] = []
         self._executions: list[Execution] = []
         self._seconds: list[NDArray[np.int64]] = []
         self._marks: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
@@ -206,11 +207,12 @@ class Experiment:
         while second < scenario.duration:
             second = min(second + 1.0, scenario.duration)
             system.run_until(second)
-            self._ledger.settle()
+            self._settle()
             self._seconds.append(np.concatenate([c.sum(axis=1) for c in self._counters()]))
             progress(second)
         self._mark()
         system.run_until(scenario.duration + DRAIN_S)
+        self._settle()
         return self._result(time.perf_counter() - began)
 
     # -- what happens meanwhile ---------------------------------------------------------------------------
@@ -228,10 +230,20 @@ class Experiment:
             event = client.publish_local(self._event)
         else:
             event = client.publish(self._event, PlanarLocation(*place))
-        truth = within(*self._trace.arrays, now, *place, self._radius)
-        truth[number] = False  # nobody is told of his own events
-        self._ledger.published(event, at_us, kind, number, place, truth)
+        self._published.append((event, at_us, kind, number, place))
         self._schedule_next()
+
+    def _settle(self) -> None:
+        """Enter what was published since the last time, and count what was delivered.
+
+        Together, because kernels are called several times as fast in a row as in between of all the rest.
+        """
+        for event, at_us, kind, number, place in self._published:
+            truth = within(*self._trace.arrays, at_us / MICROSECONDS, *place, self._radius)
+            truth[number] = False  # nobody is told of his own events
+            self._ledger.published(event, at_us, kind, number, place, truth)
+        self._published.clear()
+        self._ledger.settle()
 
     def _step(self, step: Step) -> None:
         self._mark()

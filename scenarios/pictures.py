@@ -39,7 +39,7 @@ def over_the_run(run: Run) -> Iterator[str]:
     """Recall, precision and traffic over time."""
     yield paragraph(
         "Thick line: mean. Thin line: median. Dark band: 25th to 75th percentile. Light band: 5th to 95th."
-        " Dashed: transitions. Colours: the scheme that a phase begins with."
+        " Dashed: transitions. Colours: the scheme that serves by default."
     )
     yield pictures((over_time(run, m, values(run.events)) for m, values in METRICS.items()), NO_SHARES)
     yield pictures((traffic_over_time(run, kind) for kind in ("context", "all")), NO_TRAFFIC)

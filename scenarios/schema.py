@@ -210,6 +210,14 @@ class Scenario(Strict):
     main: str = ""
     checks: tuple[Check, ...] = ()
 
+    @field_validator("network")
+    @classmethod
+    def _finite(cls, network: CellularModel) -> CellularModel:
+        for name, value in network:
+            if not math.isfinite(value):
+                raise Misfit((name,), f"is {value}: expected a finite number")
+        return network
+
     @field_validator("runs")
     @classmethod
     def _name_directories(cls, runs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

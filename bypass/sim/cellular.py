@@ -84,18 +84,18 @@ class Station:
 @kernel
 def reserve(
     free: Ints, last: Ints, counted: Ints, clients: Ints, now: int, duration: int, latency: int, size: int
-) -> tuple[Ints, bool]:
-    """When a message of `size` bytes that is handed over now arrives at each of the (distinct) clients, and
-    whether that is the same moment for all. It waits for the link, and it does not overtake."""
-    due = np.empty(len(clients), np.int64)
+) -> bool:
+    """Hand over now a message of `size` bytes to each of the (distinct) clients: `last` is when it arrives.
+
+    It waits for the link, and it does not overtake. Gives whether it arrives at the same moment everywhere.
+    """
     alike = True
-    for i in range(len(clients)):
-        client = clients[i]
+    for client in clients:
         free[client] = max(free[client], now) + duration
-        due[i] = last[client] = max(free[client] + latency, last[client])
+        last[client] = max(free[client] + latency, last[client])
         counted[client] += size
-        alike = alike and due[i] == due[0]
-    return due, alike
+        alike = alike and last[client] == last[clients[0]]
+    return alike
 
 
 class Cellular:
@@ -105,7 +105,11 @@ class Cellular:
         self.down = np.zeros((len(Traffic), clients), np.int64)
         self._events_down = self.down[Traffic.EVENTS]
         self._clock = clock
-        self._model = model
+        # Numbers of its own: to read a field of a pydantic model takes several times as long.
+        self._mean_latency = model.latency
+        self._jitter = model.jitter
+        self._bandwidth = model.bandwidth
+        self._header = model.header
         self._receive: list[Callable[[Message], None]] = []
         self._notified: list[Callable[[Publish, tuple[int, ...], bool], None]] = []
         self._broker: Callable[[Message], None]
@@ -138,9 +142,9 @@ class Cellular:
         """From the client that the message names to the broker."""
         client = message.client
         kind = COUNTED_AS[type(message)]
-        size = encoded_size(message) + self._model.header
+        size = encoded_size(message) + self._header
         carried = 0
-        if isinstance(message, Publish | Subscribe) and message.piggyback is not None:
+        if isinstance(message, (Publish, Subscribe)) and message.piggyback is not None:
             carried = piggyback_size(message)
             self._sent_up[Traffic.CONTEXT][client] += carried
         self._sent_up[kind][client] += size - carried
@@ -153,7 +157,7 @@ class Cellular:
     def send(self, client: int, message: Message) -> None:
         """From the broker to one client."""
         kind = COUNTED_AS[type(message)]
-        size = encoded_size(message) + self._model.header
+        size = encoded_size(message) + self._header
         self.down[kind, client] += size
         sent = max(int(self._down_free[client]), self._clock.now_us) + self._sending(size)
         self._down_free[client] = sent
@@ -169,7 +173,7 @@ class Cellular:
         latency = self._latency(self._notify_stream.random())
         lengths = set(map(len, handles))
         for length in sorted(lengths):
-            size = notify_size(publication, length, unfiltered) + self._model.header
+            size = notify_size(publication, length, unfiltered) + self._header
             if len(lengths) == 1:
                 self._multicast(publication, clients, handles, unfiltered, size, latency)
             else:
@@ -187,17 +191,20 @@ class Cellular:
         size: int,
         latency: int,
     ) -> None:
-        due, alike = reserve(
+        alike = reserve(
             self._down_free, self._down_last, self._events_down, clients,
             self._clock.now_us, self._sending(size), latency, size,
         )  # fmt: skip
         to = clients.tolist()
         if alike:
-            self._clock.at(int(due[0]), self._arrive, publication, to, handles, unfiltered)
+            due = int(self._down_last[to[0]])
+            self._clock.at(due, self._arrive, publication, to, handles, unfiltered)
             return
         batches: dict[int, tuple[list[int], list[tuple[int, ...]]]] = {}
-        for time, client, own in zip(due.tolist(), to, handles, strict=True):
-            batch = batches.setdefault(time, ([], []))
+        for time, client, own in zip(self._down_last[clients].tolist(), to, handles, strict=True):
+            batch = batches.get(time)
+            if batch is None:
+                batch = batches[time] = ([], [])
             batch[0].append(client)
             batch[1].append(own)
         for time, (some, theirs) in batches.items():
@@ -211,7 +218,7 @@ class Cellular:
             notified[client](publication, own, unfiltered)
 
     def _sending(self, size: int) -> int:
-        return round(size * 8 * MICROSECONDS / self._model.bandwidth)
+        return round(size * 8 * MICROSECONDS / self._bandwidth)
 
     def _latency(self, draw: float) -> int:
-        return round((self._model.latency + self._model.jitter * (2.0 * draw - 1.0)) * MICROSECONDS)
+        return round((self._mean_latency + self._jitter * (2.0 * draw - 1.0)) * MICROSECONDS)

@@ -3,8 +3,8 @@ order in which it was asked for."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
+from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
@@ -45,7 +45,8 @@ class VirtualClock:
 
     def at(self, time_us: int, action: Action, *args: Any) -> None:
         """Call `action(*args)` at a time, now at the earliest. Cannot be called off: that would cost time."""
-        heapq.heappush(self._heap, (max(time_us, self.now_us), next(self._number), action, args))
+        due = time_us if time_us > self.now_us else self.now_us
+        heappush(self._heap, (due, next(self._number), action, args))
 
     def after(self, delay: float, action: Action, *args: Any) -> SimTimer:
         """Call `action(*args)` in `delay` seconds."""
@@ -56,8 +57,7 @@ class VirtualClock:
     def run_until(self, time_us: int) -> None:
         """Do everything that is due before `time_us`, then let it be `time_us`."""
         heap = self._heap
-        pop = heapq.heappop
         while heap and heap[0][0] < time_us:
-            self.now_us, _, action, args = pop(heap)
+            self.now_us, _, action, args = heappop(heap)
             action(*args)
         self.now_us = max(self.now_us, time_us)

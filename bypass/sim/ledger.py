@@ -6,7 +6,7 @@ hears of deliveries as an analyzer. An event's row is closed some time after its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
 from typing import Any
 
 import numpy as np
@@ -32,17 +32,30 @@ COLUMNS: dict[str, type[np.generic]] = {
     "delay_us": np.float64,  # mean over the correctly notified; NaN if there are none
 }
 
+NOT_ENTERED = -1  # stands for the row of an event that nobody entered, or that is closed
+
 
 @kernel
-def enter(row: int, clients: Ints, delay: int, truth: Bools, got: Bools, counts: Ints) -> None:
-    """Count deliveries of one event, each client once; `counts` are (notified, correct, sum of delays)."""
-    for client in clients:
-        if not got[row, client]:
-            got[row, client] = True
-            counts[row, 0] += 1
-            if truth[row, client]:
-                counts[row, 1] += 1
-                counts[row, 2] += delay
+def enter(
+    rows: Ints, delays: Ints, starts: Ints, clients: Ints, horizon: int,
+    truth: Bools, got: Bools, counts: Ints,
+) -> None:  # fmt: skip
+    """Count deliveries, each client once an event; `counts` are (notified, correct, sum of delays).
+
+    The event in rows[i] came to clients[starts[i]:starts[i + 1]], delays[i] after its publication. What is
+    later than `horizon`, or of an event in no row (a negative number), does not count.
+    """
+    for i in range(len(rows)):
+        row = rows[i]
+        if row < 0 or delays[i] > horizon:
+            continue
+        for client in clients[starts[i] : starts[i + 1]]:
+            if not got[row, client]:
+                got[row, client] = True
+                counts[row, 0] += 1
+                if truth[row, client]:
+                    counts[row, 1] += 1
+                    counts[row, 2] += delays[i]
 
 
 class Ledger:
@@ -62,10 +75,10 @@ class Ledger:
         self._got = np.zeros((64, clients), np.bool_)
         self._counts = np.zeros((64, 3), np.int64)
         self._closed: list[dict[str, NDArray[Any]]] = []
-        self._batches: list[tuple[int, int, list[int]]] = []  # event, delay (µs), clients
+        self._batches: list[tuple[int, int, int]] = []  # event, delay (µs), place of its first in _arrivals
+        self._arrivals = array("q")  # clients, in the order of deliveries
         self._publication: Publish | None = None
         self._arrived_us = 0
-        self._add: Callable[[int], None]
 
     def published(
         self, number: int, at_us: int, kind: int, publisher: int, place: tuple[float, float], truth: Bools
@@ -83,10 +96,9 @@ class Ledger:
         # The deliveries of one event mostly come one after the other: they share an entry.
         if publication is not self._publication or self._clock.now_us != self._arrived_us:
             self._publication, self._arrived_us = publication, self._clock.now_us
-            clients: list[int] = []
-            self._batches.append((publication.id, self._arrived_us - publication.at_us, clients))
-            self._add = clients.append
-        self._add(client)
+            delay = self._arrived_us - publication.at_us
+            self._batches.append((publication.id, delay, len(self._arrivals)))
+        self._arrivals.append(client)
 
     def settle(self) -> None:
         """Count what arrived since the last time and close events that are old enough; call it regularly."""
@@ -107,13 +119,22 @@ class Ledger:
         }
 
     def _count(self) -> None:
-        for number, delay_us, clients in self._batches:
-            row = self._rows.get(number)
-            if row is not None and delay_us <= self._horizon_us:
-                enter(
-                    row - self._closed_rows, np.array(clients), delay_us, self._truth, self._got, self._counts
-                )
+        if not self._batches:
+            return
+        numbers, delays, starts = zip(*self._batches, strict=True)
+        rows = [self._rows.get(number, NOT_ENTERED) for number in numbers]
+        enter(
+            np.array(rows) - self._closed_rows,
+            np.array(delays),
+            np.array((*starts, len(self._arrivals))),
+            np.array(self._arrivals),
+            self._horizon_us,
+            self._truth,
+            self._got,
+            self._counts,
+        )
         self._batches = []
+        self._arrivals = array("q")
         self._publication = None
 
     def _close(self, count: int) -> None:

@@ -43,7 +43,7 @@ def draw_transition(axes: Axes) -> None:
         view = Around.of(columns(directory / "events.parquet"), ZOOM_S, "egrid")
         axes.plot(view.start_s + view.width_s / 2, view.recall, color=colour, label=label)
     axes.axvline(0, color=GREY, linewidth=0.8, linestyle=":")
-    axes.set(xlabel="seconds after GRID → EGRID", ylabel="recall", xlim=(-1, 2))
+    axes.set(xlabel="seconds after GRID → EGRID", ylabel="recall", xlim=(-1, 3))
     axes.legend(loc="center right", frameon=False)
 
 

@@ -78,7 +78,9 @@ def test_each_client_is_sent_what_concerns_it(new_world: type[World]) -> None:
     assert [record.outcome for record in records] == ["done", "done"]
     assert [world.scheme_of(client).name for client in range(4)] == ["grid", "ste", "ste", "radial"]
     assert client_schemes(world) == ["grid", "ste", "ste", "radial"]
-    assert all(distribution.finished and not distribution.failed for distribution in world.broker.distributions)
+    assert all(
+        distribution.finished and not distribution.failed for distribution in world.broker.distributions
+    )
 
 
 def test_total_and_partial_actions_in_one_plan(new_world: type[World]) -> None:
@@ -91,7 +93,7 @@ def test_total_and_partial_actions_in_one_plan(new_world: type[World]) -> None:
 
 
 def test_strangers_are_sent_nothing(new_world: type[World]) -> None:
-    """Who has not subscribed is not served here; a plan must not tear it from the scheme it will come with."""
+    """Who has not subscribed is not served here; a plan must not change the scheme that it will come with."""
     world = new_world([HERE, NEAR])
     world.subscribe(0, 50)
     world.run()

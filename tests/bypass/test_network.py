@@ -153,7 +153,8 @@ def test_memory_for_events_is_bounded_and_long_enough(end: End) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "epoch", "understood"), [(3, 5, True), (3, 6, True), (3, 4, False), (2, 5, False), (0, 9, False)]
+    ("scheme", "epoch", "understood"),
+    [(3, 5, True), (3, 6, True), (3, 4, False), (2, 5, False), (0, 9, False)],
 )
 def test_context_of_other_schemes_and_older_epochs_is_not_understood(
     end: End, scheme: int, epoch: int, understood: bool

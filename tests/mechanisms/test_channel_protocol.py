@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,7 +29,7 @@ def requests(world: World) -> list[AssignmentRequest]:
     return [m for m in world.up if isinstance(m, AssignmentRequest)]
 
 
-def in_town(new_world: type[World], scheme: str, *places: tuple[float, float], **options: object) -> World:
+def in_town(new_world: type[World], scheme: str, *places: tuple[float, float], **options: Any) -> World:
     """Cells of 200 m; everybody has an area of 50 m."""
     world = new_world(places, scheme=scheme, set={"grid": 5}, **options)
     for client in range(len(places)):

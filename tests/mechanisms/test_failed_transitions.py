@@ -80,8 +80,12 @@ def picture(world: World) -> object:
     """Everything that must not change, by value or by identity."""
     table = world.broker.table
     rows = table.rows()
-    columns = [column[rows].tolist() for column in (table.client, table.handle, table.group, table.x, table.y)]
-    schemes = [(scheme, scheme.index, sorted(scheme.clients), scheme.settings()) for scheme in world.schemes()]
+    columns = [
+        column[rows].tolist() for column in (table.client, table.handle, table.group, table.x, table.y)
+    ]
+    schemes = [
+        (scheme, scheme.index, sorted(scheme.clients), scheme.settings()) for scheme in world.schemes()
+    ]
     return table, columns, table.listeners, schemes, [c.engine.active("filter") for c in world.clients]
 
 
@@ -166,7 +170,10 @@ def test_a_running_scheme_that_refuses_members_keeps_its_own(new_world: type[Wor
     picky.full = True
     assert move(2) == "failed"
     world.run(3.0)
-    assert {scheme.name: sorted(scheme.clients) for scheme in world.schemes()} == {"grid": [0, 2, 3, 4], "picky": [1]}
+    assert {scheme.name: sorted(scheme.clients) for scheme in world.schemes()} == {
+        "grid": [0, 2, 3, 4],
+        "picky": [1],
+    }
     assert picky.index.members().tolist() == world.broker.table.located((1,)).tolist()
     event = world.publish(0, PLACES[1])
     world.run()

@@ -93,7 +93,9 @@ def test_in_the_midst_everybody_is_notified_once(new_world: type[World], source:
 
 
 @pytest.mark.parametrize("grace", [0.0, 1.0])
-def test_the_last_one_turns_off_the_light_unless_it_is_the_default(new_world: type[World], grace: float) -> None:
+def test_the_last_one_turns_off_the_light_unless_it_is_the_default(
+    new_world: type[World], grace: float
+) -> None:
     world = populated(new_world, "radial", grace=grace)
     world.execute(to="grid", members=[0, 1, 2])
     world.run()

@@ -20,7 +20,17 @@ PLACES = [
     (250.0, 300.0), (300.0, 320.0), (350.0, 300.0), (415.0, 300.0), (150.0, 300.0),
     (600.0, 600.0), (620.0, 610.0), (810.0, 790.0), (5.0, 995.0),
 ]  # fmt: skip
-RADII: list[tuple[int | None, ...]] = [(50,), (100, None), (100,), (150, 20), (60,), (100,), (30,), (100,), (400,)]
+RADII: list[tuple[int | None, ...]] = [
+    (50,),
+    (100, None),
+    (100,),
+    (150, 20),
+    (60,),
+    (100,),
+    (30,),
+    (100,),
+    (400,),
+]
 
 
 def populated(new_world: type[World], scheme: str, **options: Any) -> World:
@@ -75,7 +85,9 @@ def test_events_reach_whom_the_new_scheme_selects(
     new_world: type[World], source: str, target: str, grace: float
 ) -> None:
     world = populated(new_world, source, grace=grace)
-    handles = {number: [r.handle for r in client.subscriptions] for number, client in enumerate(world.clients)}
+    handles = {
+        number: [r.handle for r in client.subscriptions] for number, client in enumerate(world.clients)
+    }
     places = [world.broker.table.place(client) for client in range(len(PLACES))]
     record = world.execute(to=target)
     assert (record.kind, record.source, record.target) == ("total", source, target)
@@ -101,7 +113,9 @@ def test_events_reach_whom_the_new_scheme_selects(
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_in_the_midst_of_a_transition_nothing_is_lost(new_world: type[World], source: str, target: str) -> None:
+def test_in_the_midst_of_a_transition_nothing_is_lost(
+    new_world: type[World], source: str, target: str
+) -> None:
     """People stand, so both schemes know where they are: an event reaches whom both select, at least."""
     world = populated(new_world, source, grace=1.0)
     before = {place: world.selected(0, place) for place in PLACES}
@@ -176,9 +190,7 @@ def test_a_long_way_round(new_world: type[World]) -> None:
     remaining = set(PAIRS)
     now = "radial"
     while remaining:
-        target = min(
-            (t for s, t in remaining if s == now), default=next(t for t in SCHEMES if t != now)
-        )
+        target = min((t for s, t in remaining if s == now), default=next(t for t in SCHEMES if t != now))
         remaining.discard((now, target))
         assert world.execute(to=target).outcome == "done"
         world.run(1.5)

@@ -73,6 +73,7 @@ def test_changes_come_last_and_reach_into_lists(tmp_path: Path) -> None:
         ("mobility.pause", [9, 1], "mobility.pause is [9, 1]: (9.0, 1.0) is no range"),
         ("world.width", 20, "world is 20.0 by 1300.0 m: expected at least the map's"),
         ("network.latncy", 1, "network.latncy is unknown: expected one of latency, jitter,"),
+        ("network.latency", float("inf"), "network.latency is inf: expected a finite number"),
         ("location.interval", 0, "location.interval is 0: expected greater than or equal to 0.001"),
         ("grace", float("inf"), "grace is inf: expected a finite number"),
         ("duration", 50, "timeline.1.at is 70.0: expected ascending times before the end, 50.0 s"),
