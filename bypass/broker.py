@@ -99,7 +99,7 @@ class Broker:
         region: Region,
         scheme: str = "radial",
         set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
-        grace: float = 1.0,
+        grace: float = 1.5,
         state_transfer: bool = True,
     ) -> None:
         self.host = host

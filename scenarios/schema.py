@@ -201,7 +201,7 @@ class Scenario(Strict):
     network: CellularModel = CellularModel()
     location: LocationSettings = LocationSettings()
     filter: FilterSettings = FilterSettings()
-    grace: float = Field(default=1.0, ge=0)
+    grace: float = Field(default=1.5, ge=0)
     state_transfer: bool = True
     border_transitions: bool = False
     phase: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Set
+from itertools import chain
 
 Members = frozenset[Hashable]
 
@@ -35,8 +36,10 @@ class Roster:
         return member in self._added or (member in self._now and member not in self._removed)
 
     def __iter__(self) -> Iterator[Hashable]:
-        yield from self._added
-        yield from (m for m in self._now if m not in self._removed and m not in self._added)
+        if not self._added and not self._removed:
+            return iter(self._now)
+        kept = (m for m in self._now if m not in self._removed and m not in self._added)
+        return chain(self._added, kept)
 
     def __bool__(self) -> bool:
         return next(iter(self), self) is not self

@@ -34,7 +34,7 @@ class SimulatedSystem:
         network: CellularModel | None = None,
         scheme: str = "radial",
         set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
-        grace: float = 1.0,
+        grace: float = 1.5,
         state_transfer: bool = True,
     ) -> None:
         self.clock = VirtualClock()

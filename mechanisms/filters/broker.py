@@ -61,8 +61,10 @@ class FilterBroker(Mechanism):
 
     def admit(self, members: Collection[Hashable] | None, source: Mechanism | None) -> None:
         assert isinstance(source, FilterBroker)
-        wanted = source.clients if members is None else members
-        admitted = {member for member in wanted if isinstance(member, int)}
+        if members is None:
+            admitted = set(source.clients)
+        else:
+            admitted = {member for member in members if isinstance(member, int)}
         for client in admitted & source._missing.keys():
             self._missing[client] = source._missing[client].copy()  # what waits there goes on waiting here
         self._take(self.table.located(admitted))

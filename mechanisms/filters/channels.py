@@ -19,7 +19,7 @@ Rect = tuple[float, float, float, float]
 @kernel
 def cell_of(v: float, low: float, size: float, n: int) -> int:
     """The cell of a coordinate: half-open cells, everything outside belongs to the outermost ones."""
-    return min(n - 1, max(0, math.floor((v - low) / size)))
+    return int(min(max((v - low) / size, 0.0), n - 1.0))
 
 
 @kernel

@@ -149,11 +149,13 @@ def look_around(
             b = bucket_of(cx, cy, len(buckets))
             name = cell_name(cx, cy)
             for slot in range(buckets[b, START], buckets[b, START] + buckets[b, COUNT]):
-                # Cells that share a bucket are told apart by name, so that no row is found twice.
-                if names[slot, CELL] == name and in_envelope(
+                inside = in_envelope(
                     px - areas[slot, X], py - areas[slot, Y], areas[slot, R],
                     areas[slot, VX], areas[slot, VY], ahead,
-                ):  # fmt: skip
+                )  # fmt: skip
+                # Cells that share a bucket are told apart by name, so that no row is found twice. That comes
+                # last: few are inside, and of the others the names need not be read.
+                if inside and names[slot, CELL] == name:
                     found[n] = names[slot, ROW]
                     n += 1
     ascend(found, n)

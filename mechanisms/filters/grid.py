@@ -73,7 +73,8 @@ class Grid(FilterBroker):
     flag: ClassVar[int] = 3
     wide: ClassVar[bool] = False  # whether a subscription listens to all cells that its area touches
 
-    grid: Annotated[int, MechanismState("grid"), Field(ge=1, le=1000)] = 5
+    # At most so many that an assignment of all channels still fits into one message.
+    grid: Annotated[int, MechanismState("grid"), Field(ge=1, le=200)] = 5
 
     index: ChannelIndex
 

@@ -7,6 +7,7 @@ moving a hundred thousand subscriptions to another scheme copies none of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain, repeat
 from typing import Protocol
 
 import numpy as np
@@ -127,8 +128,8 @@ class SubscriptionTable:
         if clients is None:
             rows = self.rows()
             return rows[~np.isnan(self.radius[rows])]
-        rows_of = self._rows
-        found = np.array([row for client in clients for row in rows_of.get(client, ())], np.int64)
+        theirs = chain.from_iterable(map(self._rows.get, clients, repeat(())))
+        found = np.fromiter(theirs, np.int64)
         found.sort()
         return found[~np.isnan(self.radius[found])]
 

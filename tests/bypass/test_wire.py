@@ -48,7 +48,8 @@ stamps = {"client": u32, "scheme": u32, "epoch": u32}
 finite = st.floats(allow_nan=False, allow_infinity=False)
 points = st.tuples(finite, finite)
 speeds = st.floats(width=32, allow_nan=False, allow_infinity=False)
-rectangles = st.tuples(finite, finite, finite, finite)
+bounds = st.lists(st.floats(allow_nan=False), min_size=2, max_size=2, unique=True).map(sorted)
+rectangles = st.tuples(bounds, bounds).map(lambda xy: (xy[0][0], xy[1][0], xy[0][1], xy[1][1]))
 texts = st.text(st.characters(codec="utf-8"), max_size=8)
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 

@@ -70,7 +70,7 @@ UNENCODABLE: list[tuple[Message, str]] = [
     (ContextUpdate((0.0, 0.0), (1e39, 0.0)), "ContextUpdate: vector [inf, 0.0]: expected 2 finite numbers"),
     (
         Assignment(1, "c", cell=(0.0, 0.0, nan, 1.0)),
-        "Assignment: cell [0.0, 0.0, nan, 1.0]: expected 4 finite",
+        "Assignment: cell [0.0, 0.0, nan, 1.0]: expected x0 < x1 and y0 < y1",
     ),
     (
         Assignment(1, "c", circles=(Circle("c", 0, 0, inf),)),
@@ -143,7 +143,7 @@ UNDECODABLE: list[tuple[pb.Envelope, str]] = [
     ),
     (
         envelope(assignment={"cover": [1, 2, 3]}),
-        "assignment message: cover [1.0, 2.0, 3.0]: expected 4",
+        "assignment message: cover [1.0, 2.0, 3.0]: expected x0 < x1",
     ),
     (
         envelope(unsubscribe={"handle": 1}, riding_assignment_request={"x": 1, "y": 1}),

@@ -101,6 +101,7 @@ def test_cells_that_an_area_touches(n: int, place: Point, first: int, last: int)
         ((1299.0, 1300.0), (4, 4)),
         ((-1.0, 5000.0), (0, 4)),
         ((1e12, -1e12), (4, 0)),
+        ((1e300, -1e300), (4, 0)),
     ],
 )
 def test_cells_are_half_open_and_the_outermost_have_everything_beyond(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,9 +17,13 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
+from bypass.sim.cellular import CellularModel
+from bypass.wire import decode, encode
 
 if TYPE_CHECKING:
     from tests.conftest import World
+
+FAST = CellularModel(bandwidth=1e9)
 
 
 def assignments(world: World, client: int = 0) -> list[Assignment]:
@@ -207,10 +212,22 @@ def test_looking_context_up_or_keeping_an_index_makes_no_difference(
     assert world.heard(before) == expected
 
 
+def test_all_channels_of_the_finest_layout_fit_into_one_message(new_world: type[World]) -> None:
+    world = new_world([(500.0, 500.0), (20.0, 980.0)], scheme="egrid", set={"grid": 200}, network=FAST)
+    world.subscribe(0, 20_000_000)
+    world.run()
+    assert len(assignments(world)[0].channels) == 40_000
+    longest = replace(assignments(world)[0], channels=("g4294967295:199:199",) * 40_000)
+    assert decode(encode(longest)) == longest
+    event = world.publish(1, (20.0, 980.0))
+    world.run()
+    assert world.heard(event) == [(0, 1)]
+
+
 def test_parameters_out_of_bounds_change_nothing(new_world: type[World]) -> None:
     world = in_town(new_world, "grid", (250.0, 500.0))
     index = world.schemes()[0].index
-    for grid in (0, 1001, 2.5, "many"):
+    for grid in (0, 201, 2.5, "many"):
         with pytest.raises(Exception, match="grid"):
             world.execute(grid=grid)
     assert world.schemes()[0].index is index

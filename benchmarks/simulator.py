@@ -1,0 +1,129 @@
+"""How many seconds are simulated in a second of processor time, and what the bare parts of it would take."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from heapq import heappop, heappush
+from typing import Any
+
+from common import arguments, pin, print_table, seconds, write
+
+from bypass import Event
+from bypass.mechanisms.filters import FilterBroker
+from bypass.messages import Kind, Publish
+from bypass.scenarios import load
+from bypass.scenarios.experiment import Experiment, Run
+from bypass.scenarios.schema import Scenario
+
+TARGETS: dict[str, tuple[dict[str, Any], float]] = {
+    "radial": ({}, 40.0),
+    "ste": ({"filter.alpha": 1.5}, 40.0),
+    "grid": ({"filter.grid": 2}, 15.0),
+    "egrid": ({"filter.grid": 10}, 15.0),
+}
+MOBILITY = ("rwp", "map")
+WARM_UP = 5.0  # simulated seconds
+
+
+def scenario(scheme: str, mobility: str, clients: int, duration: float) -> Scenario:
+    """One scheme from beginning to end; every client publishes once a second and hears of what is near it."""
+    changes = {"timeline": [], "checks": [], "runs": {}, "main": "", "mobility.model": mobility}
+    changes |= {"filter.scheme": scheme, "clients": clients, "duration": duration} | TARGETS[scheme][0]
+    return load("total-transitions", changes=changes)
+
+
+def idle(*args: object) -> None:
+    """What the bare event loop calls."""
+
+
+def bare_loop(run: Run) -> None:
+    """As many steps as the events need at least, and an empty call for each delivery.
+
+    An event takes three steps: it is published, it reaches the broker, it reaches the subscribers.
+    """
+    numbers = itertools.count()
+    heap: list[tuple[int, int, int]] = []
+    for at in run.events["at_us"].tolist()[:500]:
+        heappush(heap, (at, next(numbers), 3))
+    coming = iter(run.events["at_us"].tolist()[500:])
+    deliveries = itertools.cycle(run.events["notified"].tolist())
+    while heap:
+        at, _, steps = heappop(heap)
+        idle(at)
+        if steps > 1:
+            heappush(heap, (at + 100_000, next(numbers), steps - 1))
+            continue
+        for _ in range(next(deliveries)):
+            idle(at)
+        if (following := next(coming, None)) is not None:
+            heappush(heap, (following, next(numbers), 3))
+
+
+def bare_matching(experiment: Experiment, run: Run) -> None:
+    """What the broker's scheme does for each event, with the subscribers where they are at the end."""
+    (scheme,) = experiment.system.broker.schemes.active
+    assert isinstance(scheme, FilterBroker)
+    places = zip(run.events["x"].tolist(), run.events["y"].tolist(), strict=True)
+    for number, place in enumerate(places):
+        scheme.match(Publish(number, Event(kind="event"), Kind.PLACED, 0, place))
+
+
+def measure(scheme: str, mobility: str, clients: int, duration: float, repetitions: int) -> dict[str, Any]:
+    """Rates over the run alone: to draw up the trace and make the clients is not part of it."""
+    Experiment(scenario(scheme, mobility, clients, min(WARM_UP, duration)), 1).run()
+    rates = []
+    for _ in range(repetitions):
+        experiment = Experiment(scenario(scheme, mobility, clients, duration), 1)
+        began = time.process_time()
+        run = experiment.run()
+        rates.append(duration / (time.process_time() - began))
+    events = len(run.events["id"])
+    rate = statistics.median(rates)
+    return {
+        "scheme": scheme,
+        "mobility": mobility,
+        "deliveries": int(run.events["notified"].sum()) / events,
+        "rate": rate,
+        "rates": rates,
+        "target": TARGETS[scheme][1],
+        "us": duration / rate / events * 1e6,
+        "loop_us": seconds(lambda: bare_loop(run)) / events * 1e6,
+        "matching_us": seconds(lambda: bare_matching(experiment, run)) / events * 1e6,
+    }
+
+
+def main() -> None:
+    parser = arguments(__doc__, repetitions=3)
+    parser.add_argument("--clients", type=int, default=297, metavar="N", help="clients")
+    parser.add_argument("--duration", type=float, default=60.0, metavar="S", help="seconds to simulate")
+    options = parser.parse_args()
+    pin()
+    results = [
+        measure(scheme, mobility, options.clients, options.duration, options.repetitions)
+        for scheme in TARGETS
+        for mobility in MOBILITY
+    ]
+    columns = ("scheme", "mobility", "deliveries", "rate", "target", "us", "loop_us", "matching_us")
+    print_table(
+        f"{options.clients} clients, {options.duration:g} s simulated, a call of the application for each delivery",
+        (
+            "scheme",
+            "mobility",
+            "deliveries/event",
+            "s/s",
+            "at least",
+            "µs/event",
+            "bare loop µs",
+            "bare matching µs",
+        ),
+        [[result[column] for column in columns] for result in results],
+    )
+    write(
+        "simulator", options.out, {"clients": options.clients, "duration": options.duration, "runs": results}
+    )
+
+
+if __name__ == "__main__":
+    main()
