@@ -16,16 +16,18 @@ from typing import Any
 OUT = Path(__file__).resolve().parent.parent / "out" / "benchmarks"
 
 
-def arguments(description: str, repetitions: int = 5) -> argparse.ArgumentParser:
-    """A parser with what every benchmark can be told."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
-    parser.add_argument(
-        "--repetitions", type=int, default=repetitions, metavar="N", help="medians are of so many"
-    )
+def arguments(description: str, repetitions: int | None = 5) -> argparse.ArgumentParser:
+    """A parser with what every benchmark can be told; without repetitions if there is nothing to repeat."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="where the JSON file goes")
+    if repetitions is not None:
+        integer(parser, "--repetitions", repetitions, "medians are of so many")
     return parser
+
+
+def integer(parser: argparse.ArgumentParser, option: str, default: int, about: str) -> None:
+    """Let `parser` take a number."""
+    parser.add_argument(option, type=int, default=default, metavar="N", help=f"{about} ({default:,})")
 
 
 def pin() -> None:

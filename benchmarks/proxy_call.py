@@ -6,7 +6,7 @@ import statistics
 import timeit
 from typing import Any, Protocol
 
-from common import arguments, pin, print_table, ratio, rounds, write
+from common import arguments, integer, pin, print_table, ratio, rounds, write
 
 from bypass.transitions import Engine, Mechanism
 
@@ -47,7 +47,7 @@ class Forwarding:
 
 def main() -> None:
     parser = arguments(__doc__, repetitions=15)
-    parser.add_argument("--calls", type=int, default=200_000, metavar="N", help="calls in each repetition")
+    integer(parser, "--calls", 200_000, "calls in each repetition")
     options = parser.parse_args()
     pin()
     engine = Engine()

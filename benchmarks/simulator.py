@@ -8,7 +8,7 @@ import time
 from heapq import heappop, heappush
 from typing import Any
 
-from common import arguments, pin, print_table, seconds, write
+from common import arguments, integer, pin, print_table, seconds, write
 
 from bypass import Event
 from bypass.mechanisms.filters import FilterBroker
@@ -24,14 +24,16 @@ TARGETS: dict[str, tuple[dict[str, Any], float]] = {
     "egrid": ({"filter.grid": 10}, 15.0),
 }
 MOBILITY = ("rwp", "map")
-WARM_UP = 5.0  # simulated seconds
+WARM_UP_S = 5
 
 
-def scenario(scheme: str, mobility: str, clients: int, duration: float) -> Scenario:
+def scenario(scheme: str, mobility: str, clients: int, duration: int) -> Scenario:
     """One scheme from beginning to end; every client publishes once a second and hears of what is near it."""
-    changes = {"timeline": [], "checks": [], "runs": {}, "main": "", "mobility.model": mobility}
-    changes |= {"filter.scheme": scheme, "clients": clients, "duration": duration} | TARGETS[scheme][0]
-    return load("total-transitions", changes=changes)
+    changes: dict[str, Any] = {
+        "timeline": [], "checks": [], "runs": {}, "main": "", "clients": clients, "duration": duration,
+        "mobility.model": mobility, "filter.scheme": scheme,
+    }  # fmt: skip
+    return load("total-transitions", changes=changes | TARGETS[scheme][0])
 
 
 def idle(*args: object) -> None:
@@ -70,9 +72,9 @@ def bare_matching(experiment: Experiment, run: Run) -> None:
         scheme.match(Publish(number, Event(kind="event"), Kind.PLACED, 0, place))
 
 
-def measure(scheme: str, mobility: str, clients: int, duration: float, repetitions: int) -> dict[str, Any]:
+def measure(scheme: str, mobility: str, clients: int, duration: int, repetitions: int) -> dict[str, Any]:
     """Rates over the run alone: to draw up the trace and make the clients is not part of it."""
-    Experiment(scenario(scheme, mobility, clients, min(WARM_UP, duration)), 1).run()
+    Experiment(scenario(scheme, mobility, clients, min(WARM_UP_S, duration)), 1).run()
     rates = []
     for _ in range(repetitions):
         experiment = Experiment(scenario(scheme, mobility, clients, duration), 1)
@@ -96,8 +98,8 @@ def measure(scheme: str, mobility: str, clients: int, duration: float, repetitio
 
 def main() -> None:
     parser = arguments(__doc__, repetitions=3)
-    parser.add_argument("--clients", type=int, default=297, metavar="N", help="clients")
-    parser.add_argument("--duration", type=float, default=60.0, metavar="S", help="seconds to simulate")
+    integer(parser, "--clients", 297, "clients")
+    integer(parser, "--duration", 60, "seconds to simulate")
     options = parser.parse_args()
     pin()
     results = [
@@ -105,19 +107,19 @@ def main() -> None:
         for scheme in TARGETS
         for mobility in MOBILITY
     ]
-    columns = ("scheme", "mobility", "deliveries", "rate", "target", "us", "loop_us", "matching_us")
+    columns = {
+        "scheme": "scheme",
+        "mobility": "mobility",
+        "deliveries": "deliveries/event",
+        "rate": "s/s",
+        "target": "at least",
+        "us": "µs/event",
+        "loop_us": "bare loop",
+        "matching_us": "bare matching",
+    }
     print_table(
-        f"{options.clients} clients, {options.duration:g} s simulated, a call of the application for each delivery",
-        (
-            "scheme",
-            "mobility",
-            "deliveries/event",
-            "s/s",
-            "at least",
-            "µs/event",
-            "bare loop µs",
-            "bare matching µs",
-        ),
+        f"{options.clients} clients, {options.duration} s: simulated seconds in a second of processor time",
+        list(columns.values()),
         [[result[column] for column in columns] for result in results],
     )
     write(

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import numpy as np
-from common import arguments, pin, print_table, seconds, write
+from common import arguments, integer, pin, print_table, seconds, write
 from numpy.typing import NDArray
 
 from bypass import Action, Broker, Event, Plan, Region, attr
@@ -111,7 +111,7 @@ class Bench:
 
 def main() -> None:
     parser = arguments(__doc__, repetitions=3)
-    parser.add_argument("--subscriptions", type=int, default=100_000, metavar="N", help="at the broker")
+    integer(parser, "--subscriptions", 100_000, "at the broker")
     options = parser.parse_args()
     pin()
     bench, n = Bench(options.subscriptions), options.subscriptions

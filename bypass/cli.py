@@ -30,8 +30,17 @@ class Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            if not _is_interruption(error):
+                raise
             raise click.Abort from None
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Whether the user interrupted: compiled code raises a SystemError because of the KeyboardInterrupt."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
 
 
 @click.group(

@@ -101,7 +101,8 @@ class Event:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Event):
             return NotImplemented
-        return self.attributes == other.attributes and self.payload == other.payload
+        mine, theirs = self._pairs or self.attributes, other._pairs or other.attributes
+        return mine == theirs and self._payload == other._payload
 
     def __hash__(self) -> int:
         return hash((self._pairs or self.attributes, self._payload))

@@ -224,9 +224,7 @@ class Experiment:
 
     def _publish(self, at_us: int, number: int, kind: int, place: tuple[float, float]) -> None:
         client = self.system.clients[number]
-        now = self.system.clock.now()
         if kind == Kind.LOCAL:
-            place = self._trace.position(number, now)
             event = client.publish_local(self._event)
         else:
             event = client.publish(self._event, PlanarLocation(*place))
@@ -239,7 +237,10 @@ class Experiment:
         Together, because kernels are called several times as fast in a row as in between of all the rest.
         """
         for event, at_us, kind, number, place in self._published:
-            truth = within(*self._trace.arrays, at_us / MICROSECONDS, *place, self._radius)
+            at = at_us / MICROSECONDS
+            if kind == Kind.LOCAL:
+                place = self._trace.position(number, at)
+            truth = within(*self._trace.arrays, at, *place, self._radius)
             truth[number] = False  # nobody is told of his own events
             self._ledger.published(event, at_us, kind, number, place, truth)
         self._published.clear()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache, partial
 from typing import Self
 
 import numpy as np
@@ -98,6 +99,10 @@ def reserve(
     return alike
 
 
+def _sending(bandwidth: float, size: int) -> int:
+    return round(size * 8 * MICROSECONDS / bandwidth)
+
+
 class Cellular:
     """All links of one broker. Bytes are counted in `up` and `down`, by `Traffic` and client."""
 
@@ -108,8 +113,8 @@ class Cellular:
         # Numbers of its own: to read a field of a pydantic model takes several times as long.
         self._mean_latency = model.latency
         self._jitter = model.jitter
-        self._bandwidth = model.bandwidth
         self._header = model.header
+        self._sending = cache(partial(_sending, model.bandwidth))  # few sizes, again and again
         self._receive: list[Callable[[Message], None]] = []
         self._notified: list[Callable[[Publish, tuple[int, ...], bool], None]] = []
         self._broker: Callable[[Message], None]
@@ -216,9 +221,6 @@ class Cellular:
         notified = self._notified
         for client, own in zip(clients, handles, strict=True):
             notified[client](publication, own, unfiltered)
-
-    def _sending(self, size: int) -> int:
-        return round(size * 8 * MICROSECONDS / self._bandwidth)
 
     def _latency(self, draw: float) -> int:
         return round((self._mean_latency + self._jitter * (2.0 * draw - 1.0)) * MICROSECONDS)

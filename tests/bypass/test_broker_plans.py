@@ -189,6 +189,7 @@ def test_a_client_that_cannot_follow_is_known_and_goes_on(new_world: type[World]
     assert set(distribution.failed) == {1}
     assert "no room on this phone" in distribution.failed[1].records[0].error
     assert client_schemes(world) == [to, "radial", to, to]
+    assert [client.network.epoch for client in world.clients] == [1, 0, 1, 1]
     world.run(3.0)
     there, local = world.publish(0, HERE), world.publish_local(1)
     world.run()

@@ -116,7 +116,7 @@ def test_progress_is_shown_on_a_terminal(tiny: Path) -> None:
 
 def test_an_interruption_takes_one_line(tiny: Path) -> None:
     code, seen = on_a_terminal("run", tiny, "--duration", 2000, interrupt_at=b" 1%")
-    assert code == INTERRUPTED == 128 + signal.SIGINT
+    assert code == INTERRUPTED == 128 + signal.SIGINT, seen
     assert seen.splitlines()[-1] == "bypass: interrupted"
     assert "Traceback" not in seen
     assert list(tiny.parent.iterdir()) == [tiny]

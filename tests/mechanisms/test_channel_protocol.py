@@ -194,6 +194,29 @@ def test_with_grace_nothing_is_lost(new_world: type[World]) -> None:
     assert world.heard(under_way) == world.heard(at_once) == [(1, 1)]
 
 
+@pytest.mark.parametrize(
+    ("to", "values", "channel"),
+    [
+        ("egrid", {"grid": 10}, "g2:3:3"),
+        (None, {"grid": 10}, "g2:3:3"),
+        ("attract", {}, "a2:0"),
+        ("multi", {}, "a2:0"),
+    ],
+)
+def test_what_the_broker_assigns_by_an_old_place_is_corrected_at_once(
+    new_world: type[World], to: str | None, values: dict[str, Any], channel: str
+) -> None:
+    """Not at the next fix, which may be far away."""
+    world = new_world([(210.0, 390.0)], scheme="grid", set={"grid": 5})
+    world.subscribe(0, 50, interval=600.0)
+    world.run(0.5)
+    world.put(0, (310.0, 310.0))  # in the same cell
+    world.execute(to=to, **values)
+    world.run(0.6)
+    assert [a.publish for a in assignments(world)[1:]][-1] == channel
+    assert len(requests(world)) == 1
+
+
 @pytest.mark.parametrize("scheme", ["radial", "ste", "grid", "egrid", "attract", "multi"])
 @pytest.mark.parametrize("grace", [0.0, 1.0])
 def test_looking_context_up_or_keeping_an_index_makes_no_difference(

@@ -195,7 +195,7 @@ def test_a_parameter_that_cannot_be_set_is_restored(new_world: type[World], grac
     world.broker.engine.transition("filter", Cramped)
     world.run()
     with pytest.raises(TransitionFailed, match="too many cells"):
-        world.broker.engine.set("filter", grid=500)
+        world.broker.engine.set("filter", grid=150)
     assert world.schemes()[0].settings()["grid"] == 5
     world.run(3.0)
     event = world.publish_local(1)

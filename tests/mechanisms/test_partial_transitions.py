@@ -170,6 +170,17 @@ def test_there_and_back_in_one_instant(new_world: type[World], scheme: str) -> N
     assert_events_arrive(world)
 
 
+@pytest.mark.parametrize("scheme", ["attract", "multi"])
+def test_who_comes_back_is_told_the_map_again(new_world: type[World], scheme: str) -> None:
+    world = populated(new_world, scheme)
+    for to in ("radial", scheme):
+        world.tap.messages.clear()
+        world.execute(to=to, members=[0])
+        world.run(2.0)
+    (assignment,) = [m for client, m in world.tap.messages if client == 0 and isinstance(m, Assignment)]
+    assert assignment.circles
+
+
 def test_rows_used_again_during_the_grace_period(new_world: type[World]) -> None:
     """The row of somebody who moved is given to another, in the very scheme that lets the old one linger."""
     world = populated(new_world, "radial", grace=1.0)

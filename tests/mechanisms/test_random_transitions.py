@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from bypass.messages import AssignmentRequest
 from bypass.subscriptions import SubHandle
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ class Transitions(RuleBasedStateMachine):
         self.rows_are_where_their_owner_is()
         for client in {client for client, handle in self.handles if handle.radius is not None}:
             self.the_place_is_known(client)
+        self.nobody_asks_for_channels()
         expected = {}
         for client in {client for scheme in self.world.schemes() for client in scheme.clients}:
             place = self.world.place(client)
@@ -149,6 +151,12 @@ class Transitions(RuleBasedStateMachine):
             expected[self.world.publish(0, place)] = self.world.selected(0, place)
         self.world.run()
         assert {event: self.world.heard(event) for event in expected} == expected
+
+    def nobody_asks_for_channels(self) -> None:
+        """People stand: who still asks does not know what it was told."""
+        self.world.up.clear()
+        self.world.run(1.5)
+        assert not any(isinstance(message, AssignmentRequest) for message in self.world.up)
 
     def the_broker_has_every_subscription(self) -> None:
         table = self.world.broker.table
@@ -206,6 +214,6 @@ def test_any_sequence_of_transitions(new_world: type[World]) -> None:
     run_state_machine_as_test(
         Here,
         settings=settings(
-            max_examples=100, stateful_step_count=30, deadline=None, derandomize=True, print_blob=True
+            max_examples=250, stateful_step_count=30, deadline=None, derandomize=True, print_blob=True
         ),
     )
