@@ -140,8 +140,7 @@ class Broker:
         """Execute a plan here, then at the clients concerned; gives the broker's records.
 
         Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer, before
-        anything is changed. An action that fails is in the records; clients are told of a plan only if all
-        of it succeeded here.
+        anything is changed. An action that fails is in the records; clients are told what succeeded here.
         """
         check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
         if not self._state_transfer and any(action.members for action in plan.actions):
@@ -151,8 +150,12 @@ class Broker:
         plan = plan.model_copy(update={"epoch": self.epoch, "id": name})
         here = [action for action in plan.actions if action.proxy in BROKER_MECHANISMS]
         records = self.engine.execute(plan.model_copy(update={"actions": tuple(here)})) if here else []
-        if not any(record.outcome == "failed" for record in records):
-            self._distribute(plan)
+        failed = [action for action, record in zip(here, records, strict=True) if record.outcome == "failed"]
+        succeeded = [action for action in plan.actions if action not in failed]
+        if failed and plan.on_error == "abort":
+            succeeded = list(plan.actions[: plan.actions.index(failed[0])])
+        if succeeded:
+            self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}))
         return records
 
     def _distribute(self, plan: Plan) -> None:

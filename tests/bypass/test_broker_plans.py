@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from bypass.mechanisms.filters import FilterClient, GridClient, RadialClient
+from bypass.mechanisms.filters import Egrid, FilterBroker, FilterClient, GridClient, RadialClient
 from bypass.messages import Message, OutcomeMessage, PlanMessage
 from bypass.transitions import (
     Action,
@@ -311,3 +311,25 @@ def test_a_client_filter_is_behind_one_proxy_for_ever(new_world: type[World]) ->
     assert world.clients[0].filter is proxy
     assert isinstance(proxy, FilterClient)
     assert isinstance(world.up[0], Message)
+
+
+class Unable(AtomicTransition[FilterBroker, Egrid]):
+    def transfer_state(self, a: FilterBroker, b: Egrid) -> None:
+        raise RuntimeError("no memory left")
+
+
+@pytest.mark.parametrize(
+    ("on_error", "expected"),
+    [("abort", ["grid", "radial", "radial", "radial"]), ("continue", ["grid", "radial", "ste", "radial"])],
+)
+def test_clients_are_told_what_of_a_plan_succeeded(
+    new_world: type[World], on_error: Literal["abort", "continue"], expected: list[str]
+) -> None:
+    world = four(new_world)
+    world.broker.engine.register_transition("filter", Unable())
+    moves = [Action(proxy="filter", to=to, members=(i,)) for i, to in enumerate(("grid", "egrid", "ste"))]
+    records = world.broker.execute(Plan(plan="half-way", actions=tuple(moves), on_error=on_error))
+    world.run()
+    assert [record.outcome for record in records][:2] == ["done", "failed"]
+    assert client_schemes(world) == expected
+    assert [world.broker.scheme_of(client).name for client in range(4)] == expected

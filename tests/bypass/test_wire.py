@@ -297,3 +297,10 @@ def test_messages_are_limited_in_size() -> None:
     assert f"expected at most {MAX_MESSAGE_BYTES}" in refused(fits + b"\x98\x06\x2a")
     with pytest.raises(MalformedMessage, match=f"^PlanMessage of {MAX_MESSAGE_BYTES + 1} bytes: "):
         encode(PlanMessage(b"x" * (longest + 1)))
+
+
+def test_equal_numbers_of_different_types_have_their_own_sizes() -> None:
+    for event in (Event(level=1), Event(level=1.0), Event(level=1)):
+        message = Publish(1, event)
+        assert encoded_size(message) == len(encode(message))
+        assert notify_size(message, 1, False) == len(encode(Notify(message, (1,))))
