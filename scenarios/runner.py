@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -52,19 +53,29 @@ def _side_by_side(
     context = get_context("spawn")
     with context.Manager() as manager:
         seconds = manager.Queue()
-        with ProcessPoolExecutor(min(len(experiments), os.cpu_count() or 1), mp_context=context) as pool:
+        with ProcessPoolExecutor(
+            min(len(experiments), os.cpu_count() or 1),
+            mp_context=context,
+            initializer=signal.signal,
+            initargs=(signal.SIGINT, signal.SIG_IGN),  # the parent alone decides what an interruption means
+        ) as pool:
             futures = {
                 name: pool.submit(_run_one, scenario.model_dump(mode="json"), seed, seconds)
                 for name, scenario in experiments.items()
             }
-            done = 0.0
-            while not all(future.done() for future in futures.values()):
-                try:
-                    done += seconds.get(timeout=0.2)
-                except Empty:
-                    continue
-                progress(done)
-            return {name: future.result() for name, future in futures.items()}
+            try:
+                done = 0.0
+                while not all(future.done() for future in futures.values()):
+                    try:
+                        done += seconds.get(timeout=0.2)
+                    except Empty:
+                        continue
+                    progress(done)
+                return {name: future.result() for name, future in futures.items()}
+            except BaseException:  # leaving the block would wait for all runs; public from Python 3.14 on
+                for process in pool._processes.values():
+                    process.terminate()
+                raise
 
 
 def _run_one(scenario: dict[str, Any], seed: int, seconds: Any) -> Run:

@@ -47,6 +47,12 @@ def test_every_key_of_an_experiment_is_documented() -> None:
     assert known | set(MOBILITY) | set(WORKLOADS) <= words("scenarios.md")
 
 
+@pytest.mark.parametrize("name", ["clients", "duration", "grace"])
+def test_defaults_are_those_of_the_schema(name: str) -> None:
+    row = f"| `{name}` | {Scenario.model_fields[name].default:g} |"
+    assert row in (ROOT / "docs" / "scenarios.md").read_text()
+
+
 def test_every_figure_and_column_is_documented() -> None:
     result = run(load("total-transitions", clients=10, duration=12, changes={"runs": {}, "main": ""}))
     summary = result.summary()

@@ -38,7 +38,7 @@ def draw_run(axes: Axes) -> None:
 
 def draw_transition(axes: Axes) -> None:
     """Recall in tenths of a second around GRID to EGRID, with and without a grace period."""
-    runs = {"with a grace period of 1 s": (RUN, BLUE), "without": (RUN / "runs" / "no-grace", ORANGE)}
+    runs = {"with a grace period": (RUN, BLUE), "without": (RUN / "runs" / "no-grace", ORANGE)}
     for label, (directory, colour) in runs.items():
         view = Around.of(columns(directory / "events.parquet"), ZOOM_S, "egrid")
         axes.plot(view.start_s + view.width_s / 2, view.recall, color=colour, label=label)

@@ -1,0 +1,46 @@
+"""Every benchmark runs, at a small size, and writes what it measured. How fast it is, is not looked at."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+SMALL = {
+    "simulator": ["--clients", "12", "--duration", "4", "--repetitions", "1"],
+    "proxy_call": ["--calls", "10", "--repetitions", "3"],
+    "matching": ["--subscriptions", "200", "--events", "100", "--singles", "20", "--repetitions", "1"],
+    "transition": ["--subscriptions", "300", "--repetitions", "1"],
+    "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
+}
+
+
+def command(name: str, *arguments: str) -> list[str]:
+    return [sys.executable, str(FOLDER / f"{name}.py"), *arguments]
+
+
+def test_each_is_tested() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "common"}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_it_runs_and_writes_json(name: str, tmp_path: Path) -> None:
+    small = command(name, *SMALL[name], "--out", str(tmp_path))
+    printed = subprocess.run(small, check=True, capture_output=True, text=True).stdout
+    assert "---" in printed  # a table's rule
+    measured = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+    assert measured["benchmark"] == name
+    assert {"cpu", "python", "numpy", "numba"} <= measured["machine"].keys()
+    assert len(measured) > 2
+
+
+def test_they_explain_themselves() -> None:
+    asked = [subprocess.Popen(command(name, "--help"), stdout=subprocess.PIPE, text=True) for name in SMALL]
+    for process in asked:
+        printed, _ = process.communicate()
+        assert process.returncode == 0
+        assert "--out DIR" in printed
