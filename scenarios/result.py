@@ -96,8 +96,10 @@ def _write_tables(run: Run, directory: Path) -> None:
 
     events = dict(run.events)
     events["recall"], events["precision"] = recall(run.events), precision(run.events)
-    pq.write_table(pa.table(events), directory / "events.parquet", compression="zstd")
-    pq.write_table(pa.table(timeline(run)), directory / "timeline.parquet", compression="zstd")
+    for name, columns in (("events", events), ("timeline", timeline(run))):
+        # What is not a number is null in the file: null equals null, so that equal runs have equal tables.
+        table = pa.table({key: pa.array(column, from_pandas=True) for key, column in columns.items()})
+        pq.write_table(table, directory / f"{name}.parquet", compression="zstd")
     with (directory / "transitions.jsonl").open("w", encoding="utf-8") as file:
         for execution in run.executions:
             data = execution.record.to_dict() | {"x": execution.x, "y": execution.y}

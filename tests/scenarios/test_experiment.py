@@ -77,6 +77,16 @@ def test_files_have_what_they_promise(tmp_path: Path) -> None:
     assert {record["outcome"] for record in records} == {"done"}
 
 
+def test_equal_runs_have_equal_files(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        run = experiment().run()
+        Result(run.scenario, {"only": run}).write(tmp_path / name)
+    for file in ("events.parquet", "timeline.parquet"):
+        one, other = (pq.read_table(tmp_path / name / file) for name in ("one", "other"))
+        assert one.equals(other)
+        assert one["recall"].null_count > 0  # some events concern nobody, some seconds have no event
+
+
 def test_everything_that_is_published_is_in_the_ledger() -> None:
     run = experiment().run()
     assert len(run.events["id"]) == 40 * 28  # once a second, from the second second on
