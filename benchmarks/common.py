@@ -107,4 +107,5 @@ def write(name: str, directory: Path, result: dict[str, Any]) -> None:
     path = directory / f"{name}.json"
     data = {"benchmark": name, "machine": machine(), **result}
     path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    print(f"\nwritten to {os.path.relpath(path)}")
+    print(f"\n{', '.join(f'{name} {text}' for name, text in data['machine'].items())}")
+    print(f"written to {os.path.relpath(path)}")

@@ -154,9 +154,10 @@ class Cellular:
             self._sent_up[Traffic.CONTEXT][client] += carried
         self._sent_up[kind][client] += size - carried
         # The link is still busy with what came before, and messages must not overtake each other.
-        sent = self._up_free[client] = max(self._up_free[client], self._clock.now_us) + self._sending(size)
-        latency = self._latency(self._up_streams[client][kind].random())
-        due = self._up_last[client] = max(sent + latency, self._up_last[client])
+        free, last, now = self._up_free[client], self._up_last[client], self._clock.now_us
+        sent = self._up_free[client] = (free if free > now else now) + self._sending(size)
+        arrives = sent + self._latency(self._up_streams[client][kind].random())
+        due = self._up_last[client] = arrives if arrives > last else last
         self._clock.at(due, self._broker, message)
 
     def send(self, client: int, message: Message) -> None:

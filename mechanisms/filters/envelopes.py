@@ -123,6 +123,18 @@ def take_all(rows: Ints, cell: float, buckets: Ints, areas: Floats, names: Ints,
 
 
 @kernel
+def among(rows: Ints, inside: NDArray[np.bool_]) -> Ints:
+    """Those of the rows that are inside."""
+    kept = np.empty(len(rows), np.int64)
+    n = 0
+    for row in rows:
+        if row < len(inside) and inside[row]:
+            kept[n] = row
+            n += 1
+    return kept[:n]
+
+
+@kernel
 def ascend(found: Ints, n: int) -> None:
     """Sort the first n numbers; the usual handful is sorted by insertion, twice as fast as in general."""
     if n > 32:
@@ -230,8 +242,7 @@ class EnvelopeIndex(Index):
         take_all(rows, self._cell, self._buckets, self._areas, self._names, self._slots)
 
     def moved(self, rows: Ints) -> None:
-        rows = rows[rows < len(self._inside)]
-        self._place(rows[self._inside[rows]])
+        self._place(among(rows, self._inside))
 
     def members(self) -> Ints:
         return np.flatnonzero(self._inside)

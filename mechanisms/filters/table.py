@@ -106,10 +106,10 @@ class SubscriptionTable:
         """Note a client's place (and movement vector, if told); gives the rows concerned."""
         vx, vy = vector if vector is not None else (0.0, 0.0)
         self._places[client] = (x, y, vx, vy, at)
+        for row in self._rows.get(client, ()):
+            self.x[row], self.y[row], self.vx[row], self.vy[row], self.known[row] = x, y, vx, vy, True
         rows = self.rows_of(client)
         if len(rows):
-            self.x[rows], self.y[rows], self.vx[rows], self.vy[rows] = x, y, vx, vy
-            self.known[rows] = True
             for listener in self.listeners:
                 listener.moved(rows)
         return rows
