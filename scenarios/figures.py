@@ -75,9 +75,9 @@ def distance_to_border(x: Column, y: Column, places: Iterable[Place]) -> Floats:
 
 def share_near_border(x: Floats, y: Floats, places: Iterable[Place], within_m: float) -> float:
     """Share of the points that lie at most so far from some attraction point's border."""
-    if not len(x):
-        return float("nan")
     distances = [np.abs(np.hypot(x - place.x, y - place.y) - place.radius) for place in places]
+    if not distances or not len(x):
+        return float("nan")
     return float(np.mean(np.min(distances, axis=0) <= within_m))
 
 

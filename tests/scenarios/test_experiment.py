@@ -17,8 +17,9 @@ from bypass.scenarios.result import Result
 SHORT = {"runs": {}, "main": "", "checks": []}
 
 
-def experiment(seed: int = 1, **changes: object) -> Experiment:
-    scenario = load("total-transitions", changes={**SHORT, **changes}, duration=30.0, clients=40)
+def experiment(seed: int = 1, mobility: str = "map") -> Experiment:
+    changes = {**SHORT, "mobility.model": mobility}
+    scenario = load("total-transitions", changes=changes, duration=30.0, clients=40)
     return Experiment(scenario, seed)
 
 
@@ -75,6 +76,12 @@ def test_files_have_what_they_promise(tmp_path: Path) -> None:
     # four plans, executed by the broker and by each of 40 clients
     assert len(records) == 4 * 41
     assert {record["outcome"] for record in records} == {"done"}
+
+
+def test_a_world_without_attraction_points_has_a_summary_too() -> None:
+    figures = experiment(mobility="rwp").run().summary()["extra"]
+    assert np.isnan(figures["near_border"])
+    assert figures["by_place"]["far"]["events"] == 40 * 28
 
 
 def test_equal_runs_have_equal_files(tmp_path: Path) -> None:
