@@ -12,12 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from bypass.host import Timer
 from bypass.mechanisms.filters.buckets import Ints
 from bypass.mechanisms.filters.index import Index
 from bypass.messages import Publish
-
-After = Callable[..., Timer]
 
 
 class Grace:
