@@ -63,7 +63,11 @@ def seconds(action: Callable[[], object], clock: Callable[[], float] = time.proc
     return clock() - began
 
 
-def rounds(actions: dict[str, Callable[[], object]], repetitions: int) -> dict[str, list[float]]:
+def rounds(
+    actions: dict[str, Callable[[], object]],
+    repetitions: int,
+    clock: Callable[[], float] = time.process_time,
+) -> dict[str, list[float]]:
     """Seconds of each action, one of each in turn: what disturbs the machine then disturbs all of them.
 
     Each is done once before, so that compiling and loading do not count.
@@ -73,7 +77,7 @@ def rounds(actions: dict[str, Callable[[], object]], repetitions: int) -> dict[s
     taken: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repetitions):
         for name, action in actions.items():
-            taken[name].append(seconds(action))
+            taken[name].append(seconds(action, clock))
     return taken
 
 

@@ -13,6 +13,7 @@ from bypass.errors import BypassError
 from bypass.kernel import kernel
 
 Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Track = tuple[Floats, Floats, Floats]
 Arrays = tuple[Ints, Floats, Floats, Floats, Floats]
@@ -92,6 +93,14 @@ class Waypoints:
         _, _, _, dt, _, _, dx, dy = cursor.arrays[-1]
         return dx / dt, dy / dt
 
+    def fastest(self) -> float:
+        """The highest speed (m/s) on any leg."""
+        dt = np.diff(self.t)
+        length = np.hypot(np.diff(self.x), np.diff(self.y))
+        length[self.offsets[1:-1] - 1] = 0.0  # from one client's last place to the next client's first
+        speeds = np.divide(length, dt, out=np.zeros_like(dt), where=dt > 0)
+        return float(speeds.max(initial=0.0))
+
     def cursor(self) -> Cursor:
         """A new cursor, for questions at times that mostly go forward."""
         return Cursor(self)
@@ -131,6 +140,10 @@ class Cursor:
         """x and y (m) of all clients, in two arrays of the cursor: the next call overwrites them."""
         _positions(*self.arrays, at, self._x, self._y)
         return self._x, self._y
+
+    def sample(self, times: Floats, out_x: Singles, out_y: Singles) -> None:
+        """x and y (m) of all clients, rounded to single precision: rows of `out_x`, `out_y` for the times."""
+        _sample(*self.arrays, times, out_x, out_y)
 
     def _enter(self, client: int, at: float) -> Leg:
         # Calling a kernel costs a microsecond, so a leg is kept as plain floats until its client leaves it.
@@ -174,6 +187,23 @@ def _positions(
     _follow(offsets, t, x, y, legs, at)
     for i in range(legs.shape[1]):
         out_x[i], out_y[i] = _place(legs, i, at)
+
+
+@kernel
+def _sample(
+    offsets: Ints,
+    t: Floats,
+    x: Floats,
+    y: Floats,
+    legs: Floats,
+    times: Floats,
+    out_x: Singles,
+    out_y: Singles,
+) -> None:
+    for k in range(len(times)):
+        _follow(offsets, t, x, y, legs, times[k])
+        for i in range(legs.shape[1]):
+            out_x[k, i], out_y[k, i] = _place(legs, i, times[k])
 
 
 @kernel

@@ -17,8 +17,8 @@ from bypass.geo import PlanarLocation
 from bypass.location import LocationRequest
 from bypass.mechanisms.filters import FilterBroker
 from bypass.messages import Kind
-from bypass.models.mobility import MapMovement
 from bypass.models.waypoints import within
+from bypass.models.workloads import World
 from bypass.region import Place, Region
 from bypass.scenarios.borders import BorderRule
 from bypass.scenarios.figures import (
@@ -71,6 +71,7 @@ class Run:
     executions: tuple[Execution, ...]
     around: tuple[Around, ...]
     region: Region
+    fastest: float  # the highest speed (m/s) that a client had
 
     def phase(self, name: str) -> Phase:
         """The first phase of that name. Raises KeyError."""
@@ -97,7 +98,7 @@ class Run:
         x, y = (np.array([getattr(each, axis) for each in settled]) for axis in "xy")
         places = self.region.places
         # A client notices at its next fix that it crossed a border; the plan comes a round trip later.
-        fastest = max(self.scenario.mobility.build().speed)
+        fastest = self.fastest
         late = self.scenario.location.interval + 2 * self.scenario.network.latency
         return {
             "transitions": [
@@ -141,26 +142,27 @@ class Experiment:
         n = scenario.clients
         mobility = scenario.mobility.build()
         self._workload = scenario.workload.build()
-        street_map = mobility.map if isinstance(mobility, MapMovement) else None
+        attractions = mobility.attractions
         world = scenario.world
-        self._trace = mobility.generate(n, scenario.duration, seed).cursor()
+        movement = mobility.generate(n, scenario.duration, seed)
+        self._trace = movement.cursor()
+        self._fastest = movement.fastest()
         start = scenario.workload.start
         publications = self._workload.schedule(
-            n, max(scenario.duration - start, 1e-6), seed, street_map, world.width, world.height
+            n, max(scenario.duration - start, 1e-6), seed, World(attractions, world.width, world.height)
         )
         self._publications = iter(
             zip(
-                np.round((publications.t + start) * MICROSECONDS).astype(np.int64).tolist(),
+                (publications.at_us + round(start * MICROSECONDS)).tolist(),
                 publications.client.tolist(),
-                publications.kind.tolist(),
+                np.where(np.isnan(publications.x), Kind.LOCAL, Kind.PLACED).tolist(),
                 zip(publications.x.tolist(), publications.y.tolist(), strict=True),
                 strict=True,
             )
         )
-        places = street_map.attractions if street_map is not None else ()
         self.region = Region(
             (0.0, 0.0, world.width, world.height),
-            tuple(Place(p.name, p.x, p.y, p.radius) for p in places),
+            tuple(Place(p.name, p.x, p.y, p.radius) for p in attractions),
         )
         self.system = SimulatedSystem(
             n,
@@ -297,6 +299,7 @@ class Experiment:
                 Around.of(events, step.at, phase.name) for step, phase in zip(steps, phases[1:], strict=True)
             ),
             region=self.region,
+            fastest=self._fastest,
         )
 
     def _phase(self, i: int, name: str, start: float, end: float, events: dict[str, Column]) -> Phase:

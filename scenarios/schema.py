@@ -11,7 +11,7 @@ from bypass.client import LARGEST_RADIUS
 from bypass.events import MAX_PAYLOAD
 from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS
 from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
-from bypass.models.mobility import MOBILITY, MapMovement, TripModel
+from bypass.models.mobility import MOBILITY, MobilityModel
 from bypass.models.workloads import LBS, WORKLOADS, Workload
 from bypass.scenarios.misfit import Misfit, first_misfit
 from bypass.sim.cellular import CellularModel
@@ -67,13 +67,13 @@ class _Choice(BaseModel, Generic[M]):
             raise first_misfit(error, lambda _: (*type(self).model_fields, *model.model_fields)) from None
 
 
-class Mobility(_Choice[TripModel]):
+class Mobility(_Choice[MobilityModel]):
     """How clients move."""
 
-    model: str = "map"
+    model: str = "darmstadt"
 
     @classmethod
-    def models(cls) -> dict[str, type[TripModel]]:
+    def models(cls) -> dict[str, type[MobilityModel]]:
         return MOBILITY
 
 
@@ -260,15 +260,15 @@ class Scenario(Strict):
 
     def _check_world(self) -> None:
         mobility = self.mobility.build()
-        street_map = mobility.map if isinstance(mobility, MapMovement) else None
-        if isinstance(self.workload.build(), LBS) and (street_map is None or not street_map.attractions):
+        if isinstance(self.workload.build(), LBS) and not mobility.attractions:
             raise Misfit(
                 ("workload", "model"),
                 f"is {self.workload.model!r}: expected mobility on a map with attraction points",
             )
-        if street_map and (street_map.width > self.world.width or street_map.height > self.world.height):
+        width, height = mobility.size
+        if width > self.world.width or height > self.world.height:
             raise Misfit(
                 ("world",),
-                f"is {self.world.width} by {self.world.height} m: "
-                f"expected at least the map's {street_map.width} by {street_map.height} m",
+                f"is {self.world.width} by {self.world.height} m: expected at least {width} by {height} m,"
+                " where clients move",
             )

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from bypass.broker import Broker
 from bypass.client import Client
+from bypass.draws import Purpose, uniform_pair
 from bypass.location import NoSensor
 from bypass.monitor import Monitor
 from bypass.region import Region
@@ -14,7 +17,6 @@ from bypass.sim.cellular import BROKER, Cellular, CellularModel, Station
 from bypass.sim.clock import MICROSECONDS, VirtualClock
 from bypass.sim.host import SimHost
 from bypass.sim.sensor import Trace, TraceSensor
-from bypass.sim.streams import stream
 
 
 class SimulatedSystem:
@@ -52,7 +54,8 @@ class SimulatedSystem:
         self.cellular.attach_broker(self.broker.receive)
         self.clients: list[Client] = []
         for number in range(clients):
-            sensor = TraceSensor(self.clock, trace, number, stream(seed, number, "sensor").random())
+            phase, _ = uniform_pair(np.uint64(seed), Purpose.SENSOR, number, 0)
+            sensor = TraceSensor(self.clock, trace, number, phase)
             client = Client(
                 SimHost(number, self.clock, sensor, self.monitor, seed),
                 self.cellular.send_up,

@@ -35,13 +35,14 @@ def in_envelope(dx: float, dy: float, r: float, vx: float, vy: float, ahead: flo
     square = dx * dx + dy * dy
     if square <= r * r:
         return True
-    if ahead == 0.0:
+    towards = dx * vx + dy * vy
+    if ahead == 0.0 or towards < 0.0:  # half of all points lie behind; roots and divisions are for the others
         return False
     speed = math.sqrt(vx * vx + vy * vy)
     if speed == 0.0:
         return False
-    along = (dx * vx + dy * vy) / speed
-    if along < 0.0 or along > ahead * speed:
+    along = towards / speed
+    if along > ahead * speed:
         return False
     return abs(dx * vy - dy * vx) / speed <= r + along * WIDENING
 

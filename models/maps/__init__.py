@@ -1,10 +1,22 @@
-"""Street maps by name."""
+"""Street maps: built in, in files, from OpenStreetMap."""
 
-from collections.abc import Callable
-
+from bypass.models.maps.darmstadt import darmstadt
+from bypass.models.maps.files import read_map, write_map
+from bypass.models.maps.library import MAPS, load_map
+from bypass.models.maps.mannheim import mannheim
 from bypass.models.maps.street_grid import street_grid
 from bypass.models.maps.street_map import AttractionPoint, InvalidMap, NoAttractionPoints, StreetMap
 
-MAPS: dict[str, Callable[[], StreetMap]] = {"street-grid": street_grid}
-
-__all__ = ["MAPS", "AttractionPoint", "InvalidMap", "NoAttractionPoints", "StreetMap", "street_grid"]
+__all__ = [
+    "MAPS",
+    "AttractionPoint",
+    "InvalidMap",
+    "NoAttractionPoints",
+    "StreetMap",
+    "darmstadt",
+    "load_map",
+    "mannheim",
+    "read_map",
+    "street_grid",
+    "write_map",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bypass.models.maps.street_map import NoAttractionPoints
+from bypass.models.maps import NoAttractionPoints
 from bypass.models.workloads.workload import Floats, Workload, World
 
 
@@ -17,7 +17,12 @@ class LBS(Workload):
     uniform: bool = False
 
     def targets(self, draws: Floats, world: World, /) -> Floats:
-        if world.street_map is None:
-            raise NoAttractionPoints("there is no map: expected one with attraction points")
-        chosen = world.street_map.draw_attractions(draws[:, 0], uniform=self.uniform)
-        return np.array([(point.x, point.y) for point in world.street_map.attractions])[chosen]
+        if not world.attractions:
+            raise NoAttractionPoints(
+                "the world has no attraction points: expected some for location-based events"
+            )
+        points = np.array([(p.x, p.y) for p in world.attractions])
+        weights = np.array([1.0 if self.uniform else p.weight for p in world.attractions])
+        shares = np.cumsum(weights) / weights.sum()
+        shares[-1] = 1.0  # a draw is below 1: it must not fall behind the last one by rounding
+        return points[np.searchsorted(shares, draws[:, 0], side="right")]

@@ -11,36 +11,39 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from bypass.messages import Kind
-from bypass.models.maps.street_map import StreetMap
-from bypass.models.streams import Purpose, check_request, stream
+from bypass.draws import Purpose, uniform_pair
+from bypass.kernel import kernel_using
+from bypass.models.maps import AttractionPoint
+from bypass.models.request import check_request
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+MICROSECONDS = 1_000_000
 
 
 class World(NamedTuple):
-    """What a workload may know of the world: its streets, if it has any, and its size (m)."""
+    """What a workload may know of the world: the places that attract people, if any, and its size (m)."""
 
-    street_map: StreetMap | None
+    attractions: tuple[AttractionPoint, ...]
     width: float
     height: float
 
 
 @dataclass(frozen=True, eq=False)
 class Publications:
-    """Publications in columns, in the order of time, and of client numbers where times are equal.
+    """Publications in columns, in the order of time.
 
-    `kind` holds values of `Kind`; `x` and `y` (m) are NaN for local events.
+    `at_us` is in microseconds; `x` and `y` (m) are NaN for local events.
     """
 
-    t: Floats
+    at_us: Ints
     client: npt.NDArray[np.int32]
-    kind: npt.NDArray[np.int8]
     x: Floats
     y: Floats
 
     def __len__(self) -> int:
-        return len(self.t)
+        return len(self.at_us)
 
 
 class Workload(BaseModel, ABC):
@@ -51,43 +54,75 @@ class Workload(BaseModel, ABC):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    rate: float = Field(default=1.0, gt=0)
+    rate: float = Field(default=1.0, gt=0, le=1000)
     payload: int = Field(default=128, ge=0)
     radius: float = Field(default=125.0, gt=0)
 
     @abstractmethod
     def targets(self, draws: Floats, world: World, /) -> Floats:
-        """Where the events of one client belong, a row (x, y) for each row of two uniform draws.
+        """Where events belong, a row (x, y) for each row of two uniform draws.
 
         A row of NaN is a local event.
         """
 
-    def schedule(
-        self,
-        clients: int,
-        duration: float,
-        seed: int,
-        street_map: StreetMap | None,
-        width: float,
-        height: float,
-    ) -> Publications:
+    def schedule(self, clients: int, duration: float, seed: int, world: World) -> Publications:
         """All publications before `duration` (s). Raises InvalidRequest.
 
         The k-th publication of a client depends on the seed, the client's number, k and the workload's
         parameters, not on other clients.
         """
         check_request(clients, duration, seed)
-        world = World(street_map, width, height)
-        moments = np.arange(math.ceil(duration * self.rate)) / self.rate
-        times, targets = [], []
-        for number in range(clients):
-            rng = stream(seed, Purpose.WORKLOAD, number)
-            t = rng.random() / self.rate + moments
-            times.append(t[t < duration])
-            targets.append(self.targets(rng.random((len(times[-1]), 2)), world))
-        t = np.concatenate(times)
-        order = np.argsort(t, kind="stable")
-        client = np.repeat(np.arange(clients, dtype=np.int32), [len(own) for own in times])
-        x, y = np.concatenate(targets)[order].T.copy()
-        kind = np.where(np.isnan(x), Kind.LOCAL, Kind.PLACED).astype(np.int8)
-        return Publications(t[order], client[order], kind, x, y)
+        return self.between(
+            Rhythm.of(self.rate, 0, clients, seed), 0, math.ceil(duration * MICROSECONDS), seed, world
+        )
+
+    def between(self, rhythm: Rhythm, start_us: int, end_us: int, seed: int, world: World) -> Publications:
+        """The publications from `start_us` on and before `end_us`: a stretch of `schedule`."""
+        at_us, client, number = rhythm.between(start_us, end_us)
+        draws = _draws(np.uint64(seed), Purpose.WORKLOAD, client, number)
+        x, y = self.targets(draws, world).T.copy()
+        return Publications(at_us, client, x, y)
+
+
+@dataclass(frozen=True, eq=False)
+class Rhythm:
+    """Every client's moment of the first interval, in the order of time, and how long an interval is.
+
+    All intervals have the same order, so no stretch of time needs sorting.
+    """
+
+    rate: float
+    phase_us: Ints
+    client: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, rate: float, first: int, last: int, seed: int) -> Rhythm:
+        """The rhythm of clients `first` to `last` - 1."""
+        everybody = np.arange(first, last, dtype=np.int32)
+        draws = _draws(np.uint64(seed), Purpose.WORKLOAD, everybody, np.zeros(last - first, np.int64))
+        # Rounded down: the last moment of an interval must not come after the first one of the next.
+        phase_us = np.floor(draws[:, 0] / rate * MICROSECONDS).astype(np.int64)
+        order = np.argsort(phase_us, kind="stable")
+        return cls(rate, phase_us[order], everybody[order])
+
+    def between(self, start_us: int, end_us: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
+        """Moments from `start_us` on and before `end_us`, whose they are, and their numbers from 1 on."""
+        first = max(0, math.floor(start_us * self.rate / MICROSECONDS) - 1)
+        last = math.ceil(end_us * self.rate / MICROSECONDS) + 1
+        moments, clients, numbers = [], [], []
+        for k in range(first, last):
+            at_us = self.phase_us + math.ceil(k / self.rate * MICROSECONDS)
+            low, high = np.searchsorted(at_us, (start_us, end_us))
+            moments.append(at_us[low:high])
+            clients.append(self.client[low:high])
+            numbers.append(np.full(high - low, k + 1))
+        return np.concatenate(moments), np.concatenate(clients), np.concatenate(numbers)
+
+
+@kernel_using(uniform_pair)
+def _draws(seed: np.uint64, purpose: int, client: npt.NDArray[np.int32], number: Ints) -> Floats:
+    """A row of two uniform draws for each client and number."""
+    draws = np.empty((len(client), 2))
+    for i in range(len(client)):
+        draws[i, 0], draws[i, 1] = uniform_pair(seed, purpose, client[i], number[i])
+    return draws

@@ -59,6 +59,17 @@ def test_positions_equal_interpolation_whichever_way_one_asks(
 
 @given(populations, questions)
 @settings(deadline=None)
+def test_samples_are_rounded_positions(population: list[Track], asked: list[float]) -> None:
+    waypoints = Waypoints.of_tracks(population)
+    x, y = (np.empty((len(asked), len(waypoints)), np.float32) for _ in range(2))
+    waypoints.cursor().sample(np.array(asked), x, y)
+    positions = [waypoints.positions(at) for at in asked]
+    np.testing.assert_array_equal(x, np.array([px for px, _ in positions]).astype(np.float32))
+    np.testing.assert_array_equal(y, np.array([py for _, py in positions]).astype(np.float32))
+
+
+@given(populations, questions)
+@settings(deadline=None)
 def test_velocity_leads_to_the_next_waypoint(population: list[Track], asked: list[float]) -> None:
     waypoints = Waypoints.of_tracks(population)
     cursor = waypoints.cursor()

@@ -54,7 +54,7 @@ def test_changes_come_last_and_reach_into_lists(tmp_path: Path) -> None:
     assert [step.at for step in scenario.timeline] == [1.0, 35.0]
     assert scenario.clients == 7
     assert scenario.filter.parameters == {"alpha": 2}
-    assert scenario.mobility.build().speed == (1.0, 3.0)
+    assert scenario.mobility.build().model_dump()["speed"] == (1.0, 3.0)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_changes_come_last_and_reach_into_lists(tmp_path: Path) -> None:
         ("workload.model", "chess", "workload.model is 'chess': expected one of ar, lbs, rnd"),
         ("workload.start", 100, "workload.start is 100.0: expected less than the duration, 100.0 s"),
         ("mobility.pause", [9, 1], "mobility.pause is [9, 1]: (9.0, 1.0) is no range"),
-        ("world.width", 20, "world is 20.0 by 1300.0 m: expected at least the map's"),
+        ("world.width", 20, "world is 20.0 by 1300.0 m: expected at least 1300.0 by 1300.0 m"),
         ("network.latncy", 1, "network.latncy is unknown: expected one of latency, jitter,"),
         ("network.latency", float("inf"), "network.latency is inf: expected a finite number"),
         ("location.interval", 0, "location.interval is 0: expected greater than or equal to 0.001"),

@@ -239,6 +239,7 @@ RUN_WITHOUT_ANYTHING = Run(
     executions=(),
     around=(),
     region=REGION,
+    fastest=2.0,
 )
 
 

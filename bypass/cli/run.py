@@ -1,67 +1,19 @@
-"""The command `bypass`: runs experiments and says in one line what is wrong with a request."""
+"""`bypass run` and `bypass scenarios`: experiments in the simulator."""
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
-from bypass.errors import BypassError, MissingExtra
+from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable, watched
 
 if TYPE_CHECKING:  # what runs experiments takes seconds to import
     from bypass.scenarios.experiment import Run
     from bypass.scenarios.result import Result
-
-LAB = ("matplotlib", "pyarrow", "scipy")
-"""What experiments need beyond the dependencies of the library: the extra of this name."""
-
-INTERRUPTED = 130
-
-
-class Commands(click.Group):
-    """Leaves it to `main` to say that the user interrupted: click would print an empty line first."""
-
-    def invoke(self, context: click.Context) -> Any:
-        try:
-            return super().invoke(context)
-        except (KeyboardInterrupt, SystemError) as error:
-            if not _is_interruption(error):
-                raise
-            raise click.Abort from None
-
-
-def _is_interruption(error: BaseException | None) -> bool:
-    """Whether the user interrupted: compiled code raises a SystemError because of the KeyboardInterrupt."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__
-    return error is not None
-
-
-@click.group(
-    cls=Commands,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@click.version_option(package_name="bypass-pubsub", message="%(prog)s %(version)s")
-@click.pass_context
-def commands(context: click.Context) -> None:
-    """Location-based publish/subscribe whose mechanisms can be exchanged while it runs.
-
-    \b
-    Examples:
-      bypass scenarios
-      bypass run total-transitions
-      bypass run total-transitions --clients 100 --duration 300 --seed 7
-      bypass run my-experiment.yaml --set filter.scheme=egrid --set filter.grid=10
-    """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @commands.command()
@@ -124,23 +76,17 @@ def run(
       bypass run total-transitions --set filter.alpha=2.0 --seed 7
       bypass run total-transitions --clients 50 --duration 150 --out out/quick
     """
-    for module in LAB:
-        if find_spec(module) is None:
-            raise MissingExtra(module)
-    from bypass.models.streams import check_request
+    need_lab()
+    from bypass.models.request import check_request
     from bypass.scenarios.loader import load
     from bypass.scenarios.runner import run as run_scenario
 
-    checked = load(scenario, changes=dict(map(_change, changes)), duration=duration, clients=clients)
+    checked = load(scenario, changes=dict(map(parse_change, changes)), duration=duration, clients=clients)
     check_request(checked.clients, checked.duration, seed)
     out = out or Path("out", f"{Path(scenario).stem}-seed{seed}")
-    _refuse_unusable(out)
-    with click.progressbar(
-        length=100, label=checked.name, file=sys.stderr, hidden=not sys.stderr.isatty()
-    ) as bar:
-        result = run_scenario(
-            checked, seed=seed, progress=lambda done, total: bar.update(round(100 * done / total) - bar.pos)
-        )
+    refuse_unusable(out)
+    with watched(checked.name) as progress:
+        result = run_scenario(checked, seed=seed, progress=progress)
     report = result.report(out)
     for line in _summary(result):
         click.echo(line)
@@ -156,52 +102,6 @@ def scenarios() -> None:
     for name in builtin_names():
         sentence, *_ = re.split(r"\.\s+(?=[A-Z])", " ".join(read(name)["about"].split()))
         click.echo(f"{name:{width}}  {sentence.rstrip('.')}")
-
-
-def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0 if all is well, 2 after an error, which takes one line."""
-    try:
-        sys.exit(commands.main(args, prog_name="bypass", standalone_mode=False))
-    except click.Abort:
-        click.echo("bypass: interrupted", err=True)
-        sys.exit(INTERRUPTED)
-    except Exception as error:
-        explanation = _explained(error)
-        if explanation is None:
-            raise
-        click.echo(f"bypass: error: {' '.join(explanation.split())}", err=True)
-        sys.exit(2)
-
-
-def _explained(error: Exception) -> str | None:
-    """What is wrong with the request; None if the error is not the request's fault."""
-    from bypass.transitions import TransitionError
-
-    if isinstance(error, click.ClickException):
-        return error.format_message()
-    if isinstance(error, OSError):
-        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    if isinstance(error, BypassError | TransitionError):
-        return str(error)
-    return None
-
-
-def _change(text: str) -> tuple[str, Any]:
-    from bypass.scenarios.files import parse_yaml
-
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise click.UsageError(f"--set {text!r}: expected KEY=VALUE, such as filter.alpha=2.0")
-    return key.strip(), parse_yaml(f"--set {text!r}", value)
-
-
-def _refuse_unusable(out: Path) -> None:
-    """Raises OSError if `out` could not be written to: after the run it would be too late."""
-    nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
-    if not nearest.is_dir():
-        raise NotADirectoryError(20, "is in the way: expected a directory", str(nearest))
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise PermissionError(13, "cannot be written to: expected permission", str(nearest))
 
 
 def _summary(result: Result) -> Iterable[str]:

@@ -1,0 +1,44 @@
+"""The command `bypass`: says in one line what is wrong with a request."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from bypass.cli import evaluate, run, traces  # noqa: F401 - a module of commands adds them to the group
+from bypass.cli import map as _map  # noqa: F401 - a module of commands adds them to the group
+from bypass.cli.group import commands
+from bypass.errors import BypassError
+
+INTERRUPTED = 130
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 if all is well, 2 after an error, which takes one line."""
+    try:
+        sys.exit(commands.main(args, prog_name="bypass", standalone_mode=False))
+    except click.Abort:
+        click.echo("bypass: interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        explanation = _explained(error)
+        if explanation is None:
+            raise
+        click.echo(f"bypass: error: {' '.join(explanation.split())}", err=True)
+        sys.exit(2)
+
+
+def _explained(error: Exception) -> str | None:
+    """What is wrong with the request; None if the error is not the request's fault."""
+    from bypass.transitions import TransitionError
+
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    if isinstance(error, BypassError | TransitionError):
+        return str(error)
+    return None

@@ -1,0 +1,90 @@
+"""What the commands share: the group they belong to and what they check before they begin."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bypass.errors import MissingExtra
+
+LAB = ("matplotlib", "pyarrow", "scipy")
+"""What experiments need beyond the dependencies of the library: the extra of this name."""
+
+
+class Commands(click.Group):
+    """Leaves it to `main` to say that the user interrupted: click would print an empty line first."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except (KeyboardInterrupt, SystemError) as error:
+            if not _is_interruption(error):
+                raise
+            raise click.Abort from None
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Whether the user interrupted: compiled code raises a SystemError because of the KeyboardInterrupt."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="bypass-pubsub", message="%(prog)s %(version)s")
+@click.pass_context
+def commands(context: click.Context) -> None:
+    """Location-based publish/subscribe whose mechanisms can be exchanged while it runs.
+
+    \b
+    Examples:
+      bypass scenarios
+      bypass run total-transitions
+      bypass run total-transitions --clients 100 --duration 300 --seed 7
+      bypass run my-experiment.yaml --set filter.scheme=egrid --set filter.grid=10
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def need_lab(*also: str) -> None:
+    """Raise MissingExtra unless what experiments need is there, and these modules besides."""
+    for module in (*LAB, *also):
+        if find_spec(module) is None:
+            raise MissingExtra(module)
+
+
+def parse_change(text: str) -> tuple[str, Any]:
+    from bypass.scenarios.files import parse_yaml
+
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise click.UsageError(f"--set {text!r}: expected KEY=VALUE, such as filter.alpha=2.0")
+    return key.strip(), parse_yaml(f"--set {text!r}", value)
+
+
+def refuse_unusable(out: Path) -> None:
+    """Raises OSError if `out` could not be written to: after the run it would be too late."""
+    nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise NotADirectoryError(20, "is in the way: expected a directory", str(nearest))
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise PermissionError(13, "cannot be written to: expected permission", str(nearest))
+
+
+@contextmanager
+def watched(label: str) -> Iterator[Callable[[float, float], None]]:
+    """A progress bar, if somebody looks: what it gives is told how much of how much is done."""
+    with click.progressbar(length=100, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+        yield lambda done, total: bar.update(round(100 * done / total) - bar.pos)

@@ -1,0 +1,207 @@
+"""Positions of any layout, brought into the form of our traces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bypass.models.engines import Engine, Progress, SparkEngine, unwatched
+from bypass.models.traces.blocks import first_clients, write_block
+from bypass.models.traces.errors import InvalidTrace
+from bypass.models.traces.files import new_folder, replacing
+from bypass.models.traces.manifest import Manifest, check_sampling, count_samples
+from bypass.models.traces.source import Part, parts_of
+from bypass.models.traces.text import whole_metres
+from bypass.models.traces.trace import Trace
+from bypass.models.traces.writing import DISTRIBUTION, finish
+from bypass.models.waypoints import Waypoints
+
+CLIENTS = "_clients.parquet"
+"""The file of a trace that was laid out that says which client had which id."""
+
+_ROWS_PER_BLOCK = 5_000_000
+_AXES = ("t", "x", "y")
+
+
+def lay_out(
+    source: Path,
+    out: Path,
+    *,
+    step: float = 1.0,
+    slab: float = 20.0,
+    engine: Engine,
+    size: tuple[float, float] | None = None,
+    progress: Progress = unwatched,
+) -> Trace:
+    """Write the positions in the Parquet file or folder `source` as a trace to the folder `out`.
+
+    Rows have columns t (s), client (whole numbers or strings), x, y (m); they may be in any order, times
+    anything. Clients are numbered in the order of their ids; which is which is in _clients.parquet. A client
+    moves evenly between its rows, and stands still before the first and after the last. Of several rows of
+    a client for one time, the one with the greatest (x, y) counts. The earliest time becomes 0; if a
+    coordinate is negative, the least becomes 0. The world is as small as it can be, in whole metres, unless
+    `size` is given. Raises InvalidTrace, InvalidRequest; whatever is raised, nothing is left behind.
+    """
+    check_sampling(step, slab)
+    parts = parts_of(source)
+
+    def scanned(done: int, _: int) -> None:
+        progress(done, 2 * len(parts))
+
+    extent = _Extent.of(engine.run(scan, parts, scanned))
+    manifest = extent.manifest(step, slab, engine, size)
+    with new_folder(out):
+        ids = out.absolute() / CLIENTS
+        with replacing(ids) as unfinished:
+            numbers = pa.array(np.arange(manifest.clients, dtype=np.int32))
+            pq.write_table(pa.table({"client": numbers, "id": extent.ids}), unfinished)
+        job = _LayingOut(tuple(parts), out.absolute(), manifest)
+        if isinstance(engine, SparkEngine):
+            job.shuffle(engine)
+        else:
+            engine.run(job.write, manifest.block_bounds)
+        progress(2 * len(parts), 2 * len(parts))
+        return finish(manifest, out)
+
+
+class Scan(NamedTuple):
+    """What there is in a part: clients, and the least and greatest t, x and y."""
+
+    path: str
+    ids: pa.Array
+    rows: int
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
+
+
+def scan(part: Part) -> Scan:
+    """Look through a part. Raises InvalidTrace if something in it is no position."""
+    table = part.read()
+    t, x, y = (pc.min_max(table.column(axis)).as_py() for axis in _AXES)
+    low, high = ((t[end], x[end], y[end]) for end in ("min", "max"))
+    return Scan(part.path, pc.unique(table.column("client")), table.num_rows, low, high)
+
+
+class _Extent(NamedTuple):
+    """What there is in all parts. The ids are sorted."""
+
+    ids: pa.Array
+    rows: int
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @classmethod
+    def of(cls, scans: list[Scan]) -> _Extent:
+        for one, other in pairwise(scans):
+            if one.ids.type != other.ids.type:
+                expected = f"{one.ids.type} as in {one.path}"
+                raise InvalidTrace(f"{other.path}: client is of type {other.ids.type}: expected {expected}")
+        ids = pc.unique(pa.chunked_array([each.ids for each in scans]))
+        return cls(
+            ids.take(pc.sort_indices(ids)),
+            sum(each.rows for each in scans),
+            tuple(map(min, zip(*(each.low for each in scans), strict=True))),
+            tuple(map(max, zip(*(each.high for each in scans), strict=True))),
+        )
+
+    def manifest(
+        self, step: float, slab: float, engine: Engine, size: tuple[float, float] | None
+    ) -> Manifest:
+        start, *corner = self.low
+        offset = start, min(corner[0], 0.0), min(corner[1], 0.0)
+        duration, *reach = (high - taken for high, taken in zip(self.high, offset, strict=True))
+        needed = whole_metres(reach[0]), whole_metres(reach[1])
+        for axis, there, limit in zip("xy", reach, size or needed, strict=True):
+            if there > limit:
+                raise InvalidTrace(
+                    f"{axis} reaches {there} m: expected at most {limit} m, the size of the world"
+                )
+        clients, samples = len(self.ids), count_samples(duration, step)
+        rows = max(self.rows, samples * clients)
+        blocks = first_clients(clients, rows, engine.parallel)
+        if (least := math.ceil(self.rows / _ROWS_PER_BLOCK)) > len(blocks):
+            blocks = first_clients(clients, rows, engine.parallel, min(least, clients))
+        return Manifest(
+            bypass=version(DISTRIBUTION),
+            clients=clients,
+            duration=duration,
+            step=step,
+            samples=samples,
+            slab=slab,
+            size=size or needed,
+            offset=offset,
+            blocks=blocks,
+            rows=samples * clients,
+        )
+
+
+@dataclass(frozen=True)
+class _LayingOut:
+    """What all pieces of work have in common."""
+
+    parts: tuple[Part, ...]
+    out: Path
+    manifest: Manifest
+
+    @cached_property
+    def _ids(self) -> pa.ChunkedArray:
+        return pq.read_table(self.out / CLIENTS, columns=["id"]).column("id")
+
+    def write(self, block: tuple[int, int]) -> None:
+        """Pick a block's rows from all parts, and write it."""
+        low, high = self._ids[block[0]], self._ids[block[1] - 1]
+        found = []
+        for part in self.parts:
+            table = part.read()
+            client = table.column("client")
+            mine = table.filter(pc.and_(pc.greater_equal(client, low), pc.less_equal(client, high)))
+            found.append(self._numbered(mine))
+        self._write(block, pa.concat_tables(found))
+
+    def shuffle(self, engine: SparkEngine) -> None:
+        """Read each part once, bring the rows of a block together, and write it."""
+        count = len(self.manifest.blocks)
+        parts = engine.session.range(0, len(self.parts), 1, len(self.parts))
+        rows = parts.mapInArrow(self.rows_of, "block int, number int, t double, x double, y double")
+        # The number of partitions is stated, so Spark does not put blocks together that are small.
+        blocks = rows.repartition(count, "block").groupBy("block")
+        # A function: of a method Spark would believe that it also wants the group's key.
+        blocks.applyInArrow(lambda table: self.write_rows(table), "block int").collect()
+
+    def rows_of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of parts, each with its block."""
+        for batch in batches:
+            for index in batch.column("id").to_pylist():
+                table = self._numbered(self.parts[index].read())
+                blocks = np.searchsorted(self.manifest.blocks, table.column("number"), side="right") - 1
+                column = pa.array(blocks.astype(np.int32))
+                yield from table.add_column(0, "block", column).combine_chunks().to_batches()
+
+    def write_rows(self, table: pa.Table) -> pa.Table:
+        """Write the block that all these rows belong to."""
+        block = table.column("block")[0].as_py()
+        self._write(self.manifest.block_bounds[block], table)
+        return pa.table({"block": pa.array([block], pa.int32())})
+
+    def _numbered(self, table: pa.Table) -> pa.Table:
+        """The rows with the clients' numbers, and with times and places that begin at 0."""
+        number = pc.index_in(table.column("client"), value_set=self._ids)
+        shifted = [pc.subtract(table.column(a), o) for a, o in zip(_AXES, self.manifest.offset, strict=True)]
+        return pa.table([number, *shifted], names=["number", *_AXES])
+
+    def _write(self, block: tuple[int, int], table: pa.Table) -> None:
+        number, t, x, y = (table.column(name).to_numpy() for name in ("number", *_AXES))
+        order = np.lexsort((y, x, t, number))
+        offsets = np.searchsorted(number[order], np.arange(block[0], block[1] + 1))
+        write_block(self.out, self.manifest, block[0], Waypoints(offsets, t[order], x[order], y[order]))

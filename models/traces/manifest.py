@@ -1,0 +1,144 @@
+"""What a folder of positions says about itself, and where in it which positions are."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bypass.errors import shown
+from bypass.models.maps import AttractionPoint
+from bypass.models.request import InvalidRequest
+from bypass.models.traces.errors import InvalidTrace
+from bypass.models.traces.files import replacing
+from bypass.models.waypoints import Floats
+
+MANIFEST = "_trace.json"
+_ROUNDING = 1e-9
+
+
+class Manifest(BaseModel):
+    """The clients' positions at times 0, step, 2 · step, ... up to the duration (s), in slabs and blocks.
+
+    A slab is a stretch of time of `slab` seconds, `per_slab` samples; the very last sample belongs to the
+    last slab, even if a new one would begin with it. A block is a range of clients; `blocks` are their first.
+    Each slab has a file for each block. `offset` (s, m, m) has been taken off the times, x and y of a trace
+    that was laid out, so that they begin at 0.
+    """
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    format: Literal[1] = 1
+    bypass: str
+    model: str | None = None
+    parameters: dict[str, Any] = {}
+    seed: int | None = None
+    clients: int = Field(ge=1, lt=2**31)
+    duration: float = Field(ge=0)
+    step: float = Field(gt=0)
+    samples: int
+    slab: float = Field(gt=0)
+    size: tuple[float, float]
+    attractions: tuple[AttractionPoint, ...] = ()
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    blocks: tuple[int, ...] = Field(min_length=1)
+    rows: int
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.samples != (expected := count_samples(self.duration, self.step)):
+            raise ValueError(f"samples is {self.samples}: expected {expected}")
+        if self.rows != (expected := self.samples * self.clients):
+            raise ValueError(f"rows is {self.rows}: expected {expected}")
+        if self.blocks[0] != 0 or any(a >= b for a, b in pairwise((*self.blocks, self.clients))):
+            raise ValueError(
+                f"blocks are {shown(self.blocks)}: expected 0, ... below {self.clients}, ascending"
+            )
+        if (problem := sampling_problem(self.step, self.slab)) is not None:
+            raise ValueError(problem)
+        return self
+
+    @cached_property
+    def per_slab(self) -> int:
+        """How many samples a slab has; the last one may have fewer, or one more."""
+        return round(self.slab / self.step)
+
+    @property
+    def slabs(self) -> int:
+        """How many slabs there are."""
+        return max(1, math.ceil((self.samples - 1) / self.per_slab))
+
+    def times(self, first: int, last: int) -> Floats:
+        """The times (s) of samples `first` to `last` - 1."""
+        return np.arange(first, last).astype(np.float64) * self.step
+
+    def slab_of(self, sample: int) -> int:
+        """The slab that a sample belongs to."""
+        return min(sample // self.per_slab, self.slabs - 1)
+
+    def slab_samples(self, slab: int) -> tuple[int, int]:
+        """The first sample of a slab, and the first one after it."""
+        first = slab * self.per_slab
+        return first, self.samples if slab == self.slabs - 1 else first + self.per_slab
+
+    @property
+    def block_bounds(self) -> list[tuple[int, int]]:
+        """The first client of each block, and the first one after it."""
+        return list(pairwise((*self.blocks, self.clients)))
+
+    def save(self, folder: Path) -> None:
+        """Write the manifest, which tells that the trace is complete."""
+        with replacing(folder / MANIFEST) as unfinished:
+            unfinished.write_text(json.dumps(self.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
+
+
+def load_manifest(folder: Path) -> Manifest:
+    """What the folder says about itself. Raises InvalidTrace."""
+    path = folder / MANIFEST
+    if not folder.exists():
+        raise InvalidTrace(f"{folder} does not exist: expected the folder of a trace")
+    if not path.is_file():
+        raise InvalidTrace(f"{folder} has no {MANIFEST}: expected a trace that was written to its end")
+    try:
+        return Manifest.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        found = f"{where} is {shown(first['input'])}: " if where else ""
+        raise InvalidTrace(f"{path}: {found}{first['msg'].removeprefix('Value error, ')}") from error
+    except ValueError as error:
+        raise InvalidTrace(f"{path} is not JSON: {error}") from error
+
+
+def block_file(folder: Path, slab: int, first: int) -> Path:
+    """Where the positions are of the block that begins with client `first`, in one slab."""
+    return folder / f"slab={slab:05d}" / f"clients={first:010d}.parquet"
+
+
+def count_samples(duration: float, step: float) -> int:
+    """How many times 0, step, 2 · step, ... there are up to the duration."""
+    return math.floor(duration / step + _ROUNDING) + 1
+
+
+def check_sampling(step: float, slab: float) -> None:
+    """Raise InvalidRequest unless a slab is a whole number of steps."""
+    if (problem := sampling_problem(step, slab)) is not None:
+        raise InvalidRequest(problem)
+
+
+def sampling_problem(step: float, slab: float) -> str | None:
+    """What is wrong with a slab of so many seconds with a sample each `step` seconds, if anything is."""
+    if not (math.isfinite(step) and step > 0):
+        return f"step is {step} s: expected a finite time above 0"
+    if not (math.isfinite(slab) and slab > 0):
+        return f"slab is {slab} s: expected a finite time above 0"
+    steps = slab / step
+    if round(steps) < 1 or abs(steps - round(steps)) > _ROUNDING * steps:
+        return f"slab is {slab} s: expected a multiple of the step, {step} s"
+    return None

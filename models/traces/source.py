@@ -1,0 +1,119 @@
+"""Positions in Parquet files of any layout: rows with columns t, client, x, y in any order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from bypass.errors import shown
+from bypass.models.traces.errors import InvalidTrace
+
+COLUMNS = ("t", "client", "x", "y")
+ROWS_PER_PART = 1_000_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some row groups of one file. `keys` are columns that the names of its folders stand for."""
+
+    path: str
+    groups: tuple[int, ...]
+    keys: dict[str, Any] = field(default_factory=dict)
+
+    def read(self) -> pa.Table:
+        """The four columns: client numbers or strings, all others floating point. Raises InvalidTrace."""
+        try:
+            with pq.ParquetFile(self.path) as file:
+                there = [name for name in COLUMNS if name in file.schema_arrow.names]
+                table = file.read_row_groups(self.groups, columns=there, use_threads=False)
+        except (OSError, pa.ArrowException) as error:
+            raise InvalidTrace(f"{self.path} cannot be read: {str(error).splitlines()[0]}") from error
+        return pa.table({name: self._column(table, name) for name in COLUMNS})
+
+    def _column(self, table: pa.Table, name: str) -> pa.ChunkedArray:
+        if name in table.column_names:
+            column = table.column(name)
+        elif name in self.keys:
+            column = pa.chunked_array([pa.repeat(pa.scalar(self.keys[name]), table.num_rows)])
+        else:
+            raise InvalidTrace(f"{self.path} has no column {name}: expected {', '.join(COLUMNS)}")
+        if column.null_count:
+            raise InvalidTrace(f"{self.path}: {name} is null in {column.null_count} rows: expected none")
+        return self._id(column) if name == "client" else self._number(column, name)
+
+    def _id(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_integer(kind):
+            return self._cast(column, "client", pa.int64())
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            return self._cast(column, "client", pa.string())
+        raise InvalidTrace(f"{self.path}: client is of type {kind}: expected whole numbers or strings")
+
+    def _number(self, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+        kind = column.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            raise InvalidTrace(f"{self.path}: {name} is of type {kind}: expected numbers")
+        numbers = self._cast(column, name, pa.float64())
+        if not pc.all(pc.is_finite(numbers), min_count=0).as_py():
+            wrong = numbers.filter(pc.invert(pc.is_finite(numbers)))[0]
+            raise InvalidTrace(f"{self.path}: {name} is {wrong}: expected finite numbers")
+        return numbers
+
+    def _cast(self, column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+        try:
+            return column.cast(kind)
+        except pa.ArrowException as error:
+            raise InvalidTrace(
+                f"{self.path}: {name}: {str(error).splitlines()[0]}: expected {kind}"
+            ) from error
+
+
+def parts_of(source: Path) -> list[Part]:
+    """What is to be read, in pieces that fit into memory. Raises InvalidTrace unless it is Parquet."""
+    try:
+        # Absolute: workers may be at home in another folder.
+        files = ds.dataset(source.absolute(), format="parquet", partitioning="hive").get_fragments()
+        parts: list[Part] = []
+        for each in files:
+            keys = ds.get_partition_keys(each.partition_expression)
+            parts += [Part(each.path, groups, keys) for groups in _portions(each.metadata)]
+    except FileNotFoundError as error:
+        raise InvalidTrace(f"{source} does not exist: expected Parquet files") from error
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidTrace(
+            f"{source}: {shown(str(error).splitlines()[0])}: expected Parquet files"
+        ) from error
+    if not parts:
+        raise InvalidTrace(f"{source} has no rows: expected positions in Parquet files")
+    return parts
+
+
+def count_rows(source: Path) -> int:
+    """How many rows there are. Raises InvalidTrace."""
+    return sum(
+        pq.read_metadata(part.path).row_group(group).num_rows
+        for part in parts_of(source)
+        for group in part.groups
+    )
+
+
+def _portions(metadata: pq.FileMetaData) -> list[tuple[int, ...]]:
+    """Row groups with rows in them, some together."""
+    portions: list[tuple[int, ...]] = []
+    filled = ROWS_PER_PART
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if not rows:
+            continue
+        if filled + rows > ROWS_PER_PART:
+            portions.append(())
+            filled = 0
+        portions[-1] += (group,)
+        filled += rows
+    return portions

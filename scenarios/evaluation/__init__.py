@@ -1,0 +1,18 @@
+"""Filter schemes judged on traces of any size: the broker's rules in batches, without the messages."""
+
+from bypass.scenarios.evaluation.evaluate import Evaluation, evaluate
+from bypass.scenarios.evaluation.events import make_workload
+from bypass.scenarios.evaluation.picture import draw
+from bypass.scenarios.evaluation.publishing import write_publications
+from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme, parse_schemes
+
+__all__ = [
+    "Evaluation",
+    "InvalidEvaluation",
+    "Scheme",
+    "draw",
+    "evaluate",
+    "make_workload",
+    "parse_schemes",
+    "write_publications",
+]

@@ -1,0 +1,244 @@
+"""Evaluations from the question to the files."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bypass.models.engines import Engine
+from bypass.models.traces import Trace
+from bypass.models.workloads import World
+from bypass.scenarios.evaluation.carry import Block, follow
+from bypass.scenarios.evaluation.events import EventSource, RecordedEvents, WorkloadEvents, make_workload
+from bypass.scenarios.evaluation.judge import Stretch, judge
+from bypass.scenarios.evaluation.question import Question
+from bypass.scenarios.evaluation.schemes import InvalidEvaluation, parse_schemes
+from bypass.scenarios.evaluation.totals import (
+    CORRECT,
+    EVENTS,
+    NOTIFIED,
+    PRECISION,
+    PRECISIONS,
+    RECALL,
+    RECALLS,
+    SUBSCRIBERS,
+    UNIT,
+    Totals,
+)
+from bypass.scenarios.evaluation.traffic import ContextMessages, context_bytes
+
+Progress = Callable[[int, int], None]
+
+SMALLEST_CELL = 20.0
+MOST_CELLS_A_SIDE = 100
+PIECES_PER_WORKER = 4
+LONGEST_STRETCH_S = 60.0
+MOST_POSITIONS = 30_000_000  # that one piece of work reads
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What came of an evaluation: a summary for each event source, by its name, and what pieces reported."""
+
+    summaries: dict[str, dict[str, Any]]
+    pieces: tuple[dict[str, Any], ...]
+    out: Path
+
+    def summary(self) -> dict[str, Any]:
+        """The file's contents: the first source at the top, all of them under `workloads`."""
+        first = next(iter(self.summaries.values()))
+        return {**first, "workloads": self.summaries}
+
+
+def evaluate(
+    trace: Trace,
+    schemes: Sequence[str],
+    *,
+    out: Path,
+    engine: Engine,
+    workloads: Mapping[str, Mapping[str, Any]] | None = None,
+    publications: Path | None = None,
+    seed: int = 1,
+    radius: float = 125.0,
+    interval: float = 5.0,
+    cell: float | None = None,
+    pieces: int | None = None,
+    progress: Progress = lambda _done, _total: None,
+) -> Evaluation:
+    """Judge filter schemes, such as `grid:5`, on a trace: for each workload with its parameters, or for
+    recorded publications.
+
+    `out` gets summary.json, pieces.json, cells/NAME.parquet and events/NAME/*.parquet.
+    The figures do not depend on the engine or the number of pieces. Raises InvalidEvaluation before anything
+    is written.
+    """
+    if trace.samples < 2:
+        raise InvalidEvaluation(f"{trace.path} has {trace.samples} sample: expected at least 2")
+    asked = parse_schemes(schemes)
+    sources = _sources(trace, workloads or {"ar": {}}, publications, seed, radius)
+    size = cell if cell is not None else max(SMALLEST_CELL, max(trace.size) / MOST_CELLS_A_SIDE)
+    questions = [Question(trace.path, asked, source, seed, radius, interval, size) for source in sources]
+    if not trace.attractions and any(s.kind in ("attract", "multi") for s in asked):
+        raise InvalidEvaluation(f"{trace.path} has no attraction points: expected some for attract and multi")
+    if (out / "events").exists() or (out / "summary.json").exists():
+        raise InvalidEvaluation(f"{out} holds an evaluation already: expected another folder")
+    bounds = _stretches(trace, interval, engine.parallel, pieces)
+    wide = any(scheme.kind == "egrid" for scheme in asked) and len(bounds) > 1
+    blocks = tuple(range(0, trace.clients, _block_size(trace, engine.parallel)))
+    total = len(questions) * (len(bounds) + (len(blocks) if wide else 0))
+    done = 0
+
+    def advance(finished: int, _of: int) -> None:
+        progress(done + finished, total)
+
+    summaries, reports = {}, []
+    for question in questions:
+        began = time.perf_counter()
+        name = question.events.name
+        carry = out / "_context" / name if wide else None
+        if carry is not None:
+            carry.mkdir(parents=True)
+            begins = tuple(first for first, _ in bounds[1:])
+            ends = (*blocks[1:], trace.clients)
+            followed = [Block(question, *bound, begins, carry) for bound in zip(blocks, ends, strict=True)]
+            engine.run(follow, followed, advance)
+            done += len(blocks)
+        stretches = [
+            Stretch(
+                question,
+                first,
+                last,
+                carry if first else None,
+                blocks,
+                out / "events" / name / f"{n:05d}.parquet",
+            )
+            for n, (first, last) in enumerate(bounds)
+        ]
+        columns, rows = question.cells(trace)
+        totals = Totals.empty(len(asked), columns * rows)
+        messages = ContextMessages.none(len(question.catalogue(trace).grid))
+        for judged in engine.run(judge, stretches, advance):
+            totals.add(judged.totals)
+            messages.add(judged.messages)
+            reports.append({"workload": name, **judged.report})
+        done += len(bounds)
+        _write_cells(question, totals, rows, out / "cells" / f"{name}.parquet")
+        summaries[name] = _summary(question, trace, totals, messages, engine, time.perf_counter() - began)
+    shutil.rmtree(out / "_context", ignore_errors=True)
+    result = Evaluation(summaries, tuple(reports), out)
+    (out / "pieces.json").write_text(json.dumps(reports, indent=1) + "\n")
+    (out / "summary.json").write_text(json.dumps(result.summary(), indent=1) + "\n")
+    return result
+
+
+def _sources(
+    trace: Trace,
+    workloads: Mapping[str, Mapping[str, Any]],
+    publications: Path | None,
+    seed: int,
+    radius: float,
+) -> list[EventSource]:
+    if publications is not None:
+        recorded = RecordedEvents("recorded", publications)
+        recorded.check(trace.clients)
+        return [recorded]
+    world = World(trace.attractions, *trace.size)
+    sources: list[EventSource] = []
+    for name, parameters in workloads.items():
+        if name == "lbs" and not trace.attractions:
+            raise InvalidEvaluation(
+                f"{trace.path} has no attraction points: expected some for the workload lbs"
+            )
+        sources.append(
+            WorkloadEvents(name, make_workload(name, {"radius": radius, **parameters}), seed, world)
+        )
+    return sources
+
+
+def _stretches(trace: Trace, interval: float, parallel: int, pieces: int | None) -> list[tuple[int, int]]:
+    """First and last samples of stretches: enough for everybody, none too large, none that looks back farther
+    than it goes."""
+    legs = trace.samples - 1
+    if pieces is None:
+        most = min(LONGEST_STRETCH_S / trace.step, MOST_POSITIONS / trace.clients)
+        least = math.ceil(interval / trace.step)
+        length = max(1, least, min(math.floor(most), math.ceil(legs / (PIECES_PER_WORKER * parallel))))
+        pieces = math.ceil(legs / length)
+    cuts = [legs * k // min(pieces, legs) for k in range(min(pieces, legs) + 1)]
+    return list(pairwise(cuts))
+
+
+def _block_size(trace: Trace, parallel: int) -> int:
+    return max(1, min(math.ceil(trace.clients / parallel), MOST_POSITIONS // trace.samples))
+
+
+def _summary(
+    question: Question,
+    trace: Trace,
+    totals: Totals,
+    messages: ContextMessages,
+    engine: Engine,
+    wall_s: float,
+) -> dict[str, Any]:
+    seconds = (trace.samples - 1) * trace.step
+    kilobits = 8 / 1000 / trace.clients / seconds
+    traffic = context_bytes(messages, question.schemes, question.catalogue(trace))
+    return {
+        "trace": str(trace.path),
+        "workload": question.events.name,
+        "clients": trace.clients,
+        "duration_s": seconds,
+        "seed": question.seed,
+        "radius_m": question.radius,
+        "interval_s": question.interval,
+        "events": int(totals.overall[EVENTS]),
+        "subscribers_mean": int(totals.overall[SUBSCRIBERS]) / max(1, int(totals.overall[EVENTS])),
+        "schemes": {
+            str(scheme): {
+                **totals.figures(number),
+                "context": {
+                    **traffic[number],
+                    "kbit_s_up": traffic[number]["bytes_up"] * kilobits,
+                    "kbit_s_down": traffic[number]["bytes_down"] * kilobits,
+                },
+            }
+            for number, scheme in enumerate(question.schemes)
+        },
+        "engine": engine.name,
+        "wall_s": wall_s,
+    }
+
+
+def _write_cells(question: Question, totals: Totals, rows: int, path: Path) -> None:
+    """One row for each cell and scheme that has events."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    used = np.flatnonzero(totals.by_cell[:, EVENTS])
+    tables = []
+    for number, scheme in enumerate(question.schemes):
+        sums = totals.by_cell_and_scheme[used, number]
+        columns = {
+            "scheme": [str(scheme)] * len(used),
+            "x": used // rows * question.cell,
+            "y": used % rows * question.cell,
+            "events": totals.by_cell[used, EVENTS],
+            "subscribers": totals.by_cell[used, SUBSCRIBERS],
+            "notified": sums[:, NOTIFIED],
+            "correct": sums[:, CORRECT],
+        }
+        for name, total, count in (("recall", RECALL, RECALLS), ("precision", PRECISION, PRECISIONS)):
+            with np.errstate(invalid="ignore"):
+                means = sums[:, total] / UNIT / sums[:, count]
+            columns[name] = pa.array(means, from_pandas=True)
+        tables.append(pa.table(columns))
+    pq.write_table(pa.concat_tables(tables), path, compression="zstd")
