@@ -217,7 +217,7 @@ class Counter:
             cell_leaves, hulls, x0, y0, size, columns, rows,
             strays(hulls, x0, y0, size, rows), c.ahead, c.grid, c.area,
             c.circle_x, c.circle_y, c.circle_r, c.extension, c.multi, context.sets,
-            runs, leaf_runs, settled, states, happened.changes, happened.first,
+            runs, leaf_runs, settled, states[order], happened.changes, happened.first[order],
             visiting_order(px, py, x0, y0, size, columns, rows),
             subscribers, notified, correct, self.work,
         )  # fmt: skip

@@ -145,10 +145,11 @@ def tally(
 ) -> None:  # fmt: skip
     """Count the clients that each event of a window concerns, and for each scheme the notified among them.
 
-    `clients`, `members`, `fix_us` are in the order of leaves. `states` has a row for each client: a column
-    for each grid and, if there are circles, one for the set of circles, as they are when the window begins.
-    Events are visited in `order`. Fills `subscribers` and `correct`; adds envelopes and what MULTI finds
-    outside of circles to `notified`.
+    `clients`, `members`, `fix_us`, `states`, `first` are in the order of leaves, so that neighbours in the
+    world are neighbours in memory. `states` has a column for each grid and, if there are circles, one for the
+    set of circles, as they are when the window begins; `first` is where a client's changes begin. Events are
+    visited in `order`. Fills `subscribers` and `correct`; adds envelopes and what MULTI finds outside of
+    circles to `notified`.
     """
     envelopes, grids, rings = len(ahead), len(grid), len(extension)
     square = radius * radius
@@ -190,18 +191,18 @@ def tally(
                         for run in (
                             range(leaf_runs[leaf], leaf_runs[leaf + 1]) if states.shape[1] else range(0)
                         ):
-                            i = clients[runs[run]]
-                            n = runs[run + 1] - runs[run]
+                            m = runs[run]
+                            n = runs[run + 1] - m
                             if own:
-                                for m in range(runs[run], runs[run + 1]):
-                                    n -= clients[m] == publisher
-                            chain = -1 if settled[run] else first[i]
+                                for k in range(m, runs[run + 1]):
+                                    n -= clients[k] == publisher
+                            chain = -1 if settled[run] else first[m]
                             for g in range(grids):
-                                state = state_at(states[i, g], changes, chain, g, at_us)
+                                state = state_at(states[m, g], changes, chain, g, at_us)
                                 if listens(state, column[g], row[g]):
                                     correct[e, envelopes + g] += n
                             if rings:
-                                here = sets[state_at(states[i, grids], changes, chain, grids, at_us)]
+                                here = sets[state_at(states[m, grids], changes, chain, grids, at_us)]
                                 for a in range(rings):
                                     if multi[a] and outside(here, len(cx)):
                                         notified[e, envelopes + grids + a] += n
@@ -211,8 +212,7 @@ def tally(
                         continue
                     work[TESTED] += end - begin - own
                     for m in range(begin, end):
-                        i = clients[m]
-                        if i == publisher:
+                        if clients[m] == publisher:
                             continue
                         mx = members[m, X] + share * members[m, DX]
                         my = members[m, Y] + share * members[m, DY]
@@ -232,10 +232,10 @@ def tally(
                                     correct[e, k] += in_area
                         if in_area:
                             for g in range(grids):
-                                state = state_at(states[i, g], changes, first[i], g, at_us)
+                                state = state_at(states[m, g], changes, first[m], g, at_us)
                                 correct[e, envelopes + g] += listens(state, column[g], row[g])
                         if rings and (in_area or in_disc):
-                            here = sets[state_at(states[i, grids], changes, first[i], grids, at_us)]
+                            here = sets[state_at(states[m, grids], changes, first[m], grids, at_us)]
                             for a in range(rings):
                                 if multi[a] and outside(here, len(cx)):
                                     notified[e, envelopes + grids + a] += in_disc
