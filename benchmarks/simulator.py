@@ -26,7 +26,7 @@ TARGETS: dict[str, tuple[dict[str, Any], float]] = {
     "grid": ({"filter.grid": 2}, 15.0),
     "egrid": ({"filter.grid": 10}, 15.0),
 }
-MOBILITY = ("rwp", "map")
+MOBILITY = ("rwp", "darmstadt")
 WARM_UP_S = 5
 
 

@@ -7,36 +7,44 @@ they carry numbers and paths, not data: workers read and write files themselves.
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
+import pickle
 import threading
-import zipfile
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
+from uuid import uuid4
 
 from bypass.errors import BypassError
+from bypass.models.spark_session import ATTEMPTS, SparkUnavailable, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+__all__ = [
+    "Engine",
+    "LocalEngine",
+    "Progress",
+    "SparkEngine",
+    "SparkUnavailable",
+    "WorkerLost",
+    "spark_engine",
+    "unwatched",
+]
 
 T = TypeVar("T")
 R = TypeVar("R")
 Progress = Callable[[int, int], None]
 """Is told how many of how many pieces are done."""
 
-JAVA = 17
 LOOK_AGAIN_S = 0.2
 
 
-class SparkUnavailable(BypassError):
-    """Spark cannot be started here."""
+class WorkerLost(BypassError):
+    """Whoever ran a piece of work died of it each time: it crashed, or was killed for its use of memory."""
 
 
 def unwatched(_done: int, _total: int) -> None:
@@ -75,7 +83,10 @@ class LocalEngine:
 
 
 class SparkEngine:
-    """Tasks of a Spark session, one for each piece."""
+    """Tasks of a Spark session, one for each piece.
+
+    What a piece raises is raised when all others have been tried, too; so is WorkerLost.
+    """
 
     name = "spark"
 
@@ -86,123 +97,100 @@ class SparkEngine:
     def run(self, function: Callable[[T], R], pieces: Sequence[T], progress: Progress = unwatched) -> list[R]:
         if not pieces:
             return []
+        group = f"{function.__qualname__}-{uuid4().hex}"
         context = self.session.sparkContext
-        group = f"{function.__module__}.{function.__qualname__}"
-        context.setJobGroup(group, group, interruptOnCancel=True)
-        tasks = context.parallelize(pieces, len(pieces)).map(partial(_attempt, function))
-        finished = threading.Event()
-        watch = threading.Thread(
-            target=self._watch, args=(group, len(pieces), progress, finished), daemon=True
-        )
-        watch.start()
-        try:
-            outcomes = tasks.collect()
-        except BaseException:
-            context.cancelJobGroup(group)
-            raise
-        finally:
-            finished.set()
-            watch.join()
+        with self._watched(group, len(pieces), progress):
+            outcomes: list[R | _Raised] = self.call(
+                lambda: context.parallelize(pieces, len(pieces)).map(partial(_attempt, function)).collect(),
+                group,
+            )
+        progress(len(pieces), len(pieces))
         results: list[R] = []
         for outcome in outcomes:
-            if isinstance(outcome, BypassError):
-                raise outcome
+            if isinstance(outcome, _Raised):
+                raise outcome.error
             results.append(outcome)
         return results
 
-    def _watch(self, group: str, total: int, progress: Progress, finished: threading.Event) -> None:
+    def call(self, work: Callable[[], R], group: str = "") -> R:
+        """What `work` gives, which may use the session; its jobs are cancelled if we are interrupted.
+
+        It is done by another thread, with jobs in a group of that name: a thread that is interrupted while
+        it calls Java spoils its connection, and the jobs would go on.
+        """
+        group = group or uuid4().hex
+
+        def grouped() -> R:
+            self.session.sparkContext.setJobGroup(group, group, interruptOnCancel=True)
+            return work()
+
+        with ThreadPoolExecutor(1) as pool:
+            working = pool.submit(grouped)
+            try:
+                return working.result()
+            except BaseException:
+                while not working.done():  # a job has to begin before it can be cancelled
+                    self.session.sparkContext.cancelJobGroup(group)
+                    wait([working], LOOK_AGAIN_S)
+                raise
+
+    @contextmanager
+    def _watched(self, group: str, total: int, progress: Progress) -> Iterator[None]:
+        over = threading.Event()
+        with ThreadPoolExecutor(1) as pool:
+            watching = pool.submit(self._watch, group, total, progress, over)
+            try:
+                yield
+            finally:
+                over.set()
+            watching.result()
+
+    def _watch(self, group: str, total: int, progress: Progress, over: threading.Event) -> None:
         tracker = self.session.sparkContext.statusTracker()
-        while not finished.wait(LOOK_AGAIN_S):
-            jobs = tracker.getJobIdsForGroup(group)
-            job = tracker.getJobInfo(max(jobs)) if jobs else None
-            stages = [tracker.getStageInfo(stage) for stage in job.stageIds] if job else []
+        while not over.wait(LOOK_AGAIN_S):
+            jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+            stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
             progress(sum(stage.numCompletedTasks for stage in stages if stage), total)
-        progress(total, total)
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """Instead of a result: what the piece raised."""
+
+    error: Exception
+
+
+def _attempt(function: Callable[[T], R], piece: T) -> R | _Raised:
+    """An error comes back as it is; through Spark only its text would, after further attempts.
+
+    The last attempt that Spark allows is not made: if its worker died, too, all other pieces would fail.
+    """
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    if task is not None and task.attemptNumber() + 1 >= ATTEMPTS:
+        died = f"workers died of it {task.attemptNumber()} times"
+        return _Raised(WorkerLost(f"piece {task.partitionId()}: {died}: expected a result"))
+    try:
+        return function(piece)
+    except Exception as error:
+        return _Raised(_portable(error))
+
+
+def _portable(error: Exception) -> Exception:
+    """The error with its traceback as a note, or another one with its text if it cannot be sent."""
+    text = traceback.format_exc()
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    except Exception:
+        return RuntimeError(text)
+    if not isinstance(error, BypassError):
+        error.add_note(text)
+    return error
 
 
 @contextmanager
 def spark_engine(name: str, master: str | None = None) -> Iterator[SparkEngine]:
-    """Spark under an application name, on `master` or on this machine's cores, stopped at the end.
-
-    A cluster's workers get this package with the application; what it depends on must be installed there.
-    Raises SparkUnavailable, also if Java is missing or too old.
-    """
-    _check_java()
-    from pyspark.sql import SparkSession
-
-    local = master is None or master.startswith("local")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = (
-        SparkSession.builder.appName(name)
-        .master(master or "local[*]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
-        .config("spark.sql.session.timeZone", "UTC")
-    )
-    if local:
-        builder = builder.config("spark.driver.host", "127.0.0.1").config(
-            "spark.driver.bindAddress", "127.0.0.1"
-        )
-    try:
-        with _quiet():
-            session = builder.getOrCreate()
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0]
-        raise SparkUnavailable(f"Spark at {master or 'this machine'} did not start: {reason}") from error
-    try:
-        if not local:
-            with tempfile.TemporaryDirectory() as folder:
-                session.sparkContext.addPyFile(str(_packed(Path(folder, "bypass.zip"))))
-                yield SparkEngine(session)
-        else:
-            yield SparkEngine(session)
-    finally:
-        session.stop()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """What is started meanwhile writes its warnings to nowhere; errors reach us as exceptions."""
-    kept = os.dup(2)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-def _packed(archive: Path) -> Path:
-    """This package as an archive that Python imports from; links inside it become folders."""
-    import bypass
-
-    root = Path(bypass.__file__).parent
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
-        for folder, _, names in os.walk(root, followlinks=True):
-            for name in sorted(names):
-                path = Path(folder, name)
-                if path.suffix in (".py", ".yaml", ".json", ".typed"):
-                    target.write(path, Path("bypass", path.relative_to(root)))
-    return archive
-
-
-def _check_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    how = f"install Java {JAVA} (Debian: apt install openjdk-{JAVA}-jre-headless) or set JAVA_HOME"
-    if java is None or not Path(java).exists():
-        raise SparkUnavailable(f"Spark needs Java and there is none: {how}")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
-    found = re.search(r'version "(\d+)', said)
-    if found is None or int(found[1]) < JAVA:
-        raise SparkUnavailable(f"Spark needs Java {JAVA} and {java} is {said.splitlines()[:1]}: {how}")
-
-
-def _attempt(function: Callable[[T], R], piece: T) -> R | BypassError:
-    """An error of ours comes back as it is; through Spark's own report of it only its text would."""
-    try:
-        return function(piece)
-    except BypassError as error:
-        return error
+    """An engine on a new `spark_session`. Raises the same."""
+    with spark_session(name, master) as session:
+        yield SparkEngine(session)

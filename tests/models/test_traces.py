@@ -191,7 +191,7 @@ def test_blocks_are_even_and_as_many_as_make_sense() -> None:
     assert first_clients(10, 1, 4, 3) == (0, 3, 6)
     assert first_clients(297, 297 * 1501, 8) == (0,)
     assert len(first_clients(10_000, 6_000_000, 2)) == 2
-    assert len(first_clients(100_000, 60_000_000, 4)) == 8
+    assert len(first_clients(120_000, 72_000_000, 4)) == 8
     assert first_clients(3, 10**9, 64) == (0, 1, 2)
     with pytest.raises(InvalidRequest, match="blocks is 4: expected 1 to 3"):
         first_clients(3, 3, 1, 4)

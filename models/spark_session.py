@@ -1,0 +1,182 @@
+"""Spark: started on this machine or at a cluster, with this package for the workers, and stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from bypass.errors import BypassError, MissingExtra
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+ATTEMPTS = 4
+JAVA = 17
+REACH_S = 5.0
+
+
+class SparkUnavailable(BypassError):
+    """Spark cannot be started here."""
+
+
+@contextmanager
+def spark_session(name: str, master: str | None = None) -> Iterator[SparkSession]:
+    """A session under an application name, on `master` or on this machine's cores, stopped at the end.
+
+    A cluster's workers get this package with the application; what it depends on must be installed there.
+    Raises MissingExtra, and SparkUnavailable, also if Java is missing or too old or nobody is at `master`.
+    """
+    if find_spec("pyspark") is None:
+        raise MissingExtra("pyspark")
+    _check_java()
+    master = master or "local[*]"
+    session = _started(name, master)
+    context = session.sparkContext
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            if not master.startswith("local"):
+                path = list(sys.path)
+                context.addPyFile(str(_packed(Path(folder, "bypass.zip"))))
+                sys.path[:] = path  # this process goes on importing from where it did
+                # Compiled kernels would pile up in the home directory, a folder for each application.
+                context.environment["XDG_CACHE_HOME"] = ".cache"
+            yield session
+    finally:
+        session.stop()
+
+
+def _started(name: str, master: str) -> SparkSession:
+    """A session. Started by another thread: Spark leaves its Java process behind if that is interrupted."""
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(_session, name, master)
+        try:
+            return starting.result()
+        except BaseException:
+            if starting.exception() is None:
+                starting.result().stop()
+            raise
+
+
+def _session(name: str, master: str) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    host = _own_address(master)
+    if _running() is not None:
+        raise SparkUnavailable(
+            "Spark runs in this process already: expected none; SparkEngine(session) uses what there is"
+        )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name).master(_patient(master))
+    settings: dict[str, bool | float | int | str | None] = {
+        "spark.ui.enabled": False,
+        "spark.ui.showConsoleProgress": False,
+        "spark.log.level": "ERROR",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.task.maxFailures": ATTEMPTS,
+    }
+    if host is not None:
+        settings |= {"spark.driver.host": host, "spark.driver.bindAddress": host}
+    try:
+        with _quiet():
+            return builder.config(map=settings).getOrCreate()
+    except Exception as error:
+        if (half := _running()) is not None:
+            half.stop()
+        raise SparkUnavailable(f"Spark at {master} did not start: {_reason(error)}") from error
+
+
+def _running() -> SparkContext | None:
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context
+
+
+def _reason(error: Exception) -> str:
+    """The line that says most: the first one, or what Java threw."""
+    thrown = re.search(r"^: (?:[\w.$]+: )?(.+)", str(error), re.MULTILINE)
+    if thrown is None:
+        return str(error).strip().partition("\n")[0]
+    return "no master answered" if "stopped SparkContext" in thrown[1] else thrown[1]
+
+
+def _patient(master: str) -> str:
+    """On this machine, too, a task whose worker died is tried again."""
+    return re.sub(r"^local(?:\[([^],]+)])?$", lambda cores: f"local[{cores[1] or 1},{ATTEMPTS}]", master)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What is started meanwhile writes its warnings to nowhere; errors reach us as exceptions."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _packed(archive: Path) -> Path:
+    """This package as an archive that Python imports from; links inside it become folders."""
+    import bypass
+
+    root = Path(bypass.__file__).parent
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for folder, _, names in os.walk(root, followlinks=True):
+            for name in sorted(names):
+                path = Path(folder, name)
+                if path.suffix in (".py", ".yaml", ".json", ".typed"):
+                    target.write(path, Path("bypass", path.relative_to(root)))
+    return archive
+
+
+def _own_address(master: str) -> str | None:
+    """The address at which `master` and its workers reach this machine; None if others than us know it.
+
+    Raises SparkUnavailable if it is no address or nobody listens there: Spark itself would try for a minute.
+    """
+    if master.startswith("local"):
+        return "127.0.0.1"
+    if master.startswith(("yarn", "k8s://")):
+        return None
+    if not master.startswith("spark://"):
+        raise SparkUnavailable(
+            f"master is {master!r}: expected local[N], spark://HOST:PORT, yarn or k8s://URL"
+        )
+    reasons = []
+    for place in master.removeprefix("spark://").split(","):
+        try:
+            at = urlsplit(f"spark://{place}")
+            with socket.create_connection((at.hostname or "", at.port or 7077), REACH_S) as connection:
+                return str(connection.getsockname()[0])
+        except (OSError, ValueError) as error:
+            reasons.append(f"{place}: {getattr(error, 'strerror', None) or error}")
+    raise SparkUnavailable(f"Spark at {master} cannot be reached: {', '.join(reasons)}")
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home, "bin")) if home else None)
+    how = f"install Java {JAVA} (Debian: apt install openjdk-{JAVA}-jre-headless) or set JAVA_HOME"
+    if java is None:
+        raise SparkUnavailable(f"Spark needs Java and there is none{f' in {home}' if home else ''}: {how}")
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
+    found = re.search(r'version "(\d+)', said)
+    if found is None or int(found[1]) < JAVA:
+        what = next(iter(said.splitlines()), "silent")
+        raise SparkUnavailable(f"Spark needs Java {JAVA} and {java} is {what}: {how}")

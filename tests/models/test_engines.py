@@ -1,0 +1,249 @@
+import os
+import signal
+import socket
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark import cloudpickle
+
+from bypass.draws import uniform_pair
+from bypass.errors import BypassError
+from bypass.models.engines import Engine, LocalEngine, SparkEngine, SparkUnavailable, WorkerLost, spark_engine
+from bypass.models.mobility import Darmstadt
+from bypass.models.request import InvalidRequest, check_request
+from bypass.models.traces import lay_out, write_trace
+from bypass.scenarios.evaluation import evaluate
+from bypass.scenarios.sweep import sweep
+from tests.cluster import spark_cluster
+
+pytestmark = pytest.mark.timeout(300)  # six processes of Java start here
+
+MESSAGE = "seed is -1: expected 0 to 2**64 - 1"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
+    """Two workers that have nothing of this project but what is sent to them."""
+    # Functions of this file are sent as code: workers have no tests.
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+    with spark_cluster(tmp_path_factory.mktemp("cluster")) as spark, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", str(spark.python))
+        with spark_engine("tests", spark.master) as engine:
+            yield engine
+
+
+@pytest.fixture(params=["local", "cluster"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    found: Engine = LocalEngine() if request.param == "local" else request.getfixturevalue("cluster")
+    return found
+
+
+def square(piece: int) -> int:
+    return piece * piece
+
+
+def refuse_odd(piece: int) -> int:
+    check_request(1, 1.0, -1 if piece % 2 else piece)
+    return piece
+
+
+def divide(piece: int) -> float:
+    return 1 / piece
+
+
+# -- every engine ---------------------------------------------------------------------------------------
+
+
+def test_results_come_in_the_order_of_the_pieces(engine: Engine) -> None:
+    told: list[tuple[int, int]] = []
+    assert engine.run(square, range(20), lambda *numbers: told.append(numbers)) == [n * n for n in range(20)]
+    assert told == sorted(told)
+    assert told[-1] == (20, 20)
+    assert {total for _, total in told} == {20}
+
+
+def test_nothing_to_do(engine: Engine) -> None:
+    assert engine.run(square, []) == []
+
+
+def test_an_error_of_ours_arrives_as_it_was_raised(engine: Engine) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        engine.run(refuse_odd, [0, 1, 2])
+    assert str(raised.value) == MESSAGE
+
+
+def test_so_does_any_other(engine: Engine) -> None:
+    with pytest.raises(ZeroDivisionError):
+        engine.run(divide, [2, 1, 0])
+
+
+# -- a cluster ------------------------------------------------------------------------------------------
+
+
+def imported_from(piece: int) -> tuple[str, str]:
+    import bypass
+    import bypass.models
+
+    return bypass.__file__, str(bypass.models.__file__)
+
+
+HALVES = """
+from bypass.draws import uniform_pair
+from bypass.kernel import kernel_using
+
+@kernel_using(uniform_pair)
+def halves(seed, client):
+    a, b = uniform_pair(seed, 1, client, 7)
+    return a / 2, b / 2
+"""
+
+
+def draw(client: int) -> tuple[tuple[float, float], tuple[float, float], Path]:
+    from halves import halves  # type: ignore[import-not-found]
+
+    from bypass.draws import uniform_pair  # a compiled function of this file would be sent without its cache
+
+    cache = Path(halves._cache.cache_path).absolute()
+    return uniform_pair(np.uint64(5), 1, client, 7), halves(np.uint64(5), client), cache
+
+
+class Refusal(Exception):
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: {why}")  # cannot be unpickled: not what the constructor takes
+
+
+def raise_refusal(piece: int) -> None:
+    raise Refusal("this", "because")
+
+
+def note_or_die(piece: tuple[int, Path]) -> int:
+    number, folder = piece
+    if number == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    (folder / str(number)).touch()
+    return number
+
+
+def test_workers_import_the_package_that_they_were_sent(cluster: SparkEngine) -> None:
+    assert cluster.parallel == 2
+    for package, models in cluster.run(imported_from, range(4)):
+        assert package.endswith("/bypass.zip/bypass/__init__.py")
+        assert models.endswith("/bypass.zip/bypass/models/__init__.py")
+    assert not any(path.endswith("bypass.zip") for path in sys.path)
+
+
+def test_kernels_are_compiled_there_and_give_the_same_bits(
+    cluster: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(tmp_path / "halves.zip", "w") as archive:
+        archive.writestr("halves.py", HALVES)
+    monkeypatch.setattr(sys, "path", list(sys.path))  # Spark adds to it
+    cluster.session.sparkContext.addPyFile(str(tmp_path / "halves.zip"))
+    for client, (drawn, halved, cache) in enumerate(cluster.run(draw, range(4))):
+        expected = uniform_pair(np.uint64(5), 1, client, 7)
+        assert drawn == expected
+        assert halved == (expected[0] / 2, expected[1] / 2)
+        assert [path for path in cache.iterdir() if path.name.startswith("halves.halves")]
+        assert any(part.startswith("worker-") for part in cache.parts)
+
+
+def test_an_error_that_cannot_be_sent_comes_as_text(cluster: SparkEngine) -> None:
+    with pytest.raises(RuntimeError, match=r"Refusal: this: because"):
+        cluster.run(raise_refusal, [1])
+
+
+def test_a_piece_that_kills_its_worker_stops_no_other(cluster: SparkEngine, tmp_path: Path) -> None:
+    with pytest.raises(WorkerLost, match=r"^piece 0: workers died of it 3 times: expected a result$"):
+        cluster.run(note_or_die, [(number, tmp_path) for number in range(6)])
+    assert {path.name for path in tmp_path.iterdir()} == {"1", "2", "3", "4", "5"}
+
+
+def test_experiments_run_there(cluster: SparkEngine, tmp_path: Path) -> None:
+    sizes: dict[str, Any] = {"duration": 10, "clients": 5, "set": {"runs": {}, "main": ""}}
+    for engine, name in ((cluster, "cluster"), (LocalEngine(), "local")):
+        sweep("total-transitions", seeds=[1], out=tmp_path / name, engine=engine, **sizes)
+    there, here = (tmp_path / name / "means.json" for name in ("cluster", "local"))
+    assert there.read_text() == here.read_text()
+
+
+def test_traces_are_made_and_judged_there(cluster: SparkEngine, tmp_path: Path) -> None:
+    found = []
+    for engine in (cluster, LocalEngine()):
+        out = tmp_path / engine.name
+        sizes: dict[str, Any] = {"clients": 30, "duration": 20, "seed": 2}
+        made = write_trace(Darmstadt(), "darmstadt", out / "made", engine=engine, blocks=3, **sizes)
+        laid = lay_out(made.path, out / "laid", engine=engine, size=made.size)
+        judged = evaluate(made, ["radial", "egrid:10"], out=out / "judged", engine=engine, pieces=3)
+        found.append((made.digest(), laid.digest(), judged.summaries["ar"]["schemes"]))
+    assert found[0] == found[1]
+
+
+def test_jobs_of_other_kinds(cluster: SparkEngine) -> None:
+    assert cluster.call(lambda: cluster.session.range(5).count()) == 5
+    with pytest.raises(ZeroDivisionError):
+        cluster.call(lambda: divide(0))
+
+
+def test_one_session_at_a_time(cluster: SparkEngine) -> None:
+    with pytest.raises(SparkUnavailable, match="runs in this process already"), spark_engine("another"):
+        pass
+    assert cluster.run(square, [3]) == [9]
+
+
+# -- no Spark -------------------------------------------------------------------------------------------
+
+
+def refusal(master: str = "local[1]") -> str:
+    with pytest.raises(SparkUnavailable) as refused, spark_engine("tests", master):
+        pass
+    assert isinstance(refused.value, BypassError)
+    return str(refused.value)
+
+
+@pytest.fixture
+def java_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place for Java where there is none."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    (tmp_path / "bin").mkdir()
+    return tmp_path
+
+
+def test_no_java(java_home: Path) -> None:
+    assert refusal() == (
+        f"Spark needs Java and there is none in {java_home}: install Java 17"
+        " (Debian: apt install openjdk-17-jre-headless) or set JAVA_HOME"
+    )
+
+
+def test_no_java_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refusal().startswith("Spark needs Java and there is none: install Java 17 ")
+
+
+def test_an_old_java(java_home: Path) -> None:
+    java = java_home / "bin" / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    java.chmod(0o755)
+    assert refusal().startswith(f'Spark needs Java 17 and {java} is openjdk version "11.0.2": install')
+
+
+def test_nobody_at_the_address_of_the_master() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        master = f"spark://127.0.0.1:{taken.getsockname()[1]}"
+        began = time.monotonic()
+        assert refusal(master).startswith(f"Spark at {master} cannot be reached: 127.0.0.1:")
+        assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("master", ["nowhere", "spark:/host", "http://127.0.0.1:7077"])
+def test_no_address(master: str) -> None:
+    expected = "expected local[N], spark://HOST:PORT, yarn or k8s://URL"
+    assert refusal(master) == f"master is {master!r}: {expected}"
