@@ -35,9 +35,13 @@ if TYPE_CHECKING:
     from bypass.client import Client
     from bypass.geo import GeoLocation, PlanarLocation, Projection
     from bypass.location import LocationRequest
+    from bypass.models.engines import LocalEngine, SparkEngine, spark_engine
+    from bypass.models.traces import Trace, lay_out, write_trace
+    from bypass.scenarios.evaluation import evaluate
     from bypass.scenarios.loader import InvalidScenario
     from bypass.scenarios.result import Result
     from bypass.scenarios.runner import run
+    from bypass.scenarios.sweep import sweep
     from bypass.sim.system import SimulatedSystem
     from bypass.subscriptions import SubHandle
     from bypass.transitions import Action, InvalidPlan, Plan, Record, TransitionError, TransitionFailed
@@ -51,6 +55,7 @@ else:
             "GeoLocation": "bypass.geo",
             "InvalidPlan": "bypass.transitions",
             "InvalidScenario": "bypass.scenarios.loader",
+            "LocalEngine": "bypass.models.engines",
             "LocationRequest": "bypass.location",
             "Plan": "bypass.transitions",
             "PlanarLocation": "bypass.geo",
@@ -58,10 +63,17 @@ else:
             "Record": "bypass.transitions",
             "Result": "bypass.scenarios.result",
             "SimulatedSystem": "bypass.sim.system",
+            "SparkEngine": "bypass.models.engines",
             "SubHandle": "bypass.subscriptions",
+            "Trace": "bypass.models.traces",
             "TransitionError": "bypass.transitions",
             "TransitionFailed": "bypass.transitions",
+            "evaluate": "bypass.scenarios.evaluation",
+            "lay_out": "bypass.models.traces",
             "run": "bypass.scenarios.runner",
+            "spark_engine": "bypass.models.engines",
+            "sweep": "bypass.scenarios.sweep",
+            "write_trace": "bypass.models.traces",
         },
     )
 
@@ -88,6 +100,7 @@ __all__ = [
     "InvalidPlan",
     "InvalidRadius",
     "InvalidScenario",
+    "LocalEngine",
     "LocationRequest",
     "MetricConflict",
     "MissingExtra",
@@ -100,17 +113,24 @@ __all__ = [
     "Region",
     "Result",
     "SimulatedSystem",
+    "SparkEngine",
     "SubHandle",
     "Subscription",
+    "Trace",
     "TransitionError",
     "TransitionFailed",
     "UnknownHandle",
     "UnknownOperator",
     "UnknownType",
     "attr",
+    "evaluate",
+    "lay_out",
     "matches",
     "register_type",
     "run",
+    "spark_engine",
+    "sweep",
+    "write_trace",
 ]
 
 

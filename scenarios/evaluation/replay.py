@@ -132,12 +132,17 @@ def outside(a: Words, circles: int) -> bool:
 
 
 @kernel
-def number_of(found: Words, sets: Words, known: int) -> int:
-    """The number of a set among the known ones, `known` if it is new."""
+def enter_set(found: Words, sets: Words, known: int) -> tuple[int, Words, int]:
+    """The number of a set among the known ones, to which it belongs from now on; the sets, how many."""
     for k in range(known):
         if same(sets[k], found):
-            return k
-    return known
+            return k, sets, known
+    if known == len(sets):
+        more = np.empty((2 * known, sets.shape[1]), np.uint64)
+        more[:known] = sets
+        sets = more
+    sets[known] = found
+    return known, sets, known + 1
 
 
 @kernel
@@ -215,14 +220,7 @@ def replay(
             if circle_sets:
                 found = find_set(fx, fy, cx, cy, cr, 0.0, sets.shape[1])
                 if not same(found, sets[set_of[i]]):
-                    k = number_of(found, sets, known)
-                    if k == known:
-                        if known == len(sets):
-                            more = np.empty((2 * known, sets.shape[1]), np.uint64)
-                            more[:known] = sets
-                            sets = more
-                        sets[known] = found
-                        known += 1
+                    k, sets, known = enter_set(found, sets, known)
                     changes = room_for(changes, used)
                     note(changes, used, first, last, fix_us[i], i, grids, k)
                     used += 1

@@ -26,7 +26,7 @@ from bypass.scenarios.evaluation.leaves import (
     strays,
     visiting_order,
 )
-from bypass.scenarios.evaluation.replay import find_set, fix_times, number_of, replay, reports, span_at
+from bypass.scenarios.evaluation.replay import enter_set, find_set, fix_times, replay, reports, span_at
 from bypass.scenarios.evaluation.schemes import Catalogue
 from bypass.scenarios.evaluation.tally import count_listeners, enlist, tally
 
@@ -240,13 +240,6 @@ def _sets_at(
     known = 0
     for i in range(len(x)):
         found = find_set(x[i], y[i], cx, cy, cr, 0.0, sets.shape[1])
-        k = number_of(found, sets, known)
-        if k == known:
-            if known == len(sets):
-                more = np.empty((2 * known, sets.shape[1]), np.uint64)
-                more[:known] = sets
-                sets = more
-            sets[known] = found
-            known += 1
+        k, sets, known = enter_set(found, sets, known)
         set_of[i] = k
     return sets, known
