@@ -1,29 +1,60 @@
-"""The reference pages name everything that there is, and link to pages and sections that exist."""
+"""The reference pages name everything that there is, and link to pages and sections that exist.
 
+After a change that is meant, `python tests/test_docs.py` records anew what the commands in docs/evaluation.md
+print.
+"""
+
+import json
+import os
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import click
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
-from bypass.models.mobility import MOBILITY
+from bypass.cli.group import commands
+from bypass.models.engines import LocalEngine
+from bypass.models.maps import MAPS, load_map, write_map
+from bypass.models.mobility import MOBILITY, Darmstadt
+from bypass.models.statistics import statistics
+from bypass.models.traces import write_trace
+from bypass.models.traces.manifest import Manifest
 from bypass.models.workloads import WORKLOADS
 from bypass.scenarios import load, run
+from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.result import timeline
-from bypass.scenarios.schema import Check, Scenario, scheme_parameters
+from bypass.scenarios.schema import Check, Publishing, Scenario, scheme_parameters
 from bypass.sim.cellular import CellularModel
 from bypass.sim.ledger import COLUMNS
 from bypass.transitions import Record
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+EVALUATION = ROOT / "docs" / "evaluation.md"
+# What commands of a page print stands in the fence that follows them.
+SHOWN = re.compile(
+    r"<!-- (?P<name>\S+) -->\n```yaml\n(?P<file>.*?)^```"
+    r"|(?P<lines>(?:^    bypass [^\n]*\n)+)"
+    r"|^```\n(?P<printed>.*?)^```",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 def words(page: str) -> set[str]:
     """What a page sets in code, and what is in it: `{model: map}` has three."""
-    quoted = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / page).read_text())
+    return words_of((ROOT / "docs" / page).read_text())
+
+
+def words_of(text: str) -> set[str]:
+    quoted = re.findall(r"`([^`\n]+)`", text)
     return {word for code in quoted for word in (code, *re.findall(r"[\w-]+", code))}
 
 
@@ -42,9 +73,99 @@ def test_every_parameter_of_every_scheme_is_documented() -> None:
 
 
 def test_every_key_of_an_experiment_is_documented() -> None:
-    models: list[Any] = [Scenario, CellularModel, Check, *MOBILITY.values(), *WORKLOADS.values()]
+    models: list[Any] = [Scenario, CellularModel, Check, Publishing, *WORKLOADS.values()]
     known = {name for model in models for name in model.model_fields}
     assert known | set(MOBILITY) | set(WORKLOADS) <= words("scenarios.md")
+
+
+@pytest.mark.parametrize("name", MOBILITY)
+def test_every_parameter_of_a_mobility_model_is_documented_with_its_default(name: str) -> None:
+    [row] = re.findall(rf"^\| `{name}` \|.*$", (ROOT / "docs" / "mobility.md").read_text(), re.MULTILINE)
+    *_, parameters, _ = row.split("|")
+    assert set(re.findall(r"`\w+`(?: \[[^]]*\]| [^,]+)?", parameters.strip())) == {
+        f"`{each}`" if field.is_required() else f"`{each}` {written(field.default)}"
+        for each, field in MOBILITY[name].model_fields.items()
+    }
+
+
+def written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(written, value))}]"
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("map", "mobility.md"),
+        ("traces", "mobility.md"),
+        ("evaluate", "evaluation.md"),
+        ("publications", "evaluation.md"),
+    ],
+)
+def test_every_option_of_a_command_is_documented(name: str, page: str) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    table = text[text.index(f"| option of `bypass {name}` |") :].partition("\n\n")[0]
+    options = [each for each in commands.commands[name].params if isinstance(each, click.Option)]
+    assert {option for each in options for option in each.opts} == set(re.findall(r"`(--\w+)`", table))
+
+
+def test_everything_in_maps_traces_and_statistics_is_documented(tmp_path: Path) -> None:
+    documented = words("mobility.md")
+    write_map(load_map("darmstadt"), tmp_path / "map.json")
+    assert set(keys(json.loads((tmp_path / "map.json").read_text()))) | set(MAPS) <= documented
+    assert set(Manifest.model_fields) <= documented
+    figures = statistics(np.zeros((2, 2)), np.zeros((2, 2)), 1.0).summary()
+    assert {re.sub(r"_(mean|p\d+)_", "_…_", figure) for figure in figures} <= documented
+    assert {found[1] for figure in figures if (found := re.search(r"_(mean|p\d+)_", figure))} <= documented
+
+
+def test_everything_that_an_evaluation_writes_is_documented(tmp_path: Path) -> None:
+    trace = write_trace(
+        Darmstadt(), "darmstadt", tmp_path / "da", clients=5, duration=10, seed=1, engine=LocalEngine()
+    )
+    out = evaluate(trace, ["radial"], out=tmp_path / "out", engine=LocalEngine()).out
+    figures = {*keys(json.loads((out / "summary.json").read_text()))} - {"radial", "ar"}
+    pieces = {*keys(json.loads((out / "pieces.json").read_text()))}
+    events = {name.replace("radial/", "SCHEME/") for name in pq.read_table(out / "events").column_names}
+    cells = {*pq.read_table(out / "cells").column_names}
+    assert figures | pieces | events | cells <= words("evaluation.md")
+
+
+def shown_anew(page: str, folder: Path) -> str:
+    """The page with what its commands print, run one after the other in the folder."""
+    printed = ""
+
+    def anew(found: re.Match[str]) -> str:
+        nonlocal printed
+        if found["name"]:
+            Path(found["name"]).write_text(found["file"])
+        elif found["lines"]:
+            printed = "".join(map(said, found["lines"].splitlines()))
+        else:
+            return f"```\n{printed}```"
+        return found[0]
+
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        return SHOWN.sub(anew, page)
+    finally:
+        os.chdir(before)
+
+
+def said(line: str) -> str:
+    """What a command prints, with the time that it took made equal."""
+    _, *words = shlex.split(line)
+    done = CliRunner().invoke(commands, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    timeless = re.sub(r"(simulated|judged) in [\d.]+ s", r"\1 in 1.0 s", done.output)
+    return re.sub(r"[\d.]+ million rows/s", "1.0 million rows/s", timeless)
+
+
+def test_the_commands_of_the_evaluation_print_what_is_shown(tmp_path: Path) -> None:
+    page = EVALUATION.read_text()
+    assert shown_anew(page, tmp_path) == page
 
 
 @pytest.mark.parametrize("name", ["clients", "duration", "grace"])
@@ -80,3 +201,12 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         if section:
             titles = re.findall(r"^#+ (.*)$", linked.read_text(), re.MULTILINE)
             assert section in {re.sub(r"[^\w -]", "", t).lower().replace(" ", "-") for t in titles}, target
+
+
+def record() -> None:
+    with TemporaryDirectory() as folder:
+        EVALUATION.write_text(shown_anew(EVALUATION.read_text(), Path(folder)))
+
+
+if __name__ == "__main__":
+    record()

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from bypass.scenarios.evaluation.evaluate import Evaluation
+from bypass.scenarios.evaluation.evaluating import Evaluation
 
 
 def draw(evaluation: Evaluation, path: Path) -> None:
