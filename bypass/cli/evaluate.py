@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bypass.cli.engines import chosen_engine, engine_options
 from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable, watched
-
-if TYPE_CHECKING:
-    from bypass.models.traces import Trace
 
 
 @commands.command()
@@ -25,11 +24,7 @@ if TYPE_CHECKING:
     help="Filter schemes with a parameter: ste:ALPHA, grid:CELLS, egrid:CELLS, attract:METRES, multi:METRES.",
 )
 @click.option(
-    "--workloads",
-    default="ar",
-    show_default=True,
-    metavar="NAME,...",
-    help="Who publishes what: ar, lbs, rnd.",
+    "--workloads", metavar="NAME,...", help="Who publishes what: ar, lbs, rnd, or several.  [default: ar]"
 )
 @click.option(
     "--publications",
@@ -53,7 +48,7 @@ if TYPE_CHECKING:
 def evaluate(
     traces: Path,
     schemes: str,
-    workloads: str,
+    workloads: str | None,
     publications: Path | None,
     radius: float,
     interval: float,
@@ -88,35 +83,41 @@ def evaluate(
     need_lab("pyspark")
     from bypass.models.traces import Trace, lay_out, recognise
     from bypass.models.traces.source import count_rows
-    from bypass.scenarios.evaluation import draw, make_workload, parse_schemes
+    from bypass.scenarios.evaluation import check_evaluation, draw
     from bypass.scenarios.evaluation import evaluate as judge
 
-    names = [name.strip() for name in workloads.split(",") if name.strip()]
+    if publications is not None and workloads is not None:
+        raise click.UsageError("--publications with --workloads: expected one of them")
     asked = [scheme for scheme in schemes.split(",") if scheme.strip()]
-    parse_schemes(asked)
-    for name in names:
-        make_workload(name, {})
+    sources: dict[str, dict[str, Any]] = {
+        name.strip(): {} for name in ("ar" if workloads is None else workloads).split(",") if name.strip()
+    }
+    check_evaluation(asked, sources, radius=radius, interval=interval, cell=cell)
     refuse_unusable(out)
     kind = recognise(traces)
-    trace: Trace | None = None
-    if kind == "trace":
-        trace = Trace.open(traces)
-        size = int(trace.clients * trace.duration) * len(names)
-    elif kind == "parquet":
-        size = count_rows(traces) * len(names)
-    else:
+    if kind not in ("trace", "parquet"):
         raise click.UsageError(f"{traces} is {kind}: convert it first, with bypass traces {traces} --out DIR")
-    with chosen_engine(engine, master, size, "events") as running:
+    if kind == "parquet" and traces.absolute() in (out.absolute(), *out.absolute().parents):
+        raise click.UsageError(f"--out {out} is in {traces}: expected another folder")
+    trace = Trace.open(traces) if kind == "trace" else None
+    if publications is not None:
+        size = count_rows(publications)
+    elif trace is not None:
+        size = trace.clients * (trace.samples - 1) * len(sources)
+    else:
+        size = count_rows(traces) * len(sources)
+    laid = out / "trace"
+    with chosen_engine(engine, master, size, "events") as running, _taken_back(laid) as keep:
         if trace is None:
             with watched("laying out") as progress:
-                trace = lay_out(traces, out / "trace", step=step, engine=running, progress=progress)
+                trace = lay_out(traces, laid, step=step, engine=running, progress=progress)
         with watched("judging") as progress:
             result = judge(
                 trace,
                 asked,
                 out=out,
                 engine=running,
-                workloads={name: {} for name in names},
+                workloads=sources,
                 publications=publications,
                 seed=seed,
                 radius=radius,
@@ -124,10 +125,29 @@ def evaluate(
                 cell=cell,
                 progress=progress,
             )
-    draw(result, out / "schemes.png")
+        keep()
     for line in _lines(result.summaries):
         click.echo(line)
+    draw(result, out / "schemes.png")
     click.echo(f"summary: {out / 'summary.json'}")
+
+
+@contextmanager
+def _taken_back(folder: Path) -> Iterator[Callable[[], None]]:
+    """Remove a folder that is not there yet, and its parent if that is left empty, unless told to keep it."""
+    kept = folder.exists()
+
+    def keep() -> None:
+        nonlocal kept
+        kept = True
+
+    try:
+        yield keep
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):
+                folder.parent.rmdir()
 
 
 def _lines(summaries: dict[str, dict[str, Any]]) -> Iterable[str]:
@@ -137,6 +157,7 @@ def _lines(summaries: dict[str, dict[str, Any]]) -> Iterable[str]:
             f"{name}: {summary['clients']:,} clients, {summary['duration_s']:g} s,"
             f" {summary['events']:,} events for {summary['subscribers_mean']:.2f} subscribers each,"
             f" judged in {summary['wall_s']:.1f} s"
+            + (f"; {summary['late']:,} events after the trace's end are left out" if summary["late"] else "")
         )
         rows = [
             ("scheme", "recall %", "p2.5", "precision %", "p2.5", "deliveries", "context up", "down kbit/s")
@@ -166,9 +187,7 @@ def _lines(summaries: dict[str, dict[str, Any]]) -> Iterable[str]:
 @commands.command()
 @click.argument("traces", type=click.Path(path_type=Path))
 @click.option("--workload", default="ar", show_default=True, metavar="NAME", help="ar, lbs or rnd.")
-@click.option(
-    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="A parameter: rate, payload, uniform."
-)
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="A parameter: rate, uniform.")
 @click.option(
     "--seed", default=1, show_default=True, metavar="N", help="Decides who publishes when and where."
 )
@@ -199,16 +218,20 @@ def publications(
     from bypass.scenarios.evaluation import make_workload, write_publications
 
     trace = Trace.open(traces)
-    model = make_workload(workload, dict(map(parse_change, changes)))
+    parameters = dict(map(parse_change, changes))
+    if idle := parameters.keys() & {"radius", "payload"}:
+        raise click.UsageError(f"--set {idle.pop()}: expected rate or uniform, a publication has no more")
+    model = make_workload(workload, parameters)
     refuse_unusable(out)
-    size = int(trace.clients * trace.duration * model.rate)
+    seconds = (trace.samples - 1) * trace.step  # an evaluation has no positions for what comes later
+    size = int(trace.clients * seconds * model.rate)
     with chosen_engine(engine, master, size, "publications") as running, watched("publishing") as progress:
         written = write_publications(
             model,
             World(trace.attractions, *trace.size),
             out,
             clients=trace.clients,
-            duration=trace.duration,
+            duration=seconds,
             seed=seed,
             engine=running,
             progress=progress,

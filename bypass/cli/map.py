@@ -51,6 +51,10 @@ def draw_map(file: str, bbox: str | None, out: Path) -> None:
     if out.suffix != ".json":
         raise click.UsageError(f"--out {out}: expected a name that ends in .json")
     refuse_unusable(out.parent)
+    picture = out.with_suffix(".png")
+    for path in (out, picture):
+        if path.is_dir():
+            raise IsADirectoryError(21, "is in the way: expected a file", str(path))
     skipped = None
     if file in MAPS or file.endswith(".json"):
         if bbox is not None:
@@ -64,11 +68,11 @@ def draw_map(file: str, bbox: str | None, out: Path) -> None:
         street_map, skipped = read_osm(file, bbox=None if bbox is None else _parse(bbox))
     out.parent.mkdir(parents=True, exist_ok=True)
     write_map(street_map, out)
-    draw(street_map, out.with_suffix(".png"))
+    draw(street_map, picture)
     click.echo(_summary(street_map))
     if skipped is not None and any(skipped):
         click.echo(_left_out(skipped))
-    click.echo(f"map: {out}, picture: {out.with_suffix('.png')}")
+    click.echo(f"map: {out}, picture: {picture}")
 
 
 def _parse(bbox: str) -> tuple[float, float, float, float]:
@@ -91,5 +95,6 @@ def _summary(street_map: StreetMap) -> str:
 def _left_out(skipped: Skipped) -> str:
     return (
         f"left out: ways where they lack nodes ({skipped.ways}), areas that are not whole ({skipped.areas}),"
-        f" nodes that cannot be reached from most others ({skipped.nodes})"
+        f" nodes that cannot be reached from most others ({skipped.nodes}),"
+        f" attraction points that are nowhere ({skipped.points})"
     )

@@ -40,7 +40,7 @@ TEXT = ("bonnmotion", "ns2", "one", "gpx")
     help="A parameter of the model, such as speed=[1,3]; the value is YAML. May be given several times.",
 )
 @click.option("--step", type=float, default=1.0, show_default=True, help="Seconds between two positions.")
-@click.option("--slab", type=float, default=20.0, show_default=True, help="Seconds that a file covers.")
+@click.option("--slab", type=float, help="Seconds that a file covers.  [default: about 20, by the step]")
 @click.option(
     "--format",
     "form",
@@ -65,7 +65,7 @@ def traces(
     seed: int,
     changes: Sequence[str],
     step: float,
-    slab: float,
+    slab: float | None,
     form: str,
     engine: str | None,
     master: str | None,
@@ -101,10 +101,13 @@ def traces(
     from bypass.models.mobility import Playback
     from bypass.models.request import check_request
     from bypass.models.traces import lay_out, write_trace
-    from bypass.models.traces.manifest import check_sampling, count_samples
+    from bypass.models.traces.manifest import check_step, checked_slab, count_samples
     from bypass.models.traces.source import count_rows
 
-    check_sampling(step, slab)
+    if form in TEXT:
+        check_step(step)
+    else:
+        slab = checked_slab(step, slab)
     name, source = _source(model, changes)
     if form in TEXT:
         _refuse(
@@ -124,6 +127,11 @@ def traces(
     check_request(clients, duration, seed)
     if isinstance(source, Playback):
         source.check(clients, duration)
+    samples = count_samples(duration, step)
+    if statistics and not isinstance(source, Path) and samples < 2:
+        raise click.UsageError(
+            f"--statistics with {duration:g} s, a position each {step:g} s: expected two positions or more"
+        )
     _refuse_taken(out, form)
 
     if not isinstance(source, Path) and form in TEXT:
@@ -136,7 +144,7 @@ def traces(
         if statistics:
             _tell_statistics(*_sampled(movement, step), step, source.size)
         return
-    rows = count_rows(source) if isinstance(source, Path) else clients * count_samples(duration, step)
+    rows = count_rows(source) if isinstance(source, Path) else clients * samples
     with chosen_engine(engine, master, rows, "rows") as running:
         began = time.perf_counter()
         with watched(name) as progress:
@@ -160,7 +168,9 @@ def traces(
     _tell(trace, seconds)
     if digest:
         click.echo(f"digest: {trace.digest()}")
-    if statistics:
+    if statistics and trace.samples < 2:  # which is known only now that it has been laid out
+        click.echo("no statistics: there is one position of each client, and two are needed")
+    elif statistics:
         _tell_statistics(*trace.read(0, trace.samples), trace.step, trace.size)
 
 

@@ -1,6 +1,6 @@
 """Filter schemes judged on traces of any size: the broker's rules in batches, without the messages."""
 
-from bypass.scenarios.evaluation.evaluating import Evaluation, evaluate
+from bypass.scenarios.evaluation.evaluating import Evaluation, check_evaluation, evaluate
 from bypass.scenarios.evaluation.events import make_workload
 from bypass.scenarios.evaluation.picture import draw
 from bypass.scenarios.evaluation.publishing import write_publications
@@ -10,6 +10,7 @@ __all__ = [
     "Evaluation",
     "InvalidEvaluation",
     "Scheme",
+    "check_evaluation",
     "draw",
     "evaluate",
     "make_workload",

@@ -6,7 +6,8 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,13 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bypass.models.engines import Engine
+from bypass.models.request import check_request
 from bypass.models.traces import Trace
 from bypass.models.workloads import World
 from bypass.scenarios.evaluation.carry import Block, follow
 from bypass.scenarios.evaluation.events import EventSource, RecordedEvents, WorkloadEvents, make_workload
 from bypass.scenarios.evaluation.judge import Stretch, judge
-from bypass.scenarios.evaluation.question import Question
-from bypass.scenarios.evaluation.schemes import InvalidEvaluation, parse_schemes
+from bypass.scenarios.evaluation.question import Question, check_lengths
+from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme, parse_schemes
 from bypass.scenarios.evaluation.totals import (
     CORRECT,
     EVENTS,
@@ -44,7 +46,9 @@ SMALLEST_CELL = 20.0
 MOST_CELLS_A_SIDE = 100
 PIECES_PER_WORKER = 4
 LONGEST_STRETCH_S = 60.0
-MOST_POSITIONS = 30_000_000  # that one piece of work reads
+MOST_POSITIONS = 30_000_000  # that one piece of work judges
+OURS = ("events", "cells", "pieces.json", "summary.json", "_context")
+MICROSECONDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -79,20 +83,20 @@ def evaluate(
     """Judge filter schemes, such as `grid:5`, on a trace: for each workload with its parameters, or for
     recorded publications.
 
-    `out` gets summary.json, pieces.json, cells/NAME.parquet and events/NAME/*.parquet.
-    The figures do not depend on the engine or the number of pieces. Raises InvalidEvaluation before anything
-    is written.
+    `out` gets summary.json, pieces.json, cells/NAME.parquet and events/NAME/*.parquet. The figures do not
+    depend on the engine or the number of pieces. Raises InvalidEvaluation; whatever is raised, nothing is
+    left in `out`.
     """
-    if trace.samples < 2:
-        raise InvalidEvaluation(f"{trace.path} has {trace.samples} sample: expected at least 2")
+    check_evaluation(schemes, workloads, radius=radius, interval=interval, cell=cell)
+    out = out.absolute()  # workers may be at home in another folder
+    path = trace.path.absolute()
     asked = parse_schemes(schemes)
+    _check_trace(trace, path, asked, out)
+    check_request(trace.clients, trace.duration, seed)
     sources = _sources(trace, workloads or {"ar": {}}, publications, seed, radius)
     size = cell if cell is not None else max(SMALLEST_CELL, max(trace.size) / MOST_CELLS_A_SIDE)
-    questions = [Question(trace.path, asked, source, seed, radius, interval, size) for source in sources]
-    if not trace.attractions and any(s.kind in ("attract", "multi") for s in asked):
-        raise InvalidEvaluation(f"{trace.path} has no attraction points: expected some for attract and multi")
-    if (out / "events").exists() or (out / "summary.json").exists():
-        raise InvalidEvaluation(f"{out} holds an evaluation already: expected another folder")
+    questions = [Question(path, asked, source, seed, radius, interval, size) for source in sources]
+    questions[0].cells(trace)
     bounds = _stretches(trace, interval, engine.parallel, pieces)
     wide = any(scheme.kind == "egrid" for scheme in asked) and len(bounds) > 1
     blocks = tuple(range(0, trace.clients, _block_size(trace, engine.parallel)))
@@ -103,43 +107,92 @@ def evaluate(
         progress(done + finished, total)
 
     summaries, reports = {}, []
-    for question in questions:
-        began = time.perf_counter()
-        name = question.events.name
-        carry = out / "_context" / name if wide else None
-        if carry is not None:
-            carry.mkdir(parents=True)
-            begins = tuple(first for first, _ in bounds[1:])
-            ends = (*blocks[1:], trace.clients)
-            followed = [Block(question, *bound, begins, carry) for bound in zip(blocks, ends, strict=True)]
-            engine.run(follow, followed, advance)
-            done += len(blocks)
-        stretches = [
-            Stretch(
-                question,
-                first,
-                last,
-                carry if first else None,
-                blocks,
-                out / "events" / name / f"{n:05d}.parquet",
-            )
-            for n, (first, last) in enumerate(bounds)
-        ]
-        columns, rows = question.cells(trace)
-        totals = Totals.empty(len(asked), columns * rows)
-        messages = ContextMessages.none(len(question.catalogue(trace).grid))
-        for judged in engine.run(judge, stretches, advance):
-            totals.add(judged.totals)
-            messages.add(judged.messages)
-            reports.append({"workload": name, **judged.report})
-        done += len(bounds)
-        _write_cells(question, totals, rows, out / "cells" / f"{name}.parquet")
-        summaries[name] = _summary(question, trace, totals, messages, engine, time.perf_counter() - began)
-    shutil.rmtree(out / "_context", ignore_errors=True)
-    result = Evaluation(summaries, tuple(reports), out)
-    (out / "pieces.json").write_text(json.dumps(reports, indent=1) + "\n")
-    (out / "summary.json").write_text(json.dumps(result.summary(), indent=1) + "\n")
+    with _kept_if_finished(out):
+        for question in questions:
+            began = time.perf_counter()
+            name = question.events.name
+            carry = out / "_context" / name if wide else None
+            if carry is not None:
+                carry.mkdir(parents=True)
+                begins = tuple(first for first, _ in bounds[1:])
+                ends = (*blocks[1:], trace.clients)
+                followed = [
+                    Block(question, *bound, begins, carry) for bound in zip(blocks, ends, strict=True)
+                ]
+                engine.run(follow, followed, advance)
+                done += len(blocks)
+            files = [out / "events" / name / f"{n:05d}.parquet" for n in range(len(bounds))]
+            stretches = [
+                Stretch(question, *bound, carry if bound[0] else None, blocks, file)
+                for bound, file in zip(bounds, files, strict=True)
+            ]
+            columns, rows = question.cells(trace)
+            totals = Totals.empty(len(asked), columns * rows)
+            messages = ContextMessages.none(len(question.catalogue(trace).grid))
+            for judged in engine.run(judge, stretches, advance):
+                totals.add(judged.totals)
+                messages.add(judged.messages)
+                reports.append({"workload": name, **judged.report})
+            if missing := [file for file in files if not file.exists()]:
+                raise InvalidEvaluation(
+                    f"{missing[0]} is not there: expected a folder that all workers share"
+                )
+            done += len(bounds)
+            _write_cells(question, totals, rows, out / "cells" / f"{name}.parquet")
+            summaries[name] = _summary(question, trace, totals, messages, engine, time.perf_counter() - began)
+        result = Evaluation(summaries, tuple(reports), out)
+        (out / "pieces.json").write_text(json.dumps(reports, indent=1) + "\n")
+        (out / "summary.json").write_text(json.dumps(result.summary(), indent=1) + "\n")
     return result
+
+
+def check_evaluation(
+    schemes: Sequence[str],
+    workloads: Mapping[str, Mapping[str, Any]] | None,
+    *,
+    radius: float,
+    interval: float,
+    cell: float | None,
+) -> None:
+    """Raise InvalidEvaluation for what is wrong whichever trace it is."""
+    parse_schemes(schemes)
+    check_lengths(radius, interval, cell)
+    if workloads is not None and not workloads:
+        raise InvalidEvaluation("no workload is asked for: expected at least one")
+    for name, parameters in (workloads or {}).items():
+        make_workload(name, parameters)
+
+
+def _check_trace(trace: Trace, path: Path, schemes: tuple[Scheme, ...], out: Path) -> None:
+    if trace.samples < 2:
+        raise InvalidEvaluation(f"{path} has {trace.samples} sample: expected at least 2")
+    if not trace.attractions and any(scheme.kind in ("attract", "multi") for scheme in schemes):
+        raise InvalidEvaluation(f"{path} has no attraction points: expected some for attract and multi")
+    if path in (out, *out.parents):
+        raise InvalidEvaluation(f"{out} is in the trace {path}: expected another folder")
+    for name in OURS:
+        if (out / name).exists():
+            raise InvalidEvaluation(
+                f"{out} has {name}, maybe of another evaluation: expected a folder without it"
+            )
+
+
+@contextmanager
+def _kept_if_finished(out: Path) -> Iterator[None]:
+    """Take away what was written to `out`, where nothing of ours was before, if something goes wrong."""
+    made = [path for path in (out, *out.parents) if not path.exists()]
+    try:
+        yield
+    except BaseException:
+        for name in OURS:
+            shutil.rmtree(out / name, ignore_errors=True)
+            (out / name).unlink(missing_ok=True)
+        for path in made:
+            with suppress(OSError):  # somebody else may use it by now
+                path.rmdir()
+        raise
+    finally:
+        shutil.rmtree(out / "_context", ignore_errors=True)
 
 
 def _sources(
@@ -150,9 +203,8 @@ def _sources(
     radius: float,
 ) -> list[EventSource]:
     if publications is not None:
-        recorded = RecordedEvents("recorded", publications)
-        recorded.check(trace.clients)
-        return [recorded]
+        end_us = round((trace.samples - 1) * trace.step * MICROSECONDS)
+        return [RecordedEvents("recorded", publications.absolute()).checked(trace.clients, end_us)]
     world = World(trace.attractions, *trace.size)
     sources: list[EventSource] = []
     for name, parameters in workloads.items():
@@ -167,13 +219,13 @@ def _sources(
 
 
 def _stretches(trace: Trace, interval: float, parallel: int, pieces: int | None) -> list[tuple[int, int]]:
-    """First and last samples of stretches: enough for everybody, none too large, none that looks back farther
-    than it goes."""
+    """First and last samples of stretches: none too large and, if that allows it, none that looks back
+    farther than it goes, and enough for everybody."""
     legs = trace.samples - 1
     if pieces is None:
         most = min(LONGEST_STRETCH_S / trace.step, MOST_POSITIONS / trace.clients)
         least = math.ceil(interval / trace.step)
-        length = max(1, least, min(math.floor(most), math.ceil(legs / (PIECES_PER_WORKER * parallel))))
+        length = max(1, min(math.floor(most), max(least, math.ceil(legs / (PIECES_PER_WORKER * parallel)))))
         pieces = math.ceil(legs / length)
     cuts = [legs * k // min(pieces, legs) for k in range(min(pieces, legs) + 1)]
     return list(pairwise(cuts))
@@ -203,6 +255,7 @@ def _summary(
         "radius_m": question.radius,
         "interval_s": question.interval,
         "events": int(totals.overall[EVENTS]),
+        "late": question.events.late,
         "subscribers_mean": int(totals.overall[SUBSCRIBERS]) / max(1, int(totals.overall[EVENTS])),
         "schemes": {
             str(scheme): {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
+import pyarrow.dataset as ds
 from pydantic import ValidationError
 
 from bypass.models.workloads import WORKLOADS, Publications, Rhythm, Workload, World
@@ -20,6 +19,8 @@ from bypass.scenarios.evaluation.schemes import InvalidEvaluation
 from bypass.scenarios.misfit import first_misfit
 
 MICROSECONDS = 1_000_000
+CHUNK_US = 60 * MICROSECONDS
+COLUMNS = ("t", "client", "x", "y")
 
 
 class EventSource(Protocol):
@@ -28,6 +29,10 @@ class EventSource(Protocol):
     @property
     def name(self) -> str:
         """What the figures are filed under."""
+
+    @property
+    def late(self) -> int:
+        """How many events come after the end of the trace, and are not judged."""
 
     def between(self, first: int, last: int, start_us: int, end_us: int) -> Publications:
         """What clients `first` to `last` - 1 publish from `start_us` on and before `end_us`."""
@@ -41,6 +46,7 @@ class WorkloadEvents:
     workload: Workload
     seed: int
     world: World
+    late: int = 0
 
     def between(self, first: int, last: int, start_us: int, end_us: int) -> Publications:
         rhythm = _rhythm(self.workload.rate, first, last, self.seed)
@@ -72,44 +78,92 @@ class RecordedEvents:
 
     name: str
     path: Path
+    late: int = 0
 
-    def check(self, clients: int) -> int:
-        """How many publications there are. Raises InvalidEvaluation unless they make sense for the trace."""
-        try:
-            table = pq.read_table(self.path, columns=["t", "client", "x", "y"])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, KeyError) as error:
-            reason = str(error).splitlines()[0]
-            raise InvalidEvaluation(f"{self.path}: {reason}: expected Parquet with t, client, x, y") from None
-        if not len(table):
-            raise InvalidEvaluation(f"{self.path} has no rows: expected publications")
-        times = table["t"]
-        if times.null_count or not np.isfinite(times.to_numpy()).all() or pc.min(times).as_py() < 0:
+    def checked(self, clients: int, end_us: int) -> RecordedEvents:
+        """The same, for a trace of so many clients up to `end_us`: events from then on are late.
+
+        Raises InvalidEvaluation unless all of them make sense and some are in time.
+        """
+        in_time = late = 0
+        for table in self._tables():
+            at_us = self._read(table, clients).at_us
+            in_time += int(np.count_nonzero(at_us < end_us))
+            late += int(np.count_nonzero(at_us >= end_us))
+        if not in_time:
+            found = f"{late} publications, all of them later" if late else "no publications"
             raise InvalidEvaluation(
-                f"{self.path}: column t has values that are no times: expected s from 0 on"
+                f"{self.path} has {found}: expected some before {end_us / MICROSECONDS:g} s, the trace's end"
             )
-        low, high = pc.min(table["client"]).as_py(), pc.max(table["client"]).as_py()
-        if table["client"].null_count or low < 0 or high >= clients:
-            raise InvalidEvaluation(
-                f"{self.path}: clients are {low} to {high}: expected 0 to {clients - 1}, those of the trace"
-            )
-        x, y = _places(table)
-        if (np.isnan(x) != np.isnan(y)).any() or np.isinf(x).any() or np.isinf(y).any():
-            raise InvalidEvaluation(f"{self.path}: a place has one coordinate only: expected both or none")
-        return len(table)
+        return replace(self, late=late)
 
     def between(self, first: int, last: int, start_us: int, end_us: int) -> Publications:
-        # A little more than asked for: times are rounded to microseconds only afterwards.
-        stretch = [("t", ">=", start_us / MICROSECONDS - 1e-3), ("t", "<", end_us / MICROSECONDS + 1e-3)]
-        table = pq.read_table(self.path, columns=["t", "client", "x", "y"], filters=stretch)
-        at_us = np.rint(table["t"].to_numpy() * MICROSECONDS).astype(np.int64)
-        client = table["client"].to_numpy().astype(np.int32)
-        chosen = np.flatnonzero((at_us >= start_us) & (at_us < end_us) & (client >= first) & (client < last))
-        chosen = chosen[np.lexsort((client[chosen], at_us[chosen]))]
-        x, y = _places(table)
-        return Publications(at_us[chosen], client[chosen], x[chosen], y[chosen])
+        parts = []
+        for chunk in range(start_us // CHUNK_US, -(-end_us // CHUNK_US)):
+            p = _chunk(self, chunk)
+            low, high = np.searchsorted(p.at_us, (start_us, end_us))
+            mine = np.flatnonzero((p.client[low:high] >= first) & (p.client[low:high] < last)) + low
+            parts.append(Publications(p.at_us[mine], p.client[mine], p.x[mine], p.y[mine]))
+        return _joined(parts)
+
+    def _tables(self, bounds: tuple[float, float] | None = None) -> Iterator[pa.Table]:
+        """The four columns, table by table; with bounds, of times from the first on and before the second."""
+        try:
+            source = ds.dataset(self.path, format="parquet")
+            if missing := [name for name in COLUMNS if name not in source.schema.names]:
+                raise InvalidEvaluation(f"{self.path} has no column {missing[0]}: expected t, client, x, y")
+            chosen = None if bounds is None else (ds.field("t") >= bounds[0]) & (ds.field("t") < bounds[1])
+            for batch in source.to_batches(columns=list(COLUMNS), filter=chosen):
+                yield pa.Table.from_batches([batch])
+        except FileNotFoundError:
+            raise InvalidEvaluation(f"{self.path} does not exist: expected Parquet of publications") from None
+        except (OSError, pa.ArrowException) as error:
+            reason = " ".join(str(error).split())
+            raise InvalidEvaluation(f"{self.path}: {reason}: expected Parquet of publications") from None
+
+    def _read(self, table: pa.Table, clients: int) -> Publications:
+        if not pa.types.is_integer(table["client"].type):
+            raise self._wrong("client", f"of type {table['client'].type}", "whole numbers")
+        for name in ("t", "x", "y"):
+            kind = table[name].type
+            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+                raise self._wrong(name, f"of type {kind}", "numbers")
+        t, x, y = (pc.fill_null(pc.cast(table[n], pa.float64()), np.nan).to_numpy() for n in ("t", "x", "y"))
+        client = table["client"].to_numpy()
+        if len(wrong := t[~((t >= 0) & np.isfinite(t))]):
+            raise self._wrong("t", str(wrong[0]), "seconds from 0 on")
+        if table["client"].null_count or len(wrong := client[(client < 0) | (client >= clients)]):
+            found = "null" if table["client"].null_count else str(wrong[0])
+            raise self._wrong("client", found, f"0 to {clients - 1}, the clients of the trace")
+        if (np.isnan(x) != np.isnan(y)).any():
+            raise self._wrong("x or y", "missing", "both, or none of them")
+        if len(wrong := np.concatenate([x, y])[np.isinf(np.concatenate([x, y]))]):
+            raise self._wrong("x or y", str(wrong[0]), "finite numbers")
+        return Publications(np.rint(t * MICROSECONDS).astype(np.int64), client.astype(np.int32), x, y)
+
+    def _wrong(self, column: str, found: str, expected: str) -> InvalidEvaluation:
+        return InvalidEvaluation(f"{self.path}: {column} is {found}: expected {expected}")
 
 
-def _places(table: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """x and y as numbers, NaN where they are missing."""
-    x, y = (pc.fill_null(pc.cast(table[name], pa.float64()), np.nan).to_numpy() for name in "xy")
-    return x, y
+def _joined(parts: list[Publications]) -> Publications:
+    """Publications that follow each other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Publications(
+        np.concatenate([np.empty(0, np.int64), *(p.at_us for p in parts)]),
+        np.concatenate([np.empty(0, np.int32), *(p.client for p in parts)]),
+        np.concatenate([np.empty(0), *(p.x for p in parts)]),
+        np.concatenate([np.empty(0), *(p.y for p in parts)]),
+    )
+
+
+@lru_cache(maxsize=4)
+def _chunk(events: RecordedEvents, number: int) -> Publications:
+    """A minute of recorded events in the order of time: windows are too short to look into files for each."""
+    start_us, end_us = number * CHUNK_US, (number + 1) * CHUNK_US
+    # A little more than asked for: times are rounded to microseconds only afterwards.
+    bounds = start_us / MICROSECONDS - 1e-3, end_us / MICROSECONDS + 1e-3
+    p = _joined([events._read(table, 2**31 - 1) for table in events._tables(bounds)])
+    chosen = np.flatnonzero((p.at_us >= start_us) & (p.at_us < end_us))
+    chosen = chosen[np.lexsort((p.client[chosen], p.at_us[chosen]))]
+    return Publications(p.at_us[chosen], p.client[chosen], p.x[chosen], p.y[chosen])

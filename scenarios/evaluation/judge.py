@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from bypass.models.traces import Trace
+from bypass.models.traces.files import replacing
 from bypass.scenarios.evaluation.carry import carried
 from bypass.scenarios.evaluation.question import Question
 from bypass.scenarios.evaluation.stretch import Context, Counted, Counter, sensor_phases, windows
@@ -68,8 +69,10 @@ def judge(stretch: Stretch) -> Judged:
     context: Context | None = None
     counter: Counter | None = None
     stretch.events.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = stretch.events.with_suffix(".unfinished")
-    with pq.ParquetWriter(unfinished, _schema(q), compression="zstd", compression_level=1) as writer:
+    with (
+        replacing(stretch.events) as unfinished,
+        pq.ParquetWriter(unfinished, _schema(q), compression="zstd", compression_level=1) as writer,
+    ):
         for window in windows(x, y, start, trace.step, q.interval_us):
             if context is None:
                 context = Context(catalogue, q.radius, phases, q.interval_us, window.leg)
@@ -90,7 +93,6 @@ def judge(stretch: Stretch) -> Judged:
             notified, correct = counted.notified[:, by_request], counted.correct[:, by_request]
             totals.add_events(cell, counted.subscribers, notified, correct)
             writer.write_table(_table(q, counted, notified, correct))
-    unfinished.replace(stretch.events)
     assert context is not None
     assert counter is not None
     messages.fixes += context.fixes

@@ -27,7 +27,7 @@ def grid_of(x: Floats, y: Floats, wish: float) -> tuple[float, float, float, int
     unless that would be far more cells than clients."""
     x0, y0, x1, y1 = x.min(), y.min(), x.max(), y.max()
     size = wish
-    while math.ceil((x1 - x0) / size + 1) * math.ceil((y1 - y0) / size + 1) > CELLS_PER_CLIENT * len(x) + 64:
+    while ((x1 - x0) / size + 1.0) * ((y1 - y0) / size + 1.0) > CELLS_PER_CLIENT * len(x) + 64.0:
         size *= 1.5
     return x0, y0, size, int((x1 - x0) / size) + 1, int((y1 - y0) / size) + 1
 

@@ -20,8 +20,13 @@ def draw(evaluation: Evaluation, path: Path) -> None:
     for row, (workload, summary) in zip(axes, summaries.items(), strict=True):
         for axis, what in zip(row, ("recall", "precision"), strict=True):
             figures = summary["schemes"].items()
+            boxes = [_box(name, each, what) for name, each in figures if each[what] is not None]
+            axis.set_title(f"{workload}: {what}", fontsize=10)
+            if not boxes:
+                axis.text(0.5, 0.5, "no event has one", ha="center", transform=axis.transAxes)
+                continue
             axis.bxp(
-                [_box(name, each, what) for name, each in figures if each[what] is not None],
+                boxes,
                 showfliers=False,
                 showmeans=True,
                 widths=0.6,
@@ -37,7 +42,6 @@ def draw(evaluation: Evaluation, path: Path) -> None:
                     "markersize": 5,
                 },
             )
-            axis.set_title(f"{workload}: {what}", fontsize=10)
             axis.set_ylim(-0.03, 1.03)
             axis.grid(axis="y", alpha=0.3)
             axis.tick_params(axis="x", labelrotation=30)

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from bypass.models.engines import Engine, Progress, unwatched
 from bypass.models.request import check_request
+from bypass.models.traces.files import new_folder, replacing
 from bypass.models.workloads import Rhythm, Workload, World
-from bypass.scenarios.evaluation.schemes import InvalidEvaluation
 
 MICROSECONDS = 1_000_000
 ROWS_PER_FILE = 5_000_000
@@ -43,22 +43,21 @@ def write_publications(
     engine: Engine,
     progress: Progress = unwatched,
 ) -> int:
-    """Write all publications before `duration` (s) to Parquet files in the new folder `out`; gives how many.
+    """Write all publications before `duration` (s) to Parquet files in the folder `out`; gives how many.
 
     Columns are t (s), client, x, y (m; null for an event at its publisher's place); rows in order of time.
-    Raises InvalidRequest, InvalidEvaluation.
+    Raises InvalidRequest, and InvalidTrace if `out` is in use; whatever is raised, nothing is left behind.
     """
     check_request(clients, duration, seed)
-    if out.exists():
-        raise InvalidEvaluation(f"{out} exists: expected a new folder")
     count = max(1, math.ceil(clients * duration * workload.rate / ROWS_PER_FILE))
     cuts = [math.ceil(duration * MICROSECONDS) * k // count for k in range(count + 1)]
-    out.mkdir(parents=True)
+    out = out.absolute()  # workers may be at home in another folder
     portions = [
         Portion(workload, world, clients, seed, cuts[k], cuts[k + 1], out / f"{k:05d}.parquet")
         for k in range(count)
     ]
-    return sum(engine.run(write, portions, progress))
+    with new_folder(out):
+        return sum(engine.run(write, portions, progress))
 
 
 def write(portion: Portion) -> int:
@@ -67,7 +66,6 @@ def write(portion: Portion) -> int:
     p = portion.workload.between(rhythm, portion.start_us, portion.end_us, portion.seed, portion.world)
     places = {name: pa.array(column, mask=np.isnan(column)) for name, column in (("x", p.x), ("y", p.y))}
     table = pa.table({"t": p.at_us / MICROSECONDS, "client": p.client, **places})
-    unfinished = portion.file.with_suffix(".unfinished")
-    pq.write_table(table, unfinished, compression="zstd", row_group_size=500_000)
-    unfinished.replace(portion.file)
+    with replacing(portion.file) as unfinished:
+        pq.write_table(table, unfinished, compression="zstd", row_group_size=500_000)
     return len(p)

@@ -6,11 +6,24 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from bypass.client import LARGEST_RADIUS
 from bypass.models.traces import Trace
 from bypass.scenarios.evaluation.events import EventSource
 from bypass.scenarios.evaluation.schemes import Catalogue, InvalidEvaluation, Scheme
 
 MICROSECONDS = 1_000_000
+LONGEST_INTERVAL = 86_400.0
+MOST_CELLS = 1_000_000
+
+
+def check_lengths(radius: float, interval: float, cell: float | None) -> None:
+    """Raise InvalidEvaluation unless these are a radius (m), an interval (s) and a side of cells (m)."""
+    if not 1.0 <= radius <= LARGEST_RADIUS:
+        raise InvalidEvaluation(f"radius is {radius} m: expected 1 to {LARGEST_RADIUS}")
+    if not 0.001 <= interval <= LONGEST_INTERVAL:
+        raise InvalidEvaluation(f"interval is {interval} s: expected 0.001 to {LONGEST_INTERVAL:g}")
+    if cell is not None and not (math.isfinite(cell) and cell > 0):
+        raise InvalidEvaluation(f"cell is {cell} m: expected a finite length above 0")
 
 
 @dataclass(frozen=True)
@@ -29,13 +42,6 @@ class Question:
     interval: float
     cell: float
 
-    def __post_init__(self) -> None:
-        for name, value in (("radius", self.radius), ("interval", self.interval), ("cell", self.cell)):
-            if not (math.isfinite(value) and value > 0):
-                raise InvalidEvaluation(f"{name} is {value}: expected a finite number above 0")
-        if self.interval_us < 1000:
-            raise InvalidEvaluation(f"interval is {self.interval} s: expected at least 0.001")
-
     @property
     def interval_us(self) -> int:
         """Microseconds between two fixes."""
@@ -46,6 +52,11 @@ class Question:
         return Catalogue.of(self.schemes, self.radius, trace.size, trace.attractions)
 
     def cells(self, trace: Trace) -> tuple[int, int]:
-        """Into how many columns and rows of cells the world falls."""
-        width, height = trace.size
-        return max(1, math.ceil(width / self.cell)), max(1, math.ceil(height / self.cell))
+        """How many columns and rows of cells the world has. Raises InvalidEvaluation for too many."""
+        columns, rows = (max(1.0, math.ceil(side / self.cell)) for side in trace.size)
+        if columns * rows > MOST_CELLS:
+            raise InvalidEvaluation(
+                f"cell is {self.cell} m: expected at most {MOST_CELLS:,} cells in a world of"
+                f" {trace.size[0]:g} by {trace.size[1]:g} m"
+            )
+        return int(columns), int(rows)

@@ -76,9 +76,10 @@ def parse_schemes(texts: Iterable[str]) -> tuple[Scheme, ...]:
     schemes = tuple(Scheme.parse(text) for text in texts)
     if not schemes:
         raise InvalidEvaluation("no scheme is asked for: expected at least one")
-    for scheme in schemes:
-        if schemes.count(scheme) > 1:
-            raise InvalidEvaluation(f"scheme {scheme} is asked for twice: expected once")
+    names = [str(scheme) for scheme in schemes]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidEvaluation(f"scheme {name} is asked for twice: expected once")
     return schemes
 
 

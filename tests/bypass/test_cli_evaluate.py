@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -129,9 +130,15 @@ def test_other_parquet_of_positions_is_laid_out_first(trace: Trace, tmp_path: Pa
         (("--schemes", "ste,ste:1.5"), "scheme ste:1.5 is asked for twice: expected once"),
         (("--schemes", ","), "no scheme is asked for: expected at least one"),
         (("--workloads", "mmo"), "workload 'mmo' is unknown: expected one of ar, lbs, rnd"),
-        (("--radius", "0"), "radius is 0.0: expected greater than 0"),
-        (("--interval", "nan"), "interval is nan: expected a finite number above 0"),
-        (("--publications", "missing.parquet"), "missing.parquet"),
+        (("--radius", "0"), "radius is 0.0 m: expected 1 to 20000000"),
+        (("--radius", "1e-300"), "radius is 1e-300 m: expected 1 to"),
+        (("--seed", "-1"), "seed is -1: expected 0 to 2**64 - 1"),
+        (("--cell", "0.0005"), "cell is 0.0005 m: expected at most 1,000,000 cells"),
+        (("--schemes", "ste:1,ste:1.0000001"), "scheme ste:1 is asked for twice: expected once"),
+        (("--workloads", ","), "no workload is asked for: expected at least one"),
+        (("--interval", "nan"), "interval is nan s: expected 0.001 to 86400"),
+        (("--publications", "missing.parquet"), "missing.parquet does not exist"),
+        (("--publications", "a", "--workloads", "ar"), "expected one of them"),
         (
             ("--engine", "local", "--master", "spark://host:1"),
             "--master spark://host:1: expected --engine spark",
@@ -152,19 +159,69 @@ def test_requests_that_make_no_sense_are_refused_in_one_line(
 def test_publications_that_do_not_fit_the_trace(
     trace: Trace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    nobody = pa.table({"t": [1.0], "client": [40], "x": [None], "y": [1.0]})
-    for broken, complaint in (
-        (nobody, "clients are 40 to 40: expected 0 to 39"),
-        (nobody.set_column(1, "client", [[3]]), "a place has one coordinate only"),
-        (nobody.set_column(1, "client", [[3]]).set_column(0, "t", [[-1.0]]), "column t has values"),
-        (nobody.drop_columns("t"), "expected Parquet with t, client, x, y"),
-        (nobody.slice(1), "has no rows: expected publications"),
+    good = pa.table({"t": [1.0], "client": [3], "x": [2.0], "y": [1.0]})
+    for column, values, complaint in (
+        ("client", pa.array([40]), "client is 40: expected 0 to 39, the clients of the trace"),
+        ("client", pa.array([None], pa.int64()), "client is null: expected 0 to 39"),
+        ("client", pa.array(["a"]), "client is of type string: expected whole numbers"),
+        ("client", pa.array([0.7]), "client is of type double: expected whole numbers"),
+        ("x", pa.array([None], pa.float64()), "x or y is missing: expected both, or none of them"),
+        ("x", pa.array([np.inf]), "x or y is inf: expected finite numbers"),
+        ("y", pa.array(["1"]), "y is of type string: expected numbers"),
+        ("t", pa.array([-1.0]), "t is -1.0: expected seconds from 0 on"),
+        ("t", pa.array([None], pa.float64()), "t is nan: expected seconds from 0 on"),
+        ("t", pa.array([1], pa.timestamp("us")), "t is of type timestamp[us]: expected numbers"),
+        ("t", pa.array([60.0]), "has 1 publications, all of them later: expected some before 60 s"),
+        ("t", None, "has no column t: expected t, client, x, y"),
     ):
         path = tmp_path / "broken.parquet"
-        pq.write_table(broken, path)
+        changed = good.drop_columns(column)
+        pq.write_table(changed if values is None else changed.append_column(column, values), path)
         line = refusal(capsys, "evaluate", trace.path, "--publications", path, "--out", tmp_path / "out")
         assert complaint in line
         assert str(path) in line
+        assert not (tmp_path / "out").exists()
+
+
+def test_publications_after_the_end_are_left_out_and_said_to_be(
+    trace: Trace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = [0.0, 59.9999994, 59.9999996, 60.0, 500.0]  # the third is 60 s when rounded to microseconds
+    places = {"x": [650.0] * 5, "y": [650.0] * 5}
+    pq.write_table(pa.table({"t": times, "client": [1] * 5, **places}), tmp_path / "five.parquet")
+    out = tmp_path / "out"
+    assert bypass("evaluate", trace.path, "--publications", tmp_path / "five.parquet", "--out", out) == 0
+    assert "; 3 events after the trace's end are left out" in capsys.readouterr().out
+    assert (summary(out)["events"], summary(out)["late"]) == (2, 3)
+
+
+def test_events_that_concern_nobody_have_no_recall(tmp_path: Path) -> None:
+    alone = write_trace(
+        Darmstadt(), "darmstadt", tmp_path / "one", clients=1, duration=5, seed=1, engine=LocalEngine()
+    )
+    assert bypass("evaluate", alone.path, "--schemes", "radial,grid:2", "--out", tmp_path / "out") == 0
+    assert summary(tmp_path / "out")["schemes"]["radial"]["recall"] is None
+    assert summary(tmp_path / "out")["schemes"]["grid:2"]["precision"] is None
+
+
+def test_what_fails_leaves_nothing_behind(
+    trace: Trace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(trace.path, broken)
+    last = sorted(broken.rglob("*.parquet"))[-1]
+    last.write_bytes(last.read_bytes()[:-100])
+    assert "cannot be read" in refusal(capsys, "evaluate", broken, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    table = pa.concat_tables([pq.read_table(path, partitioning=None) for path in trace.files])
+    pq.write_table(table, tmp_path / "some.parquet")
+    wrong = ("--schemes", "attract", "--out", tmp_path / "new" / "out")
+    line = refusal(capsys, "evaluate", tmp_path / "some.parquet", *wrong)
+    assert "has no attraction points" in line
+    assert not (tmp_path / "new" / "out").exists()
+    assert f"{trace.path}/out is in the trace" in refusal(
+        capsys, "evaluate", trace.path, "--out", trace.path / "out"
+    )
 
 
 def test_an_evaluation_is_not_overwritten(
@@ -173,4 +230,4 @@ def test_an_evaluation_is_not_overwritten(
     assert bypass("evaluate", trace.path, "--schemes", "radial", "--out", tmp_path) == 0
     capsys.readouterr()
     line = refusal(capsys, "evaluate", trace.path, "--schemes", "radial", "--out", tmp_path)
-    assert line == f"{tmp_path} holds an evaluation already: expected another folder"
+    assert line.startswith(f"{tmp_path} has events, maybe of another evaluation: expected")

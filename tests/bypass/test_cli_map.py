@@ -47,7 +47,7 @@ def test_an_extract_becomes_a_map_and_a_picture(town: Path, capsys: pytest.Captu
     assert out.splitlines() == [
         "town: 447 × 892 m, nodes: 3, streets: 2 (0.4 km), attraction points: 1",
         "left out: ways where they lack nodes (1), areas that are not whole (0),"
-        " nodes that cannot be reached from most others (2)",
+        " nodes that cannot be reached from most others (2), attraction points that are nowhere (0)",
         "map: maps/own.json, picture: maps/own.png",
     ]
     assert err == ""
@@ -105,6 +105,16 @@ def test_errors_take_one_line_and_write_nothing(
     assert message in err
     assert err.count("\n") == 1
     assert files(town.parent) == {"town.osm", "cut.osm"}
+
+
+@pytest.mark.parametrize("taken", ["q.json", "q.png"])
+def test_a_folder_in_the_way_of_a_file_is_found_first(
+    town: Path, taken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(taken).mkdir()
+    assert bypass("map", "mannheim", "--out", "q.json") == 2
+    assert capsys.readouterr().err == f"bypass: error: {taken}: is in the way: expected a file\n"
+    assert files(town.parent) == {"town.osm", taken}
 
 
 def test_the_help_shows_how(capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,6 +71,18 @@ def test_options_spread_the_same_rows_otherwise(capsys: pytest.CaptureFixture[st
     assert one_.samples == 81
 
 
+def test_a_slab_is_some_steps_unless_somebody_says_otherwise() -> None:
+    assert bypass("traces", "rwp", *SMALL, "--step", 7, "--out", "a") == 0
+    assert Trace.open(Path("a")).slab == 21
+    assert bypass("traces", "rwp", *SMALL, "--step", 7, "--format", "one", "--out", "a.one") == 0
+
+
+def test_of_one_position_there_are_no_statistics(capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"t": [5.0], "client": [1], "x": [3.0], "y": [4.0]}), "one.parquet")
+    assert bypass("traces", "one.parquet", "--statistics", "--out", "a") == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("no statistics: ")
+
+
 def test_spark_makes_the_same_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert bypass("traces", "rwp", *SMALL, "--digest", "--out", "here") == 0
     here = capsys.readouterr().out.splitlines()[-1]
@@ -147,8 +159,17 @@ def test_parquet_of_another_layout_is_laid_out(capsys: pytest.CaptureFixture[str
         (["rwp", "--clients", "0"], "clients is 0: expected 1 to 2**31 - 1"),
         (["rwp", "--duration", "-1"], "duration is -1.0 s: expected a finite time above 0"),
         (["rwp", "--seed", "-1"], "seed is -1: expected 0 to 2**64 - 1"),
-        (["rwp", "--step", "0"], "step is 0.0 s: expected a finite time above 0"),
-        (["rwp", "--step", "3"], "slab is 20.0 s: expected a multiple of the step, 3.0 s"),
+        (["rwp", "--step", "0"], "step is 0.0 s: expected a finite time of at least a microsecond"),
+        (["rwp", "--step", "1e-7"], "step is 1e-07 s: expected a finite time of at least a microsecond"),
+        (["rwp", "--step", "0", "--format", "one"], "step is 0.0 s: expected a finite time of at least"),
+        (["rwp", "--step", "3", "--slab", "20"], "slab is 20.0 s: expected a multiple of the step, 3.0 s"),
+        (
+            ["rwp", "--duration", "0.5", "--statistics"],
+            "--statistics with 0.5 s, a position each 1 s: expected",
+        ),
+        (["noise.movements"], "noise.movements, line 1: found no text: "),
+        (["noise.ns2"], "noise.ns2, after line 0: found no text: "),
+        (["rows"], "rows/readme.txt"),
         (["rwp", "--set", "speed=fast"], "rwp: speed is 'fast': "),
         (["rwp", "--set", "colour=red"], "rwp: colour is unknown: expected one of "),
         (["playback"], "playback: path is missing"),
@@ -184,6 +205,10 @@ def test_mistakes_take_one_line_and_write_nothing(
     Path("scene.one").write_text("0 1 0 9 0 9\n0 a 1 1\n1 a 2 2\n")
     Path("unfinished/slab=00000").mkdir(parents=True)
     pq.write_table(pa.table({"t": [0.0]}), "rows.parquet")
+    Path("rows").mkdir()
+    pq.write_table(pa.table({"t": [0.0]}), "rows/a.parquet")
+    for name in ("noise.movements", "noise.ns2", "rows/readme.txt"):
+        Path(name).write_bytes(b"\xff\xfe\x80" * 100)
     before = sorted(Path().rglob("*"))
     line = refusal(capsys, *args, "--out", "out/a")
     assert complaint in line
