@@ -26,12 +26,13 @@ class Skipped(NamedTuple):
     """What of an extract is not in the map, though it ought to be: how many of each.
 
     `ways` lack nodes, and are used where they have them; `areas` lack ways or nodes, or are no areas; `nodes`
-    belong to streets that cannot be reached from most others.
+    belong to streets that cannot be reached from most others; `points` are attractive, but nowhere.
     """
 
     ways: int
     areas: int
     nodes: int
+    points: int
 
 
 class OsmMap(NamedTuple):
@@ -61,7 +62,10 @@ def read_osm(
     try:
         extract = Extract.read(path, box)
         if not extract.streets:
-            raise InvalidMap(f"no streets to walk on{' in this box' if box else ''}: expected at least one")
+            lacking = f" ({extract.broken_ways} ways lack nodes)" if extract.broken_ways else ""
+            raise InvalidMap(
+                f"no streets to walk on{' in this box' if box else ''}{lacking}: expected at least one"
+            )
         # Nodes are known by their places: two at the same place are one.
         places, ends = np.unique(np.reshape(extract.streets, (-1, 2)), axis=0, return_inverse=True)
         box = box or extract.bounds
@@ -82,7 +86,9 @@ def read_osm(
         )
     except InvalidMap as error:
         raise InvalidMap(f"{path}: {error}") from None
-    return OsmMap(street_map, Skipped(extract.broken_ways, extract.broken_areas, len(nodes) - len(kept)))
+    unreached = len(nodes) - len(kept)
+    skipped = Skipped(extract.broken_ways, extract.broken_areas, unreached, extract.lost_points)
+    return OsmMap(street_map, skipped)
 
 
 def _checked(bbox: tuple[float, float, float, float]) -> Box:
@@ -98,6 +104,11 @@ def _checked(bbox: tuple[float, float, float, float]) -> Box:
 
 def _world_of(box: Box, margin: float = 0.0) -> _World:
     """The rectangle around the middle of the box that is as wide and high (m) as the box is there."""
+    if (span := box.max_lon - box.min_lon) > 180:
+        raise InvalidMap(
+            f"the box {tuple(box)} spans {span:g} degrees of longitude: expected at most 180,"
+            " nothing across the date line"
+        )
     middle = GeoLocation((box.min_lat + box.max_lat) / 2, (box.min_lon + box.max_lon) / 2)
     width = haversine(middle.lat, box.min_lon, middle.lat, box.max_lon) + 2 * margin
     height = haversine(box.min_lat, middle.lon, box.max_lat, middle.lon) + 2 * margin
@@ -111,7 +122,7 @@ def _world_of(box: Box, margin: float = 0.0) -> _World:
 
 def _world_around(lon_lat: Floats) -> _World:
     """A rectangle that has all the places inside: a little larger than their box, which is no rectangle."""
-    box = Box(*lon_lat.min(axis=0), *lon_lat.max(axis=0))
+    box = Box(*lon_lat.min(axis=0).tolist(), *lon_lat.max(axis=0).tolist())
     margin = 1.0
     while True:
         world = _world_of(box, margin)

@@ -80,7 +80,8 @@ def _centroid(ring: list[LonLat], plane: Projection) -> tuple[float, Floats]:
 class Extract:
     """Streets as rows (lon, lat, lon, lat) and attractive places, of all there is or of what meets a box.
 
-    `broken_ways` and `broken_areas` refer to something that the extract does not have.
+    `broken_ways` and `broken_areas` refer to something that the extract does not have; `lost_points` are
+    attractive places that it has without saying where they are.
     """
 
     bounds: Box | None = None
@@ -88,6 +89,7 @@ class Extract:
     attractive: list[Attractive] = field(default_factory=list)
     broken_ways: int = 0
     broken_areas: int = 0
+    lost_points: int = 0
 
     @classmethod
     def read(cls, path: Path, box: Box | None) -> Self:
@@ -125,6 +127,9 @@ class Extract:
                 if self._add_area(thing, box):
                     complete.add((thing.from_way(), thing.orig_id()))
             elif isinstance(thing, Node) and (kind := attraction(thing.tags, is_area=False)):
+                if not thing.location.valid():
+                    self.lost_points += 1
+                    continue
                 place = (thing.location.lon, thing.location.lat)
                 self._add_attractive(Attractive(thing.tags.get("name") or kind, [[place]], []), box)
         self.broken_areas = len(expected - complete)

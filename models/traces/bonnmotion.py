@@ -16,9 +16,9 @@ from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.files import replacing
 from bypass.models.traces.text import (
     Size,
+    first_line,
     number,
     numbered_lines,
-    open_text,
     refuse,
     together,
     written,
@@ -67,9 +67,8 @@ def write(waypoints: Waypoints, path: Path, *, size: Size, model: str, seed: int
 
 
 def _tracks(path: Path) -> Iterator[Track]:
-    with open_text(path) as file:
-        if file.readline().strip() == "#3D":
-            refuse(path, 1, "#3D", "movement in a plane")
+    if first_line(path) == "#3D":
+        refuse(path, 1, "#3D", "movement in a plane")
     for line, text in numbered_lines(path):
         words = text.split()
         if len(words) % 3:

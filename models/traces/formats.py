@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bypass.models.traces import bonnmotion, gpx, ns2, one
 from bypass.models.traces.errors import InvalidTrace
-from bypass.models.traces.manifest import MANIFEST
-from bypass.models.traces.text import Size, bounding_size, open_text
+from bypass.models.traces.manifest import ACCURACY, MANIFEST
+from bypass.models.traces.text import NO_TEXT, Size, bounding_size, open_text
 from bypass.models.waypoints import Waypoints
 
 _SUFFIXES = {".parquet": "parquet"} | {
@@ -47,7 +47,7 @@ def recognise(path: Path) -> Format:
 def read_waypoints(path: Path) -> tuple[Waypoints, Size]:
     """The movement in a file that is text, and the size (m) of its world: as stated, or as small as can be.
 
-    Raises InvalidTrace.
+    Raises InvalidTrace, also if somebody is outside the world that is stated.
     """
     match recognise(path):
         case Format.BONNMOTION:
@@ -61,7 +61,16 @@ def read_waypoints(path: Path) -> tuple[Waypoints, Size]:
         case found:
             raise InvalidTrace(f"{path} is {found}: expected a format that is text")
     needed = bounding_size(path, waypoints)
-    return waypoints, stated or needed
+    if stated is None:
+        return waypoints, needed
+    for axis, column, side in zip("xy", (waypoints.x, waypoints.y), stated, strict=True):
+        reach = float(column.max())
+        if side <= 0 or reach > side + ACCURACY:
+            raise InvalidTrace(
+                f"{path}: {axis} reaches {reach} m, and the world {side} m: expected a world above 0 m with"
+                " all places in it"
+            )
+    return waypoints, stated
 
 
 def _by_content(path: Path) -> Format | None:
@@ -71,7 +80,7 @@ def _by_content(path: Path) -> Format | None:
     try:
         with open_text(path) as file:
             lines = file.read(_LOOKED_AT).splitlines()
-    except (OSError, UnicodeDecodeError):
+    except NO_TEXT:
         return None
     lines = [line.strip() for line in lines if line.strip()]
     if lines and lines[0].startswith(("<?xml", "<gpx")):

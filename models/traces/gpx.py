@@ -39,6 +39,10 @@ def read(path: Path, origin: GeoLocation | None = None) -> Waypoints:
     with path.open("rb") as file:
         reader.read(file)
     lat, lon = np.array(reader.lat), np.array(reader.lon)
+    if origin is None and (span := float(np.ptp(lon))) > 180:
+        raise InvalidTrace(
+            f"{path}: longitudes span {span:g} degrees: expected at most 180, nothing across the date line"
+        )
     middle = origin or GeoLocation((lat.min() + lat.max()) / 2, (lon.min() + lon.max()) / 2)
     try:
         x, y = Projection.around(middle).to_planar_arrays(lat, lon)

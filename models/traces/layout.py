@@ -20,7 +20,7 @@ from bypass.models.engines import Engine, Progress, SparkEngine, unwatched
 from bypass.models.traces.blocks import first_clients, write_block
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.files import new_folder, replacing
-from bypass.models.traces.manifest import Manifest, check_sampling, count_samples
+from bypass.models.traces.manifest import ACCURACY, FARTHEST, Manifest, checked_slab, count_samples
 from bypass.models.traces.source import Part, parts_of
 from bypass.models.traces.text import whole_metres
 from bypass.models.traces.trace import Trace
@@ -31,6 +31,9 @@ CLIENTS = "_clients.parquet"
 """The file of a trace that was laid out that says which client had which id."""
 
 _ROWS_PER_BLOCK = 5_000_000
+# More than both is no trace, but what comes of a time that is wrong.
+_LIKELY_ROWS = 100_000_000
+_ROWS_FOR_A_ROW = 1_000
 _AXES = ("t", "x", "y")
 
 
@@ -39,7 +42,7 @@ def lay_out(
     out: Path,
     *,
     step: float = 1.0,
-    slab: float = 20.0,
+    slab: float | None = None,
     engine: Engine,
     size: tuple[float, float] | None = None,
     progress: Progress = unwatched,
@@ -49,11 +52,12 @@ def lay_out(
     Rows have columns t (s), client (whole numbers or strings), x, y (m); they may be in any order, times
     anything. Clients are numbered in the order of their ids; which is which is in _clients.parquet. A client
     moves evenly between its rows, and stands still before the first and after the last. Of several rows of
-    a client for one time, the one with the greatest (x, y) counts. The earliest time becomes 0; if a
-    coordinate is negative, the least becomes 0. The world is as small as it can be, in whole metres, unless
-    `size` is given. Raises InvalidTrace, InvalidRequest; whatever is raised, nothing is left behind.
+    a client for one time, the one with the greatest (x, y) counts. The earliest time becomes 0. So does the
+    least coordinate if it is negative, or farther from 0 than the rows from each other. The world is as small
+    as it can be, in whole metres; if its `size` is given, only what is negative is moved. Without a slab it
+    is about 20 s. Raises InvalidTrace, InvalidRequest; whatever is raised, nothing is left behind.
     """
-    check_sampling(step, slab)
+    slab = checked_slab(step, slab)
     parts = parts_of(source)
 
     def scanned(done: int, _: int) -> None:
@@ -115,19 +119,41 @@ class _Extent(NamedTuple):
             tuple(map(max, zip(*(each.high for each in scans), strict=True))),
         )
 
+    def _offset(self, keep: bool) -> tuple[float, float, float]:
+        """What is taken off t, x and y; of x and y, if one is to `keep` them, only what is negative."""
+        start, *corner = self.low
+        extent = max(high - low for high, low in zip(self.high[1:], corner, strict=True))
+        x, y = (low if low < 0 or (low > extent and not keep) else 0.0 for low in corner)
+        return start, x, y
+
+    def _samples(self, duration: float, step: float) -> int:
+        """Raises InvalidTrace if there would be too many."""
+        limit = max(_LIKELY_ROWS, _ROWS_FOR_A_ROW * self.rows)
+        if (rows := (duration / step + 1) * len(self.ids)) > limit:
+            raise InvalidTrace(
+                f"t goes from {self.low[0]} to {self.high[0]} s: each {step} s that makes {rows:.3g} rows of"
+                f" {self.rows}: expected at most {limit}"
+            )
+        return count_samples(duration, step)
+
     def manifest(
         self, step: float, slab: float, engine: Engine, size: tuple[float, float] | None
     ) -> Manifest:
-        start, *corner = self.low
-        offset = start, min(corner[0], 0.0), min(corner[1], 0.0)
+        offset = self._offset(size is not None)
         duration, *reach = (high - taken for high, taken in zip(self.high, offset, strict=True))
+        for axis, there, taken in zip("xy", reach, offset[1:], strict=True):
+            if not there < FARTHEST:
+                raise InvalidTrace(
+                    f"{axis} reaches {there} m from {taken} m: expected less than {FARTHEST:.0f} m,"
+                    f" up to where single precision keeps {100 * ACCURACY:.0f} cm"
+                )
         needed = whole_metres(reach[0]), whole_metres(reach[1])
         for axis, there, limit in zip("xy", reach, size or needed, strict=True):
-            if there > limit:
+            if not (0 < limit < math.inf and there <= limit + ACCURACY):
                 raise InvalidTrace(
-                    f"{axis} reaches {there} m: expected at most {limit} m, the size of the world"
+                    f"{axis} reaches {there} m: expected at most {limit} m, the size of the world, above 0"
                 )
-        clients, samples = len(self.ids), count_samples(duration, step)
+        clients, samples = len(self.ids), self._samples(duration, step)
         rows = max(self.rows, samples * clients)
         blocks = first_clients(clients, rows, engine.parallel)
         if (least := math.ceil(self.rows / _ROWS_PER_BLOCK)) > len(blocks):

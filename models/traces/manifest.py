@@ -7,7 +7,7 @@ import math
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -20,6 +20,12 @@ from bypass.models.traces.files import replacing
 from bypass.models.waypoints import Floats
 
 MANIFEST = "_trace.json"
+ACCURACY = 0.01
+"""How far off (m) a place may be because its coordinates are of single precision."""
+FARTHEST = 131_072.0
+"""From here on (m) numbers of single precision are farther apart than that."""
+SHORTEST_STEP = 1e-6
+_USUAL_SLAB = 20.0
 _ROUNDING = 1e-9
 
 
@@ -44,7 +50,7 @@ class Manifest(BaseModel):
     step: float = Field(gt=0)
     samples: int
     slab: float = Field(gt=0)
-    size: tuple[float, float]
+    size: tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]]
     attractions: tuple[AttractionPoint, ...] = ()
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     blocks: tuple[int, ...] = Field(min_length=1)
@@ -126,16 +132,35 @@ def count_samples(duration: float, step: float) -> int:
     return math.floor(duration / step + _ROUNDING) + 1
 
 
-def check_sampling(step: float, slab: float) -> None:
-    """Raise InvalidRequest unless a slab is a whole number of steps."""
+def checked_slab(step: float, slab: float | None) -> float:
+    """The slab (s), or without one the multiple of the step that is nearest to 20 s.
+
+    Raises InvalidRequest unless it is a whole number of steps.
+    """
+    check_step(step)
+    if slab is None:
+        return step * max(1, round(_USUAL_SLAB / step))
     if (problem := sampling_problem(step, slab)) is not None:
         raise InvalidRequest(problem)
+    return slab
+
+
+def check_step(step: float) -> None:
+    """Raise InvalidRequest if nothing can be sampled each `step` seconds."""
+    if (problem := _step_problem(step)) is not None:
+        raise InvalidRequest(problem)
+
+
+def _step_problem(step: float) -> str | None:
+    if math.isfinite(step) and step >= SHORTEST_STEP:
+        return None
+    return f"step is {step} s: expected a finite time of at least a microsecond, the unit of times of events"
 
 
 def sampling_problem(step: float, slab: float) -> str | None:
     """What is wrong with a slab of so many seconds with a sample each `step` seconds, if anything is."""
-    if not (math.isfinite(step) and step > 0):
-        return f"step is {step} s: expected a finite time above 0"
+    if (problem := _step_problem(step)) is not None:
+        return problem
     if not (math.isfinite(slab) and slab > 0):
         return f"slab is {slab} s: expected a finite time above 0"
     steps = slab / step

@@ -21,9 +21,9 @@ from bypass.models.traces.files import replacing
 from bypass.models.traces.text import (
     DECIMALS,
     Size,
+    first_line,
     number,
     numbered_lines,
-    open_text,
     refuse,
     together,
     written,
@@ -157,8 +157,7 @@ def _track(start: dict[str, float], orders: list[_Order]) -> Track:
 
 
 def _header(path: Path) -> tuple[float, float, float] | None:
-    with open_text(path) as file:
-        found = _HEADER.match(file.readline().strip())
+    found = _HEADER.match(first_line(path))
     if found is None:
         return None
     duration, width, height = (number(path, 1, word, "duration, max x, max y") for word in found.groups())

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from bypass.errors import shown
 from bypass.models.traces.errors import InvalidTrace
 
 COLUMNS = ("t", "client", "x", "y")
@@ -20,10 +19,11 @@ ROWS_PER_PART = 1_000_000
 
 @dataclass(frozen=True)
 class Part:
-    """Some row groups of one file. `keys` are columns that the names of its folders stand for."""
+    """Some row groups of one file, with `rows` rows. `keys` are columns that its folders' names are."""
 
     path: str
     groups: tuple[int, ...]
+    rows: int
     keys: dict[str, Any] = field(default_factory=dict)
 
     def read(self) -> pa.Table:
@@ -82,13 +82,12 @@ def parts_of(source: Path) -> list[Part]:
         parts: list[Part] = []
         for each in files:
             keys = ds.get_partition_keys(each.partition_expression)
-            parts += [Part(each.path, groups, keys) for groups in _portions(each.metadata)]
+            parts += [Part(each.path, groups, rows, keys) for groups, rows in _portions(each.metadata)]
     except FileNotFoundError as error:
         raise InvalidTrace(f"{source} does not exist: expected Parquet files") from error
     except (OSError, pa.ArrowException) as error:
-        raise InvalidTrace(
-            f"{source}: {shown(str(error).splitlines()[0])}: expected Parquet files"
-        ) from error
+        # All of the line: in a folder it says which file it is.
+        raise InvalidTrace(f"{source}: {str(error).splitlines()[0]}: expected Parquet files") from error
     if not parts:
         raise InvalidTrace(f"{source} has no rows: expected positions in Parquet files")
     return parts
@@ -96,24 +95,18 @@ def parts_of(source: Path) -> list[Part]:
 
 def count_rows(source: Path) -> int:
     """How many rows there are. Raises InvalidTrace."""
-    return sum(
-        pq.read_metadata(part.path).row_group(group).num_rows
-        for part in parts_of(source)
-        for group in part.groups
-    )
+    return sum(part.rows for part in parts_of(source))
 
 
-def _portions(metadata: pq.FileMetaData) -> list[tuple[int, ...]]:
-    """Row groups with rows in them, some together."""
-    portions: list[tuple[int, ...]] = []
-    filled = ROWS_PER_PART
+def _portions(metadata: pq.FileMetaData) -> list[tuple[tuple[int, ...], int]]:
+    """Row groups with rows in them, some together, and how many rows they have."""
+    portions: list[tuple[tuple[int, ...], int]] = []
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
         if not rows:
             continue
-        if filled + rows > ROWS_PER_PART:
-            portions.append(())
-            filled = 0
-        portions[-1] += (group,)
-        filled += rows
+        if not portions or portions[-1][1] + rows > ROWS_PER_PART:
+            portions.append(((), 0))
+        groups, filled = portions[-1]
+        portions[-1] = (*groups, group), filled + rows
     return portions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, NoReturn
@@ -18,6 +19,9 @@ DECIMALS = 6
 """Digits after the point in what is written: microseconds, micrometres."""
 
 Size = tuple[float, float]
+
+NO_TEXT = UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError
+"""What comes of reading a file that is something else."""
 
 _GZIP = b"\x1f\x8b"
 
@@ -35,6 +39,15 @@ def open_text(path: Path) -> IO[str]:
     return path.open(encoding="utf-8")
 
 
+def first_line(path: Path) -> str:
+    """The first line of a file, whatever it is. Raises InvalidTrace."""
+    try:
+        with open_text(path) as file:
+            return file.readline().strip()
+    except NO_TEXT as error:
+        raise InvalidTrace(f"{path}, line 1: found no text: {error}: expected UTF-8, all of it") from error
+
+
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file with their numbers, without blank ones and comments. Raises InvalidTrace."""
     number = 0
@@ -44,8 +57,10 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                 text = line.strip()
                 if text and not text.startswith("#"):
                     yield number, text
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
-        raise InvalidTrace(f"{path}, after line {number}: found no text: {error}") from error
+    except NO_TEXT as error:
+        raise InvalidTrace(
+            f"{path}, after line {number}: found no text: {error}: expected UTF-8, all of it"
+        ) from error
 
 
 def refuse(path: Path, line: int, found: object, expected: str) -> NoReturn:

@@ -13,7 +13,7 @@ from bypass.models.engines import Engine, Progress, unwatched
 from bypass.models.request import check_request
 from bypass.models.traces.blocks import first_clients, write_block
 from bypass.models.traces.files import new_folder
-from bypass.models.traces.manifest import Manifest, check_sampling, count_samples
+from bypass.models.traces.manifest import Manifest, checked_slab, count_samples
 from bypass.models.traces.trace import Trace, missing_file
 
 if TYPE_CHECKING:  # models play traces back, so they come later
@@ -31,19 +31,19 @@ def write_trace(
     duration: float,
     seed: int,
     step: float = 1.0,
-    slab: float = 20.0,
+    slab: float | None = None,
     engine: Engine,
     blocks: int | None = None,
     progress: Progress = unwatched,
 ) -> Trace:
     """Write where `model`, known by `name`, has its clients, to the folder `out`, which is new or empty.
 
-    There is a piece of work for each block of clients. Their number and the engine change how the rows are
-    spread over files, not the rows. Raises InvalidRequest, and InvalidTrace if
-    `out` is in use; whatever is raised, nothing is left behind.
+    There is a piece of work for each block of clients. Their number, the slab and the engine change how the
+    rows are spread over files, not the rows. Without a slab it is about 20 s. Raises InvalidRequest, and
+    InvalidTrace if `out` is in use; whatever is raised, nothing is left behind.
     """
     check_request(clients, duration, seed)
-    check_sampling(step, slab)
+    slab = checked_slab(step, slab)
     samples = count_samples(duration, step)
     manifest = Manifest(
         bypass=version(DISTRIBUTION),

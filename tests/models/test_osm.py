@@ -102,7 +102,7 @@ def test_ways_become_streets_between_consecutive_nodes(tmp_path: Path) -> None:
     draft.way((0, 2), (1, 2), building="yes")
     street_map, skipped = draft.read(tmp_path)
     assert street_map.name == "town"
-    assert skipped == (0, 0, 0)
+    assert skipped == (0, 0, 0, 0)
     assert places(street_map) == {(0, 0), (1, 0), (2, 1), (1, 2)}
     east = STEP * np.cos(np.radians(LAT + 0.001))
     assert sorted(street_map.lengths) == pytest.approx([east, np.hypot(east, STEP), 2 * STEP], rel=1e-4)
@@ -138,7 +138,7 @@ def test_ways_are_cut_at_the_box(tmp_path: Path) -> None:
     assert {x for x, _ in ends if not 0 < x < street_map.width} == {0, street_map.width}
     assert {y for _, y in ends if not 0 < y < street_map.height} == {street_map.height}
     assert len(ends) == 3
-    assert skipped == (0, 0, 0)
+    assert skipped == (0, 0, 0, 0)
 
 
 def test_without_a_box_the_bounds_of_the_extract_count(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_streets_that_are_given_twice_or_lead_nowhere_are_tidied(tmp_path: Path)
     street_map, skipped = read_osm(path)
     assert places(street_map) == {(0, 0), (1, 0), (1, 1)}
     assert len(street_map.edges) == 3
-    assert skipped == (0, 0, 0)
+    assert skipped == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,17 @@ def test_areas_that_are_not_whole_are_counted(tmp_path: Path) -> None:
     draft.way(corner, (8, 7), 999, corner, leisure="playground")  # a node is missing
     street_map, skipped = draft.read(tmp_path)
     assert street_map.attractions == ()
-    assert skipped == (0, 3, 0)
+    assert skipped == (0, 3, 0, 0)
+
+
+def test_points_that_are_nowhere_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "town.osm"
+    path.write_text(
+        town().text().replace("<way", '<node id="99" version="1"><tag k="place" v="square"/></node><way', 1)
+    )
+    street_map, skipped = read_osm(path)
+    assert street_map.attractions == ()
+    assert skipped == (0, 0, 0, 1)
 
 
 def test_every_attraction_point_has_a_name_of_its_own(tmp_path: Path) -> None:
@@ -363,6 +373,25 @@ def test_an_extract_without_streets_is_refused(tmp_path: Path) -> None:
         draft.read(tmp_path)
 
 
+def test_ways_that_lack_nodes_are_counted_if_there_is_no_street(tmp_path: Path) -> None:
+    draft = Draft()
+    draft.way(998, 999, highway="residential")
+    draft.way((0, 0), 999, highway="residential")
+    with pytest.raises(
+        InvalidMap, match=r"no streets to walk on \(2 ways lack nodes\): expected at least one"
+    ):
+        draft.read(tmp_path)
+
+
+def test_the_date_line_is_not_crossed(tmp_path: Path) -> None:
+    draft = Draft()
+    draft.way((169_999, 0), (-189_999, 0), highway="residential")
+    with pytest.raises(
+        InvalidMap, match=r"town\.osm: the box .* spans 359.998 degrees of longitude: expected at most 180"
+    ):
+        draft.read(tmp_path)
+
+
 @pytest.mark.parametrize("bbox", [(20, 20, 30, 30), (2, 2, 8, 8)])
 def test_a_box_without_streets_is_refused(tmp_path: Path, bbox: tuple[float, float, float, float]) -> None:
     with pytest.raises(InvalidMap, match=r"town\.osm: no streets to walk on in this box"):
@@ -384,5 +413,6 @@ def test_a_world_that_nobody_walks_across_is_refused(tmp_path: Path) -> None:
     draft.way((0, 0), (0, 2000), highway="residential")
     with pytest.raises(
         InvalidMap, match=r"town\.osm: the box .* is 0 × 222 km: expected at most 100 km, by a bbox"
-    ):
+    ) as refused:
         draft.read(tmp_path)
+    assert "np." not in str(refused.value)

@@ -26,6 +26,8 @@ from bypass.models.mobility.random_waypoint import RandomWaypoint
 from bypass.models.request import InvalidRequest
 from bypass.models.traces import InvalidTrace, Trace, blocks, lay_out, write_trace
 from bypass.models.traces.blocks import first_clients
+from bypass.models.traces.manifest import ACCURACY, FARTHEST
+from bypass.models.traces.source import count_rows, parts_of
 from bypass.models.waypoints import Waypoints
 
 CLIENTS, DURATION, SEED = 23, 47.0, 5
@@ -159,6 +161,13 @@ def test_slabs(tmp_path: Path, duration: float, step: float, slab: float, sample
     assert pq.read_table(folders[-1]).column("t").to_pylist()[-1] == (trace.samples - 1) * step
 
 
+@pytest.mark.parametrize(("step", "slab"), [(1.0, 20.0), (0.3, 20.1), (7.0, 21.0), (60.0, 60.0)])
+def test_a_slab_is_about_twenty_seconds_by_default(tmp_path: Path, step: float, slab: float) -> None:
+    made(tmp_path / "a", step=step, slab=None)
+    again = lay_out(tmp_path / "a", tmp_path / "b", step=step, engine=LocalEngine())
+    assert Trace.open(tmp_path / "a").slab == again.slab == pytest.approx(slab)
+
+
 def test_pyarrow_reads_the_folder_as_a_dataset(trace: Trace) -> None:
     dataset = ds.dataset(trace.path, partitioning="hive")
     assert dataset.count_rows() == trace.rows == 48 * 23
@@ -271,6 +280,7 @@ def test_waypoints_pass_through_all_samples(trace: Trace, expected: tuple[np.nda
     [
         ({"step": 0.0}, r"step is 0.0 s"),
         ({"step": np.nan}, r"step is nan s"),
+        ({"step": 9e-7}, r"step is 9e-07 s: expected a finite time of at least a microsecond"),
         ({"slab": np.inf}, r"slab is inf s"),
         ({"step": 0.3}, r"slab is 10.0 s: expected a multiple of the step, 0.3 s"),
         ({"step": 20.0}, r"slab is 10.0 s: expected a multiple of the step, 20.0 s"),
@@ -322,6 +332,8 @@ def spoil(folder: Path, **values: Any) -> None:
         ({"blocks": []}, r"blocks is \[\]"),
         ({"slab": 10.5}, "slab is 10.5 s: expected a multiple"),
         ({"duration": "long"}, "duration is 'long'"),
+        ({"size": [0.0, 5.0]}, "size.0 is 0.0: "),
+        ({"size": [5.0, float("inf")]}, "size.1 is inf: "),
         ({"blocks": [0, 5]}, r"clients=0000000005.parquet does not exist: expected a file for each"),
     ],
 )
@@ -423,6 +435,62 @@ def test_ids_may_be_numbers_in_the_names_of_folders(tmp_path: Path) -> None:
     trace = lay_out(tmp_path / "rows", tmp_path / "a", slab=1.0, engine=LocalEngine())
     assert trace.read(0, 3)[0].tolist() == [[5, 1], [4, 2], [3, 2]]
     assert pq.read_table(trace.path / "_clients.parquet").column("id").to_pylist() == [9, 10]
+
+
+def rows_in(folder: Path, **columns: list[float]) -> Path:
+    """A file with rows of two clients; what is not said of t, x and y is 0 to 3."""
+    numbers = {name: columns.get(name, [0.0, 1.0, 2.0, 3.0]) for name in ("t", "x", "y")}
+    path = folder / "rows.parquet"
+    pq.write_table(pa.table({"client": [1, 1, 2, 2], **numbers}), path)
+    return path
+
+
+def test_projected_coordinates_keep_their_digits(tmp_path: Path) -> None:
+    """As in UTM: single precision would be half a metre off."""
+    x, y = [477000.1, 477010.1, 477020.1, 477030.1], [5524000.13, 5524000.33, 5524000.53, 5524000.73]
+    trace = lay_out(rows_in(tmp_path, x=x, y=y), tmp_path / "a", engine=LocalEngine())
+    assert (trace.offset, trace.size) == ((0.0, 477000.1, 5524000.13), (30.0, 1.0))
+    assert trace.read(3, 4)[0][0] == pytest.approx([10, 30], abs=1e-4)
+    assert trace.read(3, 4)[1][0] == pytest.approx([0.2, 0.6], abs=1e-4)
+
+
+def test_places_near_the_corner_keep_their_coordinates(tmp_path: Path) -> None:
+    """They are no farther from 0 than from each other, be it along one axis alone; or the world is given."""
+    near, far = [40.0, 140.0, 60.0, 70.0], [500.0, 501.0, 502.0, 503.0]
+    trace = lay_out(rows_in(tmp_path, x=near, y=[90.0] * 4), tmp_path / "a", engine=LocalEngine())
+    assert (trace.offset, trace.size) == ((0, 0, 0), (140, 90))
+    trace = lay_out(rows_in(tmp_path, x=far), tmp_path / "b", engine=LocalEngine(), size=(900, 900))
+    assert (trace.offset, trace.size) == ((0, 0, 0), (900, 900))
+
+
+@pytest.mark.parametrize("farthest", [FARTHEST, 1e39, 1.7e308])
+def test_places_that_single_precision_has_no_room_for(tmp_path: Path, farthest: float) -> None:
+    assert np.spacing(np.float32(FARTHEST - 1)) < ACCURACY < np.spacing(np.float32(FARTHEST))
+    with pytest.raises(InvalidTrace, match=r"y reaches \S+ m from 0.0 m: expected less than 131072 m"):
+        lay_out(rows_in(tmp_path, y=[0.0, 1.0, 2.0, farthest]), tmp_path / "a", engine=LocalEngine())
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(("late", "made_of_it"), [(1e12, "2e+12"), (1.7e308, "inf")])
+def test_a_time_that_makes_too_many_rows_is_refused(tmp_path: Path, late: float, made_of_it: str) -> None:
+    with pytest.raises(InvalidTrace) as refused:
+        lay_out(rows_in(tmp_path, t=[0.0, late, 2.0, 3.0]), tmp_path / "a", engine=LocalEngine())
+    assert str(refused.value) == (
+        f"t goes from 0.0 to {late} s: each 1.0 s that makes {made_of_it} rows of 4:"
+        " expected at most 100000000"
+    )
+    assert not (tmp_path / "a").exists()
+
+
+def test_rows_are_counted_as_the_parts_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"t": np.zeros(95)}), path, row_group_size=10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bypass.models.traces.source.ROWS_PER_PART", 40)
+        assert [(part.groups, part.rows) for part in parts_of(path)] == [
+            ((0, 1, 2, 3), 40), ((4, 5, 6, 7), 40), ((8, 9), 15),
+        ]  # fmt: skip
+    assert count_rows(path) == 95
 
 
 GOOD: dict[str, list[Any]] = {"t": [0.0, 1.0], "client": [1, 1], "x": [0.0, 1.0], "y": [0.0, 1.0]}
