@@ -48,7 +48,6 @@ PIECES_PER_WORKER = 4
 LONGEST_STRETCH_S = 60.0
 MOST_POSITIONS = 30_000_000  # that one piece of work judges
 OURS = ("events", "cells", "pieces.json", "summary.json", "_context")
-MICROSECONDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -203,8 +202,7 @@ def _sources(
     radius: float,
 ) -> list[EventSource]:
     if publications is not None:
-        end_us = round((trace.samples - 1) * trace.step * MICROSECONDS)
-        return [RecordedEvents("recorded", publications.absolute()).checked(trace.clients, end_us)]
+        return [RecordedEvents.of(publications, trace)]
     world = World(trace.attractions, *trace.size)
     sources: list[EventSource] = []
     for name, parameters in workloads.items():

@@ -12,8 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from bypass.models.traces import Trace
+from bypass.models.traces.layout import CLIENTS
 from bypass.models.workloads import WORKLOADS, Publications, Rhythm, Workload, World
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation
 from bypass.scenarios.misfit import first_misfit
@@ -73,21 +77,31 @@ class RecordedEvents:
     """Publications out of Parquet, a file or a folder of files: columns `t` (s), `client`, `x`, `y` (m).
 
     A row without x and y is an event at its publisher's place. Row groups that are in the order of time make
-    reading a stretch cheap.
+    reading a stretch cheap. Where the trace was laid out from other data, times, places and clients are those
+    of that data: `offset` (s, m, m) is taken off, and the file `ids` says which number each client has got.
     """
 
     name: str
     path: Path
+    clients: int
+    offset: tuple[float, float, float]
+    ids: Path | None
     late: int = 0
 
-    def checked(self, clients: int, end_us: int) -> RecordedEvents:
-        """The same, for a trace of so many clients up to `end_us`: events from then on are late.
+    @classmethod
+    def of(cls, path: Path, trace: Trace) -> RecordedEvents:
+        """Publications for a trace; those from its end on are late.
 
         Raises InvalidEvaluation unless all of them make sense and some are in time.
         """
+        ids = trace.path.absolute() / CLIENTS
+        events = cls("recorded", path.absolute(), trace.clients, trace.offset, ids if ids.exists() else None)
+        return events._counted(round((trace.samples - 1) * trace.step * MICROSECONDS))
+
+    def _counted(self, end_us: int) -> RecordedEvents:
         in_time = late = 0
         for table in self._tables():
-            at_us = self._read(table, clients).at_us
+            at_us = self._read(table).at_us
             in_time += int(np.count_nonzero(at_us < end_us))
             late += int(np.count_nonzero(at_us >= end_us))
         if not in_time:
@@ -121,25 +135,46 @@ class RecordedEvents:
             reason = " ".join(str(error).split())
             raise InvalidEvaluation(f"{self.path}: {reason}: expected Parquet of publications") from None
 
-    def _read(self, table: pa.Table, clients: int) -> Publications:
-        if not pa.types.is_integer(table["client"].type):
-            raise self._wrong("client", f"of type {table['client'].type}", "whole numbers")
+    def _read(self, table: pa.Table) -> Publications:
+        client = self._numbers(table["client"])
         for name in ("t", "x", "y"):
             kind = table[name].type
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
                 raise self._wrong(name, f"of type {kind}", "numbers")
         t, x, y = (pc.fill_null(pc.cast(table[n], pa.float64()), np.nan).to_numpy() for n in ("t", "x", "y"))
-        client = table["client"].to_numpy()
-        if len(wrong := t[~((t >= 0) & np.isfinite(t))]):
-            raise self._wrong("t", str(wrong[0]), "seconds from 0 on")
-        if table["client"].null_count or len(wrong := client[(client < 0) | (client >= clients)]):
-            found = "null" if table["client"].null_count else str(wrong[0])
-            raise self._wrong("client", found, f"0 to {clients - 1}, the clients of the trace")
+        if len(wrong := t[~((t >= self.offset[0]) & np.isfinite(t))]):
+            raise self._wrong("t", str(wrong[0]), f"seconds from {self.offset[0]:g} on, as in the trace")
         if (np.isnan(x) != np.isnan(y)).any():
             raise self._wrong("x or y", "missing", "both, or none of them")
         if len(wrong := np.concatenate([x, y])[np.isinf(np.concatenate([x, y]))]):
             raise self._wrong("x or y", str(wrong[0]), "finite numbers")
-        return Publications(np.rint(t * MICROSECONDS).astype(np.int64), client.astype(np.int32), x, y)
+        at_us = np.rint((t - self.offset[0]) * MICROSECONDS).astype(np.int64)
+        return Publications(at_us, client, x - self.offset[1], y - self.offset[2])
+
+    def _numbers(self, column: pa.ChunkedArray) -> NDArray[np.int32]:
+        """The numbers of clients in the trace."""
+        if column.null_count:
+            raise self._wrong("client", "null", "a client of the trace")
+        ids = None if self.ids is None else _ids(self.ids)
+        if ids is not None and pa.types.is_string(ids.type) and not pa.types.is_integer(column.type):
+            number = pc.index_in(self._cast(column, pa.string()), value_set=ids)
+        elif not pa.types.is_integer(column.type):
+            raise self._wrong("client", f"of type {column.type}", "whole numbers")
+        elif ids is not None:
+            number = pc.index_in(self._cast(column, ids.type), value_set=ids)
+        else:
+            inside = pc.and_(pc.greater_equal(column, 0), pc.less(column, self.clients))
+            number = pc.if_else(inside, column, pa.scalar(None, column.type))
+        if number.null_count:
+            stranger = column.filter(pc.is_null(number))[0]
+            raise self._wrong("client", str(stranger), "a client of the trace")
+        return np.asarray(number.to_numpy(), np.int32)
+
+    def _cast(self, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+        try:
+            return column.cast(kind)
+        except pa.ArrowException:
+            raise self._wrong("client", f"of type {column.type}", f"{kind} as in the trace") from None
 
     def _wrong(self, column: str, found: str, expected: str) -> InvalidEvaluation:
         return InvalidEvaluation(f"{self.path}: {column} is {found}: expected {expected}")
@@ -157,13 +192,18 @@ def _joined(parts: list[Publications]) -> Publications:
     )
 
 
+@lru_cache(maxsize=2)
+def _ids(path: Path) -> pa.ChunkedArray:
+    return pq.read_table(path, columns=["id"])["id"]
+
+
 @lru_cache(maxsize=4)
 def _chunk(events: RecordedEvents, number: int) -> Publications:
     """A minute of recorded events in the order of time: windows are too short to look into files for each."""
     start_us, end_us = number * CHUNK_US, (number + 1) * CHUNK_US
     # A little more than asked for: times are rounded to microseconds only afterwards.
-    bounds = start_us / MICROSECONDS - 1e-3, end_us / MICROSECONDS + 1e-3
-    p = _joined([events._read(table, 2**31 - 1) for table in events._tables(bounds)])
+    bounds = tuple(edge / MICROSECONDS + events.offset[0] for edge in (start_us - 1000, end_us + 1000))
+    p = _joined([events._read(table) for table in events._tables((bounds[0], bounds[1]))])
     chosen = np.flatnonzero((p.at_us >= start_us) & (p.at_us < end_us))
     chosen = chosen[np.lexsort((p.client[chosen], p.at_us[chosen]))]
     return Publications(p.at_us[chosen], p.client[chosen], p.x[chosen], p.y[chosen])
