@@ -15,6 +15,9 @@ SMALL = {
     "proxy_call": ["--calls", "10", "--repetitions", "3"],
     "matching": ["--subscriptions", "200", "--events", "100", "--singles", "20", "--repetitions", "1"],
     "transition": ["--subscriptions", "300", "--repetitions", "1"],
+    "traces": ["--clients", "30", "--duration", "45", "--repetitions", "1"],
+    "evaluation": ["--clients", "300", "--duration", "6", "--repetitions", "1"],
+    "agreement": ["--clients", "20", "--duration", "6"],
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
 }
 

@@ -44,7 +44,7 @@ Progress = Callable[[int, int], None]
 
 SMALLEST_CELL = 20.0
 MOST_CELLS_A_SIDE = 100
-PIECES_PER_WORKER = 4
+PIECES_PER_WORKER = 2  # each looks back, so more would cost more than their balance gains
 LONGEST_STRETCH_S = 60.0
 MOST_POSITIONS = 30_000_000  # that one piece of work judges
 OURS = ("events", "cells", "pieces.json", "summary.json", "_context")

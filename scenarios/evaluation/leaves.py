@@ -1,4 +1,5 @@
-"""Clients sorted into leaves: groups that stand close together, with a box around each.
+"""Clients sorted into groups that stand close together, with a box around each: a tree over every cell of a
+grid.
 
 An event meets boxes first. Who is in a box that lies wholly inside the event's area is counted without being
 looked at, who is in one that lies wholly outside is not looked at either: a crowd costs as little as its rim.
@@ -11,21 +12,25 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.kernel import kernel
+from bypass.kernel import kernel, kernel_using
+from bypass.scenarios.evaluation.replay import NEXT, SCHEME, STATE, room_for
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
-CROWD = 32  # a cell with more clients than this is divided, until about so many are in each part
-MOST_SIDES = 64  # but into no more than so many parts on each side
+CROWD = 16  # a group of more clients than this is divided into quarters
+DEEPEST = 12  # but no more often than so
 CELLS_PER_CLIENT = 4  # a sparse world gets wider cells rather than more memory
 
+BEGIN, END, AFTER = range(3)
+"""Columns of nodes: members from, members to, and the node after it and its parts; after a leaf, the next."""
 
-@kernel
+
 def grid_of(x: Floats, y: Floats, wish: float) -> tuple[float, float, float, int, int]:
     """Corner, cell size and numbers of columns and rows of a grid around all places; cells are `wish` wide
     unless that would be far more cells than clients."""
-    x0, y0, x1, y1 = x.min(), y.min(), x.max(), y.max()
+    x0, y0, x1, y1 = (float(each) for each in (x.min(), y.min(), x.max(), y.max()))
     size = wish
     while ((x1 - x0) / size + 1.0) * ((y1 - y0) / size + 1.0) > CELLS_PER_CLIENT * len(x) + 64.0:
         size *= 1.5
@@ -33,199 +38,200 @@ def grid_of(x: Floats, y: Floats, wish: float) -> tuple[float, float, float, int
 
 
 @kernel
-def sides_of(count: int) -> int:
-    """Into how many parts on each side a cell with so many clients is divided."""
-    sides = 1
-    while count > CROWD * sides * sides and sides < MOST_SIDES:
-        sides *= 2
-    return sides
-
-
-@kernel
-def sort_clients(
+def by_cell(
     x: Floats, y: Floats, x0: float, y0: float, size: float, columns: int, rows: int
-) -> tuple[Ints, Ints, Ints]:
-    """Clients in the order of their leaves, where each leaf begins, and where each cell's leaves begin.
-
-    An empty cell has no leaf, another one has as many as it has parts, some of which may be empty.
-    """
-    n = len(x)
-    place = np.empty(n, np.int64)
-    count = np.zeros(columns * rows, np.int64)
-    for i in range(n):
-        place[i] = int((x[i] - x0) / size) * rows + int((y[i] - y0) / size)
-        count[place[i]] += 1
-    cell_leaves = np.zeros(columns * rows + 1, np.int64)
+) -> tuple[Ints, Ints]:
+    """Places in the order of the cells they are in, and where each cell begins; those outside belong to the
+    outermost cells."""
+    cell = np.empty(len(x), np.int64)
+    starts = np.zeros(columns * rows + 1, np.int64)
+    for i in range(len(x)):
+        column = min(max(int((x[i] - x0) / size), 0), columns - 1)
+        row = min(max(int((y[i] - y0) / size), 0), rows - 1)
+        cell[i] = column * rows + row
+        starts[cell[i] + 1] += 1
     for c in range(columns * rows):
-        cell_leaves[c + 1] = cell_leaves[c] + (sides_of(count[c]) ** 2 if count[c] else 0)
-    starts = np.zeros(cell_leaves[-1] + 1, np.int64)
-    for i in range(n):
-        c = place[i]
-        sides = sides_of(count[c])
-        part = size / sides
-        a = min(max(int((x[i] - x0 - (c // rows) * size) / part), 0), sides - 1)
-        b = min(max(int((y[i] - y0 - (c % rows) * size) / part), 0), sides - 1)
-        place[i] = cell_leaves[c] + a * sides + b
-        starts[place[i] + 1] += 1
-    for leaf in range(len(starts) - 1):
-        starts[leaf + 1] += starts[leaf]
-    order = np.empty(n, np.int64)
+        starts[c + 1] += starts[c]
+    order = np.empty(len(x), np.int64)
     free = starts.copy()
-    for i in range(n):
-        order[free[place[i]]] = i
-        free[place[i]] += 1
-    return order, starts, cell_leaves
+    for i in range(len(x)):
+        order[free[cell[i]]] = i
+        free[cell[i]] += 1
+    return order, starts
 
 
 @kernel
-def sort_by_state(
-    order: Ints, starts: Ints, states: Ints, first: Ints
-) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Sort the clients of each leaf into runs; gives where runs begin, where each leaf's runs begin, and
-    which runs are settled.
+def quarter(order: Ints, x: Floats, y: Floats, mx: float, my: float, begin: int, end: int) -> Ints:
+    """Sort order[begin:end] into the four quarters around (mx, my); gives where they begin, and the end."""
+    own = order[begin:end].copy()
+    cuts = np.empty(5, np.int64)
+    cuts[0] = begin
+    for q in range(4):
+        at = cuts[q]
+        for i in own:
+            if (x[i] >= mx) * 2 + (y[i] >= my) == q:
+                order[at] = i
+                at += 1
+        cuts[q + 1] = at
+    return cuts
 
-    Clients of a settled run have the same states (rows of `states`) and no change ahead (`first` below 0). A
-    client with a change ahead is a run of its own.
+
+@kernel_using(room_for)
+def plant(
+    order: Ints, starts: Ints, x: Floats, y: Floats, x0: float, y0: float, size: float, rows: int
+) -> tuple[Ints, Ints]:
+    """Divide crowded cells, and sort `order` accordingly; gives the nodes and where those of each cell begin.
+
+    A node comes right before its parts. None is empty.
     """
-    n = len(order)
-    runs = np.empty(n + 1, np.int64)
-    settled = np.empty(n, np.bool_)
-    leaf_runs = np.zeros(len(starts), np.int64)
+    nodes = np.empty((len(order) + 16, 3), np.int64)
     used = 0
-    key = np.empty(n, np.int64)
-    for i in range(n):
-        key[i] = 0
-        for c in range(states.shape[1]):
-            key[i] = (key[i] ^ states[i, c]) * 0x100000001B3
-    for leaf in range(len(starts) - 1):
-        begin, end = starts[leaf], starts[leaf + 1]
-        if end - begin > 1:
-            own = order[begin:end].copy()
-            order[begin:end] = own[np.argsort(key[own])]
-        for m in range(begin, end):
-            i = order[m]
-            new = m == begin or first[i] >= 0 or not settled[used - 1]
-            if not new:
-                for c in range(states.shape[1]):
-                    new = new or states[i, c] != states[order[m - 1], c]
-            if new:
-                runs[used] = m
-                settled[used] = first[i] < 0
-                used += 1
-        leaf_runs[leaf + 1] = used
-    runs[used] = n
-    return runs[: used + 1], leaf_runs, settled[:used]
+    roots = np.empty(len(starts), np.int64)
+    # Left to do: members, depth, and the middle's multiple of the size of that depth.
+    todo = np.empty((4 * DEEPEST + 4, 5), np.int64)
+    for cell in range(len(starts) - 1):
+        roots[cell] = used
+        waiting = 0
+        if starts[cell + 1] > starts[cell]:
+            todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3], todo[0, 4] = (
+                starts[cell],
+                starts[cell + 1],
+                0,
+                0,
+                0,
+            )
+            waiting = 1
+        left, below = x0 + (cell // rows) * size, y0 + (cell % rows) * size
+        while waiting:
+            waiting -= 1
+            begin, end, depth = todo[waiting, 0], todo[waiting, 1], todo[waiting, 2]
+            a, b = todo[waiting, 3], todo[waiting, 4]
+            nodes = room_for(nodes, used)
+            nodes[used, BEGIN], nodes[used, END] = begin, end
+            used += 1
+            if end - begin <= CROWD or depth == DEEPEST:
+                continue
+            side = size / (1 << depth)
+            cuts = quarter(order, x, y, left + (a + 0.5) * side, below + (b + 0.5) * side, begin, end)
+            for q in range(3, -1, -1):
+                if cuts[q + 1] > cuts[q]:
+                    todo[waiting, 0], todo[waiting, 1], todo[waiting, 2] = cuts[q], cuts[q + 1], depth + 1
+                    todo[waiting, 3], todo[waiting, 4] = 2 * a + q // 2, 2 * b + q % 2
+                    waiting += 1
+    roots[len(starts) - 1] = used
+    # Of several nodes that begin at the same member, the first one holds the others.
+    first_at = np.full(len(order) + 1, used, np.int64)
+    for k in range(used - 1, -1, -1):
+        nodes[k, AFTER] = first_at[nodes[k, END]]
+        first_at[nodes[k, BEGIN]] = k
+    return nodes[:used], roots
 
 
 @kernel
-def visiting_order(
-    px: Floats, py: Floats, x0: float, y0: float, size: float, columns: int, rows: int
-) -> Ints:
-    """Places in the order of the cells they are in: what is near is looked up while it is in the cache."""
-    count = np.zeros(columns * rows + 1, np.int64)
-    cell = np.empty(len(px), np.int64)
-    for e in range(len(px)):
-        column = min(max(int((px[e] - x0) / size), 0), columns - 1)
-        row = min(max(int((py[e] - y0) / size), 0), rows - 1)
-        cell[e] = column * rows + row
-        count[cell[e] + 1] += 1
-    for c in range(columns * rows):
-        count[c + 1] += count[c]
-    order = np.empty(len(px), np.int64)
-    for e in range(len(px)):
-        order[count[cell[e]]] = e
-        count[cell[e]] += 1
-    return order
+def settled_nodes(nodes: Ints, states: Ints, first: Ints, changes: Ints) -> Bools:
+    """Of which nodes all members have the same states (rows of `states`) and no change of them ahead.
+
+    `first` says where a member's chain of changes begins, below 0 if it has none.
+    """
+    settled = np.ones(len(nodes), np.bool_)
+    for k in range(len(nodes) - 1, -1, -1):
+        begin = nodes[k, BEGIN]
+        if nodes[k, AFTER] == k + 1:
+            for m in range(begin, nodes[k, END]):
+                for c in range(states.shape[1]):
+                    if states[m, c] != states[begin, c]:
+                        settled[k] = False
+                change = first[m]
+                while change >= 0:
+                    if changes[change, STATE] != states[m, changes[change, SCHEME]]:
+                        settled[k] = False
+                    change = changes[change, NEXT]
+        else:
+            part = k + 1
+            while part < nodes[k, AFTER] and settled[k]:
+                settled[k] = settled[part]
+                for c in range(states.shape[1]):
+                    if states[nodes[part, BEGIN], c] != states[begin, c]:
+                        settled[k] = False
+                part = nodes[part, AFTER]
+    return settled
 
 
-X, Y, DX, DY, OLD_X, OLD_Y, OLD_VX, OLD_VY, NEW_X, NEW_Y, NEW_VX, NEW_VY = range(12)  # columns of members
+# Columns of members. U is the direction of the way, LENGTH how far the farthest envelope reaches along it.
+X, Y, DX, DY = range(4)
+OLD, NEW = 4, 11
+KNOWN_X, KNOWN_Y, UX, UY, LENGTH, VX, VY = range(7)  # after OLD and NEW
 LEFT, BELOW, RIGHT, ABOVE, REACH = range(5)  # columns of boxes
+STANDS = -1.0
 
 
 @kernel
 def gather(
-    order: Ints, x: Floats, y: Floats, dx: Floats, dy: Floats, old: Floats, new: Floats
+    order: Ints, x: Floats, y: Floats, dx: Floats, dy: Floats, old: Floats, new: Floats, ahead: float
 ) -> Floats:  # fmt: skip
     """What the tests need to know of each client, side by side in memory, in the order of the leaves."""
-    members = np.empty((len(order), 12))
+    members = np.empty((len(order), 18))
     for m in range(len(order)):
         i = order[m]
         members[m, X], members[m, Y], members[m, DX], members[m, DY] = x[i], y[i], dx[i], dy[i]
-        for k in range(4):
-            members[m, OLD_X + k] = old[i, k]
-            members[m, NEW_X + k] = new[i, k]
+        for at, known in ((OLD, old), (NEW, new)):
+            vx, vy = known[i, 2], known[i, 3]
+            speed = math.sqrt(vx * vx + vy * vy)
+            members[m, at + KNOWN_X], members[m, at + KNOWN_Y] = known[i, 0], known[i, 1]
+            members[m, at + VX], members[m, at + VY] = vx, vy
+            if speed > 0.0 and ahead > 0.0:
+                members[m, at + UX], members[m, at + UY] = vx / speed, vy / speed
+                members[m, at + LENGTH] = ahead * speed
+            else:
+                members[m, at + UX] = members[m, at + UY] = 0.0
+                members[m, at + LENGTH] = STANDS
     return members
 
 
 @kernel
-def reach_of(vx: float, vy: float, radius: float, ahead: float, widening: float) -> float:
-    """How far from its subscriber an envelope reaches at most."""
-    length = ahead * math.sqrt(vx * vx + vy * vy)
-    return radius if length == 0.0 else max(radius, math.hypot(length, radius + length * widening))
-
-
-@kernel
-def boxes_of(members: Floats, starts: Ints, radius: float, ahead: float, widening: float) -> Floats:
-    """For each leaf the box around all places that its members have or are believed to have meanwhile, and
+def boxes_of(nodes: Ints, members: Floats, radius: float, widening: float) -> Floats:
+    """For each node the box around all places that its members have or are believed to have meanwhile, and
     how far from it the widest envelope of a member can reach."""
-    boxes = np.empty((len(starts) - 1, 5))
-    for leaf in range(len(boxes)):
+    boxes = np.empty((len(nodes), 5))
+    for k in range(len(nodes) - 1, -1, -1):
         left = below = np.inf
         right = above = -np.inf
-        reach = 0.0
-        for m in range(starts[leaf], starts[leaf + 1]):
-            x, y, ex, ey = (
-                members[m, X],
-                members[m, Y],
-                members[m, X] + members[m, DX],
-                members[m, Y] + members[m, DY],
-            )
-            ox, oy, nx, ny = members[m, OLD_X], members[m, OLD_Y], members[m, NEW_X], members[m, NEW_Y]
-            left, right = min(left, x, ex, ox, nx), max(right, x, ex, ox, nx)
-            below, above = min(below, y, ey, oy, ny), max(above, y, ey, oy, ny)
-            reach = max(
-                reach,
-                reach_of(members[m, OLD_VX], members[m, OLD_VY], radius, ahead, widening),
-                reach_of(members[m, NEW_VX], members[m, NEW_VY], radius, ahead, widening),
-            )
-        boxes[leaf, LEFT], boxes[leaf, BELOW], boxes[leaf, RIGHT], boxes[leaf, ABOVE] = (
-            left,
-            below,
-            right,
-            above,
-        )
-        boxes[leaf, REACH] = reach
+        reach = radius
+        if nodes[k, AFTER] == k + 1:
+            for m in range(nodes[k, BEGIN], nodes[k, END]):
+                x, y = members[m, X], members[m, Y]
+                ex, ey = x + members[m, DX], y + members[m, DY]
+                ox, oy = members[m, OLD + KNOWN_X], members[m, OLD + KNOWN_Y]
+                nx, ny = members[m, NEW + KNOWN_X], members[m, NEW + KNOWN_Y]
+                left, right = min(left, x, ex, ox, nx), max(right, x, ex, ox, nx)
+                below, above = min(below, y, ey, oy, ny), max(above, y, ey, oy, ny)
+                length = max(members[m, OLD + LENGTH], members[m, NEW + LENGTH])
+                if length > 0.0:
+                    reach = max(reach, math.hypot(length, radius + length * widening))
+        else:
+            part = k + 1
+            while part < nodes[k, AFTER]:
+                left, right = min(left, boxes[part, LEFT]), max(right, boxes[part, RIGHT])
+                below, above = min(below, boxes[part, BELOW]), max(above, boxes[part, ABOVE])
+                reach = max(reach, boxes[part, REACH])
+                part = nodes[part, AFTER]
+        boxes[k, LEFT], boxes[k, BELOW], boxes[k, RIGHT], boxes[k, ABOVE] = left, below, right, above
+        boxes[k, REACH] = reach
     return boxes
 
 
 @kernel
-def cell_boxes(boxes: Floats, cell_leaves: Ints) -> Floats:
-    """The same for each cell, around the boxes of its leaves; nothing reaches out of an empty one."""
-    around = np.empty((len(cell_leaves) - 1, 5))
-    for c in range(len(around)):
-        left = below = np.inf
-        right = above = -np.inf
-        reach = -1.0
-        for leaf in range(cell_leaves[c], cell_leaves[c + 1]):
-            left, right = min(left, boxes[leaf, LEFT]), max(right, boxes[leaf, RIGHT])
-            below, above = min(below, boxes[leaf, BELOW]), max(above, boxes[leaf, ABOVE])
-            reach = max(reach, boxes[leaf, REACH])
-        around[c, LEFT], around[c, BELOW], around[c, RIGHT], around[c, ABOVE] = left, below, right, above
-        around[c, REACH] = reach
-    return around
-
-
-@kernel
-def strays(boxes: Floats, x0: float, y0: float, size: float, rows: int) -> float:
+def strays(boxes: Floats, roots: Ints, x0: float, y0: float, size: float, rows: int) -> float:
     """How far (m) a cell's box, with what reaches out of it, extends beyond the cell itself at most."""
     far = 0.0
-    for c in range(len(boxes)):
-        if boxes[c, REACH] < 0.0:
+    for c in range(len(roots) - 1):
+        k = roots[c]
+        if k == roots[c + 1]:
             continue
         left, below = x0 + (c // rows) * size, y0 + (c % rows) * size
         out = max(
-            left - boxes[c, LEFT], below - boxes[c, BELOW],
-            boxes[c, RIGHT] - left - size, boxes[c, ABOVE] - below - size,
+            left - boxes[k, LEFT], below - boxes[k, BELOW],
+            boxes[k, RIGHT] - left - size, boxes[k, ABOVE] - below - size,
         )  # fmt: skip
-        far = max(far, out + boxes[c, REACH])
+        far = max(far, out + boxes[k, REACH])
     return far

@@ -116,19 +116,32 @@ def find_set(x: float, y: float, cx: Floats, cy: Floats, cr: Floats, extension: 
 @kernel
 def same(a: Words, b: Words) -> bool:
     """Whether two sets are equal."""
-    return bool((a == b).all())
+    different = np.uint64(0)
+    for word in range(len(a)):
+        different |= a[word] ^ b[word]
+    return bool(different == 0)
 
 
 @kernel
 def overlap(a: Words, b: Words) -> bool:
     """Whether two sets have a circle, or being outside of all, in common."""
-    return bool((a & b).any())
+    common = np.uint64(0)
+    for word in range(len(a)):
+        common |= a[word] & b[word]
+    return bool(common != 0)
 
 
 @kernel
 def outside(a: Words, circles: int) -> bool:
     """Whether a set says that its client is outside of all circles."""
     return bool(a[circles >> 6] >> np.uint64(circles & 63) & np.uint64(1))
+
+
+@kernel
+def put_set(sets: Words, k: int, found: Words) -> None:
+    """Write a set into row k; a loop, because slices take seconds to compile."""
+    for word in range(len(found)):
+        sets[k, word] = found[word]
 
 
 @kernel
@@ -139,9 +152,10 @@ def enter_set(found: Words, sets: Words, known: int) -> tuple[int, Words, int]:
             return k, sets, known
     if known == len(sets):
         more = np.empty((2 * known, sets.shape[1]), np.uint64)
-        more[:known] = sets
+        for k in range(known):
+            put_set(more, k, sets[k])
         sets = more
-    sets[known] = found
+    put_set(sets, known, found)
     return known, sets, known + 1
 
 
@@ -151,7 +165,9 @@ def room_for(rows: Ints, used: int) -> Ints:
     if used < len(rows):
         return rows
     grown = np.empty((2 * len(rows) + 1024, rows.shape[1]), np.int64)
-    grown[:used] = rows[:used]
+    for k in range(used):
+        for column in range(rows.shape[1]):
+            grown[k, column] = rows[k, column]
     return grown
 
 

@@ -18,15 +18,25 @@ from bypass.mechanisms.filters.envelopes import WIDENING
 from bypass.models.workloads import Publications
 from bypass.scenarios.evaluation.leaves import (
     boxes_of,
-    cell_boxes,
+    by_cell,
     gather,
     grid_of,
-    sort_by_state,
-    sort_clients,
+    plant,
+    settled_nodes,
     strays,
-    visiting_order,
 )
-from bypass.scenarios.evaluation.replay import enter_set, find_set, fix_times, replay, reports, span_at
+from bypass.scenarios.evaluation.replay import (
+    BITS,
+    SCHEME,
+    STATE,
+    TIME,
+    enter_set,
+    find_set,
+    fix_times,
+    replay,
+    reports,
+    span_at,
+)
 from bypass.scenarios.evaluation.schemes import Catalogue
 from bypass.scenarios.evaluation.tally import count_listeners, enlist, tally
 
@@ -35,6 +45,7 @@ Ints = NDArray[np.int64]
 Singles = NDArray[np.float32]
 
 MICROSECONDS = 1_000_000
+OWN_BITS = 2 * BITS
 
 
 class Leg(NamedTuple):
@@ -191,35 +202,47 @@ class Counter:
         local = np.isnan(p.x)
         px = np.where(local, leg.x[p.client] + share * leg.dx[p.client], p.x)
         py = np.where(local, leg.y[p.client] + share * leg.dy[p.client], p.y)
-        subscribers = np.zeros(n, np.int64)
-        notified, correct = (np.zeros((n, len(c.order)), np.int64) for _ in range(2))
-        states = np.concatenate([spans, set_of[None]] if context.circles else [spans]).T.copy()
+        # In which cell a client itself is makes no difference to what it listens to.
+        listened = spans >> OWN_BITS << OWN_BITS
+        states = np.concatenate([listened, set_of[None]] if context.circles else [listened]).T
+        changes = happened.changes[: happened.used].copy()
+        of_grids = changes[:, SCHEME] < len(c.grid)
+        changes[of_grids, STATE] = changes[of_grids, STATE] >> OWN_BITS << OWN_BITS
 
         x0, y0, size, columns, rows = grid_of(leg.x, leg.y, radius)
-        order, starts, cell_leaves = sort_clients(leg.x, leg.y, x0, y0, size, columns, rows)
-        runs, leaf_runs, settled = sort_by_state(order, starts, states, happened.first)
-        leaf_of = np.empty(len(order), np.int64)
-        leaf_of[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        members = gather(order, leg.x, leg.y, leg.dx, leg.dy, happened.before, happened.fixes)
+        order, starts = by_cell(leg.x, leg.y, x0, y0, size, columns, rows)
+        nodes, roots = plant(order, starts, leg.x, leg.y, x0, y0, size, rows)
+        place_of = np.empty(len(order), np.int64)
+        place_of[order] = np.arange(len(order))
         ahead = float(c.ahead.max(initial=0.0))
-        boxes = boxes_of(members, starts, radius, ahead, WIDENING)
-        hulls = cell_boxes(boxes, cell_leaves)
+        members = gather(order, leg.x, leg.y, leg.dx, leg.dy, happened.before, happened.fixes, ahead)
+        boxes = boxes_of(nodes, members, radius, WIDENING)
+        states, first = states[order], happened.first[order]
+        settled = settled_nodes(nodes, states, first, changes)
+        # Events in the order of cells, too: what is near is looked up while it is in the cache.
+        near, _ = by_cell(px, py, x0, y0, size, columns, rows)
+        shape = n, len(c.order)
+        sums = np.zeros(n, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        tally(
+            p.at_us[near], p.client[near], px[near], py[near], leg.t, leg.dt,
+            radius, place_of, members, happened.fix_us[order], nodes, boxes, settled,
+            roots, x0, y0, size, columns, rows,
+            strays(boxes, roots, x0, y0, size, rows), c.ahead, c.grid, c.area,
+            c.circle_x, c.circle_y, c.circle_r, c.extension, c.multi, context.sets,
+            states, changes, first, *sums, self.work,
+        )  # fmt: skip
+        subscribers, notified, correct = (
+            np.empty(n, np.int64),
+            np.empty(shape, np.int64),
+            np.empty(shape, np.int64),
+        )
+        subscribers[near], notified[near], correct[near] = sums
         count_listeners(
             p.at_us, p.client, px, py,
             c.grid, c.area, spans, self._listeners, self._offsets,
             c.circle_x, c.circle_y, c.circle_r, c.extension, c.multi,
             set_of, context.sets, context.set_count, self._members,
-            happened.changes, happened.used, notified, len(c.ahead),
-        )  # fmt: skip
-        tally(
-            p.at_us, p.client, px, py, leg.t, leg.dt,
-            radius, order, leaf_of, members, happened.fix_us[order], starts, boxes,
-            cell_leaves, hulls, x0, y0, size, columns, rows,
-            strays(hulls, x0, y0, size, rows), c.ahead, c.grid, c.area,
-            c.circle_x, c.circle_y, c.circle_r, c.extension, c.multi, context.sets,
-            runs, leaf_runs, settled, states[order], happened.changes, happened.first[order],
-            visiting_order(px, py, x0, y0, size, columns, rows),
-            subscribers, notified, correct, self.work,
+            changes, np.argsort(changes[:, TIME], kind="stable"), notified, len(c.ahead),
         )  # fmt: skip
         counted = Counted(p.at_us, p.client, px, py, subscribers, notified, correct)
         return counted, happened.changes[: happened.used]
