@@ -97,7 +97,10 @@ def evaluate(
     questions = [Question(path, asked, source, seed, radius, interval, size) for source in sources]
     questions[0].cells(trace)
     bounds = _stretches(trace, interval, engine.parallel, pieces)
-    wide = any(scheme.kind == "egrid" for scheme in asked) and len(bounds) > 1
+    # A stretch that looks back to the very beginning needs nothing from there.
+    back = questions[0].look_back(trace)
+    begins = tuple(first for first, _ in bounds if first > back)
+    wide = any(scheme.kind == "egrid" for scheme in asked) and bool(begins)
     blocks = tuple(range(0, trace.clients, _block_size(trace, engine.parallel)))
     total = len(questions) * (len(bounds) + (len(blocks) if wide else 0))
     done = 0
@@ -113,7 +116,6 @@ def evaluate(
             carry = out / "_context" / name if wide else None
             if carry is not None:
                 carry.mkdir(parents=True)
-                begins = tuple(first for first, _ in bounds[1:])
                 ends = (*blocks[1:], trace.clients)
                 followed = [
                     Block(question, *bound, begins, carry) for bound in zip(blocks, ends, strict=True)
@@ -122,7 +124,7 @@ def evaluate(
                 done += len(blocks)
             files = [out / "events" / name / f"{n:05d}.parquet" for n in range(len(bounds))]
             stretches = [
-                Stretch(question, *bound, carry if bound[0] else None, blocks, file)
+                Stretch(question, *bound, carry if bound[0] in begins else None, blocks, file)
                 for bound, file in zip(bounds, files, strict=True)
             ]
             columns, rows = question.cells(trace)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import resource
 import time
@@ -59,8 +58,7 @@ def judge(stretch: Stretch) -> Judged:
     q = stretch.question
     trace = Trace.open(q.trace)
     catalogue = q.catalogue(trace)
-    back = 0 if stretch.first == 0 else math.ceil(q.interval / trace.step) + 1
-    start = max(0, stretch.first - back)
+    start = max(0, stretch.first - q.look_back(trace))
     x, y = trace.read(start, stretch.last + 1)
     phases = sensor_phases(q.seed, 0, trace.clients, q.interval_us)
     columns, rows = q.cells(trace)

@@ -47,6 +47,10 @@ class Question:
         """Microseconds between two fixes."""
         return round(self.interval * MICROSECONDS)
 
+    def look_back(self, trace: Trace) -> int:
+        """How many samples before a stretch everybody's last fix is found in."""
+        return math.ceil(self.interval / trace.step) + 1
+
     def catalogue(self, trace: Trace) -> Catalogue:
         """The schemes, for the world of the trace."""
         return Catalogue.of(self.schemes, self.radius, trace.size, trace.attractions)
