@@ -53,6 +53,9 @@ def commands(context: click.Context) -> None:
       bypass run total-transitions
       bypass run total-transitions --clients 100 --duration 300 --seed 7
       bypass run my-experiment.yaml --set filter.scheme=egrid --set filter.grid=10
+      bypass sweep total-transitions --seeds 1..10 --out out/sweep
+      bypass traces darmstadt --out out/darmstadt
+      bypass evaluate out/darmstadt --schemes radial,ste:2,grid:5 --out out/schemes
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
