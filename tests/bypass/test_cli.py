@@ -12,7 +12,13 @@ import pytest
 from bypass.cli import INTERRUPTED, main
 from bypass.scenarios import builtin_names
 
-COMMAND = (sys.executable, "-c", "from bypass.cli import main; main()")
+# Whoever runs the tests in the background has them, and their children, ignore interruptions.
+COMMAND = (
+    sys.executable,
+    "-c",
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from bypass.cli import main; main()",
+)
 TINY = """
 about: A first sentence. And a second one.
 clients: 15

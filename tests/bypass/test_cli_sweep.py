@@ -17,7 +17,13 @@ from bypass.models.engines import LocalEngine
 from bypass.scenarios import sweep as module
 from bypass.scenarios.runner import run
 
-COMMAND = (sys.executable, "-c", "from bypass.cli import main; main()")
+# Whoever runs the tests in the background has them, and their children, ignore interruptions.
+COMMAND = (
+    sys.executable,
+    "-c",
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from bypass.cli import main; main()",
+)
 # Members cannot be moved without state transfer, which turns out when the plan is executed.
 TINY = """
 about: Two phases
