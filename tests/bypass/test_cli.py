@@ -1,24 +1,15 @@
 import json
-import os
-import pty
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from bypass.cli import INTERRUPTED, main
+from bypass.cli import INTERRUPTED
 from bypass.scenarios import builtin_names
+from tests.command import COMMAND, bypass, on_a_terminal, refusal
 
-# Whoever runs the tests in the background has them, and their children, ignore interruptions.
-COMMAND = (
-    sys.executable,
-    "-c",
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    "from bypass.cli import main; main()",
-)
 TINY = """
 about: A first sentence. And a second one.
 clients: 15
@@ -39,14 +30,6 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "tiny.yaml"
     path.write_text(TINY)
     return path
-
-
-def bypass(*args: object) -> int:
-    """Run the command line in this process; gives the exit code."""
-    with pytest.raises(SystemExit) as exit_:
-        main([str(arg) for arg in args])
-    code = exit_.value.code
-    return code if isinstance(code, int) else 0
 
 
 # -- runs -----------------------------------------------------------------------------------------------
@@ -97,22 +80,6 @@ def test_every_run_of_a_comparison_has_its_table(tiny: Path) -> None:
     assert Path("out/tiny-seed1/runs/coarse/events.parquet").is_file()
 
 
-def on_a_terminal(*args: object, interrupt_at: bytes = b"never") -> tuple[int, str]:
-    """Run the command with a terminal for stderr; gives the exit code and what the terminal has seen."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([*COMMAND, *map(str, args)], stdout=subprocess.DEVNULL, stderr=theirs) as process:
-        os.close(theirs)
-        seen = b""
-        with suppress(OSError):  # how a terminal ends on Linux
-            while chunk := os.read(ours, 4096):
-                seen += chunk
-                if interrupt_at in seen:
-                    process.send_signal(signal.SIGINT)
-                    interrupt_at = b"never again"
-        os.close(ours)
-    return process.returncode, seen.decode()
-
-
 def test_progress_is_shown_on_a_terminal(tiny: Path) -> None:
     code, seen = on_a_terminal("run", tiny)
     assert code == 0
@@ -121,7 +88,7 @@ def test_progress_is_shown_on_a_terminal(tiny: Path) -> None:
 
 
 def test_an_interruption_takes_one_line(tiny: Path) -> None:
-    code, seen = on_a_terminal("run", tiny, "--duration", 2000, interrupt_at=b" 1%")
+    code, seen = on_a_terminal("run", tiny, "--duration", 2000, interrupt_at=" 1%")
     assert code == INTERRUPTED == 128 + signal.SIGINT, seen
     assert seen.splitlines()[-1] == "bypass: interrupted"
     assert "Traceback" not in seen
@@ -164,16 +131,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 # -- mistakes -------------------------------------------------------------------------------------------
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *args: object) -> str:
-    """The one line that the command says no with."""
-    assert bypass(*args) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("bypass: error: ")
-    assert err.count("\n") == 1
-    return err.removeprefix("bypass: error: ").rstrip()
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from bypass.cli import main
 from bypass.models.engines import LocalEngine
 from bypass.models.mobility import Darmstadt
 from bypass.models.traces import Trace, write_trace
+from tests.command import bypass, refused
 
 SCHEMES = "radial,ste:2,grid:5,egrid:10,attract,multi"
 
@@ -25,16 +25,11 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     return write_trace(Darmstadt(), "darmstadt", out, clients=40, duration=60, seed=1, engine=LocalEngine())
 
 
-def bypass(*words: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return int(ended.value.code or 0)
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    assert bypass(*words) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    return line.removeprefix("bypass: error: ")
+def refusal(capsys: pytest.CaptureFixture[str], *args: object) -> str:
+    """The line that the command says no with, after no more than which engine it would have used."""
+    out, line = refused(capsys, *args)
+    assert out == "" or (out.startswith("engine: ") and out.count("\n") == 1)
+    return line
 
 
 def summary(out: Path) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bypass.cli import main
 from bypass.models.maps import load_map, read_map
+from tests.command import bypass
 
 OSM = """<?xml version="1.0"?>
 <osm version="0.6">
@@ -27,14 +27,6 @@ def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "town.osm"
     path.write_text(OSM)
     return path
-
-
-def bypass(*args: object) -> int:
-    """Run the command line in this process; gives the exit code."""
-    with pytest.raises(SystemExit) as exit_:
-        main([str(arg) for arg in args])
-    code = exit_.value.code
-    return code if isinstance(code, int) else 0
 
 
 def files(folder: Path) -> set[str]:

@@ -1,29 +1,16 @@
 import json
 import os
-import pty
-import re
 import select
-import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from bypass.cli import INTERRUPTED, main
-from bypass.models.engines import LocalEngine
-from bypass.scenarios import sweep as module
+from bypass.cli import INTERRUPTED
 from bypass.scenarios.runner import run
+from tests.command import COMMAND, bypass, on_a_terminal
 
-# Whoever runs the tests in the background has them, and their children, ignore interruptions.
-COMMAND = (
-    sys.executable,
-    "-c",
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    "from bypass.cli import main; main()",
-)
 # Members cannot be moved without state transfer, which turns out when the plan is executed.
 TINY = """
 about: Two phases
@@ -45,30 +32,8 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.fixture
-def masters(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
-    """Sweeps run in threads of this process; here is where Spark was asked for."""
-    asked: list[str | None] = []
-
-    @contextmanager
-    def engine(_name: str, master: str | None = None) -> Iterator[LocalEngine]:
-        asked.append(master)
-        yield LocalEngine()
-
-    monkeypatch.setattr(module, "spark_engine", engine)
-    return asked
-
-
-def bypass(*args: object) -> int:
-    """Run the command line in this process; gives the exit code."""
-    with pytest.raises(SystemExit) as exit_:
-        main([str(arg) for arg in args])
-    code = exit_.value.code
-    return code if isinstance(code, int) else 0
-
-
 def test_a_sweep_prints_means_and_is_run_once(
-    tiny: Path, masters: list[str | None], capsys: pytest.CaptureFixture[str]
+    tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = (
         "--seeds",
@@ -80,7 +45,7 @@ def test_a_sweep_prints_means_and_is_run_once(
         "--set",
         "grace=0",
     )
-    assert bypass("sweep", tiny, *options, "--master", "spark://there:7077", "--out", "out") == 0
+    assert bypass("sweep", tiny, *options, "--master", "local[2]", "--out", "out") == 0
     out, err = capsys.readouterr()
     title, *rows, last = out.splitlines()
     assert title.split()[:5] == ["filter.alpha", "clients", "variant", "phase", "runs"]
@@ -97,15 +62,15 @@ def test_a_sweep_prints_means_and_is_run_once(
     assert f"{100 * first['recall']:.1f} ± {100 * first['recall_std']:.1f}" in rows[0]
     assert len(list(Path("out/runs").iterdir())) == 12
 
+    monkeypatch.setenv("JAVA_HOME", str(tiny))  # where nothing can be started any more
     assert bypass("sweep", tiny, *options, "--out", "out") == 0
     assert capsys.readouterr().out == out
-    assert masters == ["spark://there:7077"]
+    assert bypass("sweep", tiny, *options, "--seeds", "6", "--out", "out") == 2
 
 
-def test_options_reach_the_runs(tiny: Path, masters: list[str | None]) -> None:
+def test_options_reach_the_runs(tiny: Path) -> None:
     options = ("--duration", 10, "--clients", 5, "--set", "filter.alpha=3")
     assert bypass("sweep", tiny, "--seeds", "4", "--seeds", "2", *options, "--out", "out") == 0
-    assert masters == [None]
     records = {path.name: json.loads(path.read_text()) for path in Path("out/runs").iterdir()}
     assert sorted(record["seed"] for record in records.values()) == [2, 4]
     expected = run(tiny, seed=2, duration=10, clients=5, set={"filter.alpha": 3}).summary()
@@ -114,9 +79,7 @@ def test_options_reach_the_runs(tiny: Path, masters: list[str | None]) -> None:
     assert record["summary"] == expected
 
 
-def test_runs_that_failed_are_listed(
-    tiny: Path, masters: list[str | None], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_that_failed_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--seeds", "1,2", "--grid", "state_transfer=true,false", "--out", "out")
     for _ in range(2):
         assert bypass("sweep", tiny, *options) == 1
@@ -216,20 +179,17 @@ def wait_for_end(process: int) -> None:
 
 def test_an_interruption_leaves_whole_files_and_no_process(tiny: Path) -> None:
     options = ("--seeds", "1..200", "--duration", "600", "--out", "out")
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([*COMMAND, "sweep", "tiny.yaml", *options], stderr=theirs) as process:
-        os.close(theirs)
-        seen, started = b"", set[int]()
-        with suppress(OSError):  # how a terminal ends on Linux
-            while chunk := os.read(ours, 4096):
-                seen += chunk
-                if re.search(rb" [1-9]\d*%", seen) and not started:
-                    started = descendants(process.pid)
-                    process.send_signal(signal.SIGINT)
-        os.close(ours)
-    assert process.returncode == INTERRUPTED, seen
-    assert seen.decode().splitlines()[-1] == "bypass: interrupted"
-    assert b"Traceback" not in seen
+    started: set[int] = set()
+    code, seen = on_a_terminal(
+        "sweep",
+        "tiny.yaml",
+        *options,
+        interrupt_at=r" [1-9]\d*%",
+        before=lambda process: started.update(descendants(process)),
+    )
+    assert code == INTERRUPTED, seen
+    assert seen.splitlines()[-1] == "bypass: interrupted"
+    assert "Traceback" not in seen
     assert len(started) > 1  # Java, and Python for its tasks
     for each in started:
         wait_for_end(each)

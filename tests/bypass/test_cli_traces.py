@@ -12,9 +12,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from bypass.cli import main
 from bypass.models.maps import street_grid, write_map
 from bypass.models.traces import Trace, bonnmotion, gpx, ns2, one
+from tests.command import bypass, refusal
 
 SMALL = ("--clients", 12, "--duration", 40)
 
@@ -23,25 +23,6 @@ SMALL = ("--clients", 12, "--duration", 40)
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty current directory."""
     monkeypatch.chdir(tmp_path)
-
-
-def bypass(*args: object) -> int:
-    """Run the command line in this process; gives the exit code."""
-    with pytest.raises(SystemExit) as exit_:
-        main([str(arg) for arg in args])
-    code = exit_.value.code
-    return code if isinstance(code, int) else 0
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *args: object) -> str:
-    """The one line that the command says no with."""
-    capsys.readouterr()
-    assert bypass("traces", *args) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("bypass: error: ")
-    assert err.count("\n") == 1
-    return err.removeprefix("bypass: error: ").rstrip()
 
 
 def test_a_folder_is_made_and_told_of(capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,7 +191,7 @@ def test_mistakes_take_one_line_and_write_nothing(
     for name in ("noise.movements", "noise.ns2", "rows/readme.txt"):
         Path(name).write_bytes(b"\xff\xfe\x80" * 100)
     before = sorted(Path().rglob("*"))
-    line = refusal(capsys, *args, "--out", "out/a")
+    line = refusal(capsys, "traces", *args, "--out", "out/a")
     assert complaint in line
     assert sorted(Path().rglob("*")) == before
 
@@ -219,14 +200,17 @@ def test_what_is_in_the_way_stays(capsys: pytest.CaptureFixture[str]) -> None:
     Path("full").mkdir()
     Path("full/letter").write_text("dear")
     Path("a.params").write_text("mine")
-    assert refusal(capsys, "rwp", "--out", "full") == "full is in the way: expected a new or an empty folder"
-    line = refusal(capsys, "rwp", "--out", "full/letter/a")
+    assert (
+        refusal(capsys, "traces", "rwp", "--out", "full")
+        == "full is in the way: expected a new or an empty folder"
+    )
+    line = refusal(capsys, "traces", "rwp", "--out", "full/letter/a")
     assert line.endswith("full/letter: is in the way: expected a directory")
     for form, out, taken in (
         ("one", "full/letter", "full/letter"),
         ("bonnmotion", "a.movements", "a.params"),
     ):
-        line = refusal(capsys, "rwp", "--format", form, "--out", out)
+        line = refusal(capsys, "traces", "rwp", "--format", form, "--out", out)
         assert line == f"{taken} is in the way: expected a new file"
     assert Path("full/letter").read_text() == "dear"
     assert Path("a.params").read_text() == "mine"
