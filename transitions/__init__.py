@@ -2,10 +2,12 @@
 
 A `Mechanism` is an exchangeable part. An `Engine` puts it behind a proxy, or into a `Group`, and executes a
 `Plan`: it builds the new part, hands over the state, starts it, switches, and stops the old part. What fails
-before the switch leaves the old part running. A `Coordinator` sends plans to other hosts.
+before the switch leaves the old part running. A `Coordinator` sends plans to other hosts, and with `Healing`
+hosts that missed one follow the others. A `RuleEngine` makes plans from what is observed.
 """
 
 from bypass.transitions.catalogue import Catalogue, check_plan
+from bypass.transitions.conditions import Condition, InvalidRule
 from bypass.transitions.coordinator import Coordinator, Distribution, Outcome, Summary
 from bypass.transitions.engine import Engine
 from bypass.transitions.errors import (
@@ -25,10 +27,13 @@ from bypass.transitions.errors import (
 )
 from bypass.transitions.executor import Listener
 from bypass.transitions.group import Divisible, Group
+from bypass.transitions.healing import Healing, Stamp, newer, successor
 from bypass.transitions.mechanism import Mechanism, Nothing
 from bypass.transitions.plan import Action, Plan
 from bypass.transitions.proxy import make_proxy_class, make_stub
 from bypass.transitions.record import Record
+from bypass.transitions.rule_engine import Firing, RuleEngine
+from bypass.transitions.rules import PlanTemplate, Rule, RuleBook, RuleLike
 from bypass.transitions.schema import Parameter, State
 from bypass.transitions.slot import Lease
 from bypass.transitions.state import MechanismState, TransferState
@@ -39,14 +44,18 @@ __all__ = [
     "Action",
     "AtomicTransition",
     "Catalogue",
+    "Condition",
     "Coordinator",
     "Distribution",
     "Divisible",
     "Engine",
+    "Firing",
     "Group",
+    "Healing",
     "InvalidOutcome",
     "InvalidParameter",
     "InvalidPlan",
+    "InvalidRule",
     "Lease",
     "Listener",
     "Mechanism",
@@ -59,9 +68,15 @@ __all__ = [
     "Outcome",
     "Parameter",
     "Plan",
+    "PlanTemplate",
     "ProxyExists",
     "Record",
     "ReentrantTransition",
+    "Rule",
+    "RuleBook",
+    "RuleEngine",
+    "RuleLike",
+    "Stamp",
     "State",
     "Summary",
     "TransferState",
@@ -73,4 +88,6 @@ __all__ = [
     "check_plan",
     "make_proxy_class",
     "make_stub",
+    "newer",
+    "successor",
 ]

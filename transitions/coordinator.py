@@ -128,11 +128,15 @@ class Coordinator:
         return distribution
 
     def receive_plan(self, data: bytes) -> bytes:
-        """Execute a plan that was sent here; returns the outcome to send back.
+        """Execute a plan that was sent here; returns the outcome to send back. Raises InvalidPlan, and like
+        `carry_out`."""
+        return self.carry_out(Plan.from_bytes(data))
 
-        A plan that comes again gets the same answer again. Raises InvalidPlan, and like `Engine.execute`.
+    def carry_out(self, plan: Plan) -> bytes:
+        """Execute a plan of another host; returns the outcome to send back.
+
+        A plan that comes again gets the same answer again. Raises like `Engine.execute`.
         """
-        plan = Plan.from_bytes(data)
         answer = self._answers.get(plan.id)
         if answer is None:
             answer = Outcome.of(plan.id, self._engine.host, self._engine.execute(plan)).to_bytes()
@@ -148,6 +152,17 @@ class Coordinator:
             self.strays += 1
         else:
             self._settle(distribution, host, outcome)
+
+    def forget(self, host: Hashable) -> None:
+        """A host has left: nobody waits for its answers any more, which count as failures."""
+        for distribution in list(self._open.values()):
+            if host in distribution.pending:
+                lost = Summary(id=distribution.plan.id, outcome="failed", error="the host has left")
+                self._settle(
+                    distribution,
+                    host,
+                    Outcome(plan=distribution.plan.id, host=str(host), ok=False, records=(lost,)),
+                )
 
     def _settle(self, distribution: Distribution, host: Hashable, outcome: Outcome) -> None:
         distribution.pending.discard(host)

@@ -20,6 +20,8 @@ from pydantic import (
 from bypass.transitions.errors import InvalidPlan, TransitionError, short
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from bypass.transitions.engine import Engine
     from bypass.transitions.record import Record
 
@@ -65,7 +67,11 @@ class Action(BaseModel):
 
 
 class Plan(BaseModel):
-    """An ordered list of actions for one host or many. Each host does it once per `id`."""
+    """An ordered list of actions for one host or many. Each host does it once per `id`.
+
+    `scope` is the area that the decision is about; 0: everywhere. `decision` numbers decisions within a
+    scope: hosts that hear of a newer one follow by themselves; 0: none.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,6 +80,8 @@ class Plan(BaseModel):
     who: str = ""
     id: Annotated[str, Field(max_length=128)] = ""
     epoch: Annotated[int, Field(ge=0)] = 0
+    scope: Annotated[int, Field(ge=0, le=65_535)] = 0
+    decision: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0
     on_error: Literal["abort", "continue"] = "abort"
     actions: Annotated[tuple[Action, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
 
@@ -88,11 +96,7 @@ class Plan(BaseModel):
     @classmethod
     def from_yaml(cls, text: str) -> Self:
         """Raises InvalidPlan."""
-        try:
-            data = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise InvalidPlan(f"plan is not YAML: {' '.join(str(error).split())}") from None
-        return cls.from_data(data)
+        return cls.from_data(load_yaml("plan", text, InvalidPlan))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -106,7 +110,7 @@ class Plan(BaseModel):
         return parse_json(cls, "plan", data, InvalidPlan)
 
     def to_yaml(self) -> str:
-        return yaml.dump(self._data(), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+        return dump_yaml(self._data())
 
     def to_json(self) -> str:
         return self.model_dump_json(exclude_defaults=True, indent=2)
@@ -137,9 +141,25 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _represent_text)
 
 
+def dump_yaml(data: dict[str, Any]) -> str:
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+def load_yaml(what: str, text: str, error: type[TransitionError]) -> Any:
+    """What `text` says. Raises `error` in one line if it is not YAML."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        raise error(f"{what} is not YAML: {' '.join(str(problem).split())}") from None
+
+
 def first_error(what: str, error: ValidationError) -> str:
     """The first thing that pydantic complains about, in one line: key, value, expectation."""
-    problem = error.errors(include_url=False)[0]
+    return describe_problem(what, error.errors(include_url=False)[0])
+
+
+def describe_problem(what: str, problem: ErrorDetails) -> str:
+    """One thing that pydantic complains about, in one line."""
     if problem["type"] == "json_invalid":
         return f"{what} is not JSON: {problem['ctx']['error']}"
     key = ".".join(str(part) for part in problem["loc"]) or what

@@ -34,6 +34,8 @@ plans = st.builds(
     who=texts,
     id=texts,
     epoch=st.integers(0, 2**40),
+    scope=st.integers(0, 2**16 - 1),
+    decision=st.integers(0, 2**32 - 1),
     on_error=st.sampled_from(["abort", "continue"]),
     actions=st.lists(actions, min_size=1, max_size=4).map(tuple),
 )
@@ -118,6 +120,8 @@ def with_action(**action: object) -> dict[str, Any]:
             {**with_action(to="y"), "epoch": -1},
             "plan: epoch is -1: Input should be greater than or equal to 0",
         ),
+        ({**with_action(to="y"), "scope": 2**16}, "plan: scope is 65536: Input should be less than or equal"),
+        ({**with_action(to="y"), "decision": 2**32}, "plan: decision is 4294967296: Input should be less"),
         (
             {**with_action(to="y"), "on_error": "stop"},
             "plan: on_error is 'stop': Input should be 'abort' or 'continue'",
