@@ -22,6 +22,8 @@ class Purpose(IntEnum):
     WORKLOAD = 2
     SENSOR = 3
     GROUP = 4
+    RADIO = 5
+    CHURN = 6
 
 
 _MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

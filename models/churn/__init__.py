@@ -1,0 +1,12 @@
+"""Churn models by name."""
+
+from bypass.models.churn.growth import Growth
+from bypass.models.churn.model import ChurnModel
+from bypass.models.churn.none import NoChurn
+from bypass.models.churn.on_off import OnOff
+from bypass.models.churn.presence import Presence
+from bypass.models.churn.ramp import Ramp
+
+CHURN: dict[str, type[ChurnModel]] = {"none": NoChurn, "ramp": Ramp, "growth": Growth, "on-off": OnOff}
+
+__all__ = ["CHURN", "ChurnModel", "Growth", "NoChurn", "OnOff", "Presence", "Ramp"]

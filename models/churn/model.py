@@ -1,0 +1,30 @@
+"""What every churn model can do."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from bypass.models.churn.presence import MICROSECONDS, Presence
+from bypass.models.request import check_request
+
+
+class ChurnModel(BaseModel, ABC):
+    """When each client takes part. Who does not still moves."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def schedule(self, clients: int, duration: float, seed: int) -> Presence:
+        """When clients 0 to `clients` - 1 join and leave before `duration` (s). Raises InvalidRequest.
+
+        The same for the same seed, parameters, clients and duration.
+        """
+        check_request(clients, duration, seed)
+        return self.presence(clients, math.ceil(duration * MICROSECONDS), np.uint64(seed))
+
+    @abstractmethod
+    def presence(self, clients: int, end_us: int, seed: np.uint64) -> Presence:
+        """What `schedule` gives, in a run that ends at `end_us`."""

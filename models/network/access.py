@@ -1,0 +1,574 @@
+"""How stations of a radio medium take turns: kernels that follow one thing that is due after the other.
+
+A frame is received where its power stands out from noise and all other power as long as it is on the air.
+Since it must stand out by a factor of at least 1, a station can be receiving at most one frame at a time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bypass.draws import Purpose, uniform_pair
+from bypass.kernel import kernel, kernel_using
+from bypass.models.network.arrivals import Bytes, Ports, same_decision, take
+from bypass.models.network.heap import pop, push
+from bypass.models.network.radio import UNIT, Part
+from bypass.models.network.state import NEVER, NOBODY, Doing, Due, F, Found, G, Kind, L, P, S
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+DONE = 0
+FOUND = 1
+NEEDS_POSITIONS = 2
+NEEDS_ROOM = 3
+
+_STEP = 8  # keys of the heap are time × 8 + what is due
+_SLOTS = 1 << 24  # of frames at a time
+
+
+class Air(NamedTuple):
+    """All of a medium's state. `neighbours`, `powers` and `offsets` are of two snapshots, used in turn:
+    a transmission goes on as it began while those that begin later see new positions."""
+
+    stations: Ints
+    frames: Ints
+    keys: Ints
+    references: Ints
+    heap: Ints
+    once: Ints
+    parameters: Ints
+    sinr: Floats
+    offsets: Ints
+    neighbours: Ints
+    powers: Ints
+    x: Floats
+    y: Floats
+    found: Ints
+
+
+# What is called for every neighbour of every sender takes the arrays that it needs and no others: handing over
+# all of `Air` would take longer than the work.
+
+
+@kernel
+def schedule(heap: Ints, once: Ints, at: int, due: int, number: int) -> None:
+    """Have something done at a time."""
+    once[G.HEAP] = push(heap, once[G.HEAP], at * _STEP + due, number)
+
+
+@kernel_using(uniform_pair)
+def draw(air: Air, s: int, t: int) -> None:
+    """Give a station a new number of slots to wait."""
+    me = air.stations[s]
+    share, _ = uniform_pair(np.uint64(air.parameters[P.SEED]), Purpose.RADIO, s, me[S.DRAWS])
+    me[S.DRAWS] += 1
+    me[S.BACKOFF] = int(share * (me[S.WINDOW] + 1))
+    if me[S.BUSY] == 0:
+        me[S.COUNT_FROM] = max(me[S.COUNT_FROM], t)
+
+
+@kernel
+def contend(stations: Ints, heap: Ints, once: Ints, slot: int, s: int, t: int) -> None:
+    """Let a station that has something to send, and hears nobody, start when its slots are counted."""
+    if (
+        not stations[s, S.WAITING]
+        or stations[s, S.BUSY]
+        or stations[s, S.DOING] != Doing.NOTHING
+        or not stations[s, S.ON]
+    ):
+        return
+    start = max(t, stations[s, S.COUNT_FROM] + stations[s, S.BACKOFF] * slot)
+    stations[s, S.START_AT] = start
+    # One entry that is early enough will do: it is put off when its time comes.
+    if stations[s, S.ENTRY_AT] > start:
+        stations[s, S.ENTRY_AT] = start
+        schedule(heap, once, start, Due.START, s)
+
+
+@kernel
+def is_busy(stations: Ints, carrier: int, s: int, t: int) -> bool:
+    """Whether a station must keep silent, by what it hears, sends and was asked."""
+    if stations[s, S.ENDS] != NEVER or stations[s, S.NAV] > t:
+        return True
+    return bool(carrier != 0 and stations[s, S.POWER] >= UNIT)
+
+
+@kernel
+def turn_busy(stations: Ints, parameters: Ints, s: int, t: int) -> None:
+    """Stop counting slots, unless the station starts before it notices."""
+    stations[s, S.BUSY] = 1
+    if stations[s, S.START_AT] <= t + parameters[P.SENSE]:
+        return
+    stations[s, S.START_AT] = NEVER
+    # Most have no slots left to count.
+    if stations[s, S.BACKOFF] > 0 and t > stations[s, S.COUNT_FROM]:
+        counted = (t - stations[s, S.COUNT_FROM]) // parameters[P.SLOT]
+        stations[s, S.BACKOFF] = max(0, stations[s, S.BACKOFF] - counted)
+
+
+@kernel
+def turn_idle(stations: Ints, heap: Ints, once: Ints, parameters: Ints, s: int, t: int) -> None:
+    """Count slots again, after a while."""
+    stations[s, S.BUSY] = 0
+    stations[s, S.COUNT_FROM] = t + parameters[P.DIFS]
+    if stations[s, S.WAITING]:
+        contend(stations, heap, once, parameters[P.SLOT], s, t)
+
+
+@kernel
+def stands_out(sinr: float, power: int, all_power: int) -> bool:
+    """Whether one power is far enough above noise and the rest."""
+    return float(power) >= sinr * float(all_power - power + UNIT)
+
+
+@kernel
+def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
+    """A station sends: all around it is more power, which may drown what they receive or be received."""
+    me, p = air.stations[s], air.parameters
+    if part == Part.DATA:
+        duration = air.frames[f, F.DURATION]
+        me[S.LENGTH] = duration
+        me[S.SENT] += 1
+        me[S.BYTES_UP] += air.frames[f, F.SIZE]
+    elif part == Part.RTS:
+        duration = p[P.RTS_US]
+        me[S.LENGTH] = air.frames[f, F.DURATION]
+    elif part == Part.CTS:
+        duration = p[P.CTS_US]
+    else:
+        duration = p[P.ACK_US]
+    buffer = air.once[G.BUFFER]
+    me[S.PART], me[S.FRAME], me[S.TO], me[S.BUFFER] = part, f, to, buffer
+    me[S.ENDS] = t + duration
+    me[S.HEARS] = NOBODY
+    me[S.START_AT] = NEVER
+    if not me[S.BUSY]:
+        turn_busy(air.stations, air.parameters, s, t)
+    sensitivity, carrier, sinr = p[P.SENSITIVITY], p[P.CARRIER], air.sinr[0]
+    # Indexes in full: this loop is most of the work, and views of rows would be counted in and out.
+    stations, neighbours, powers = air.stations, air.neighbours, air.powers
+    for k in range(air.offsets[buffer, s], air.offsets[buffer, s + 1]):
+        power, j = powers[buffer, k], neighbours[buffer, k]
+        level = stations[j, S.POWER] + power
+        stations[j, S.POWER] = level
+        hears = stations[j, S.HEARS]
+        if hears != NOBODY and not stands_out(sinr, stations[j, S.HEARD_POWER], level):
+            stations[j, S.HEARS] = hears = NOBODY
+        if (
+            power >= sensitivity
+            and hears == NOBODY
+            and stations[j, S.ENDS] == NEVER
+            and stations[j, S.ON]
+            and stands_out(sinr, power, level)
+        ):
+            stations[j, S.HEARS], stations[j, S.HEARD_POWER] = s, power
+        if not stations[j, S.BUSY] and carrier and level >= UNIT:
+            turn_busy(air.stations, air.parameters, j, t)
+    schedule(air.heap, air.once, t + duration, Due.END, s)
+
+
+@kernel_using(same_decision, take)
+def end(air: Air, ports: Ports, s: int, t: int) -> int:
+    """A transmission is over: what was received has its effect. Gives the number of rows in `found`."""
+    me = air.stations[s]
+    part, f, to, buffer = me[S.PART], me[S.FRAME], me[S.TO], me[S.BUFFER]
+    me[S.ENDS] = NEVER
+    found = 0
+    raw = part == Part.DATA and air.frames[f, F.KIND] == Kind.RAW
+    stations, neighbours, powers = air.stations, air.neighbours, air.powers
+    for k in range(air.offsets[buffer, s], air.offsets[buffer, s + 1]):
+        j = neighbours[buffer, k]
+        stations[j, S.POWER] -= powers[buffer, k]
+        if stations[j, S.HEARS] == s:
+            stations[j, S.HEARS] = NOBODY
+            if to in (NOBODY, j):
+                found = receive(air, ports, part, f, s, j, t, found)
+            else:
+                overhear(air, part, me[S.LENGTH], j, t)
+        if stations[j, S.BUSY] and not is_busy(air.stations, air.parameters[P.CARRIER], j, t):
+            turn_idle(air.stations, air.heap, air.once, air.parameters, j, t)
+    finish_own(air, s, part, f, to, t)
+    if me[S.BUSY] and not is_busy(air.stations, air.parameters[P.CARRIER], s, t):
+        turn_idle(air.stations, air.heap, air.once, air.parameters, s, t)
+    if raw and found == 0 and to == NOBODY:
+        # Who follows raw frames wants to know of those, too, that nobody received.
+        air.found[0, 0], air.found[0, 1] = NOBODY, Found.RAW
+        found = 1
+    return found
+
+
+@kernel_using(same_decision, take)
+def receive(air: Air, ports: Ports, part: int, f: int, s: int, j: int, t: int, found: int) -> int:
+    """Station j has received what station s sent it, or everybody."""
+    other, frame = air.stations[j], air.frames[f]
+    p = air.parameters
+    if part == Part.DATA:
+        if frame[F.TARGET] != NOBODY:
+            respond(air, j, Part.ACK, s, t)
+            if frame[F.DELIVERED]:
+                return found
+            frame[F.DELIVERED] = 1
+        other[S.BYTES_DOWN] += frame[F.SIZE]
+        return arrive(air, ports, f, j, t, found)
+    if part == Part.RTS:
+        if other[S.NAV] <= t:
+            respond(air, j, Part.CTS, s, t)
+    elif part == Part.CTS:
+        if other[S.DOING] == Doing.AWAITING_CTS:
+            other[S.DOING] = Doing.RESPONDING
+            other[S.TIMEOUT_AT] = NEVER
+            other[S.RESPONSE_PART], other[S.RESPONSE_AT] = Part.DATA, t + p[P.SIFS]
+            schedule(air.heap, air.once, t + p[P.SIFS], Due.RESPONSE, j)
+    elif other[S.DOING] == Doing.AWAITING_ACK:
+        other[S.TIMEOUT_AT] = NEVER
+        conclude(air, j, t)
+    return found
+
+
+@kernel
+def respond(air: Air, j: int, part: int, s: int, t: int) -> None:
+    """Answer station s after a short while, unless the station is in the middle of something."""
+    other = air.stations[j]
+    if other[S.DOING] == Doing.NOTHING:
+        at = t + air.parameters[P.SIFS]
+        other[S.DOING] = Doing.RESPONDING
+        other[S.RESPONSE_PART], other[S.RESPONSE_AT] = part, at
+        other[S.TO], other[S.LENGTH] = s, air.stations[s, S.LENGTH]
+        other[S.START_AT] = NEVER
+        schedule(air.heap, air.once, at, Due.RESPONSE, j)
+
+
+@kernel_using(same_decision, take)
+def arrive(air: Air, ports: Ports, f: int, j: int, t: int, found: int) -> int:
+    """A frame goes to the port that it is for."""
+    frame = air.frames[f]
+    if frame[F.KIND] == Kind.RAW:
+        air.found[found, 0], air.found[found, 1] = j, Found.RAW
+        return found + 1
+    own = ports.listening[j, frame[F.PORT]]
+    if own[L.FLAG] == 0:
+        air.stations[j, S.STRANGE] += 1
+        return found
+    if same_decision(frame, own):
+        return take(t, f, j, frame, air.keys, air.x, air.y, ports, air.found, found)
+    if frame[F.SCOPE] != own[L.SCOPE]:
+        air.stations[j, S.STRANGE] += 1
+        return found
+    air.found[found, 0], air.found[found, 1] = j, Found.FOREIGN
+    return found + 1
+
+
+@kernel
+def overhear(air: Air, part: int, length: int, j: int, t: int) -> None:
+    """Keep silent for as long as an exchange of others will take."""
+    p = air.parameters
+    rest = p[P.SIFS] + p[P.ACK_US]
+    if part == Part.RTS:
+        rest += 2 * p[P.SIFS] + p[P.CTS_US] + length
+    elif part == Part.CTS:
+        rest += p[P.SIFS] + length
+    elif part == Part.ACK:
+        return
+    other = air.stations[j]
+    if other[S.ON] and t + rest > other[S.NAV]:
+        other[S.NAV] = t + rest
+        schedule(air.heap, air.once, t + rest, Due.NAV, j)
+        if not other[S.BUSY]:
+            turn_busy(air.stations, air.parameters, j, t)
+
+
+@kernel
+def finish_own(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
+    """What the end of a transmission means to the station that sent."""
+    me, p = air.stations[s], air.parameters
+    if part == Part.CTS or part == Part.ACK:
+        if me[S.DOING] == Doing.RESPONDING:
+            me[S.DOING] = Doing.NOTHING
+    elif me[S.HEAD] != f or not me[S.WAITING]:  # the station was switched off meanwhile
+        release_frame(air, f)
+    elif to == NOBODY:
+        take_off(air, s)
+        draw(air, s, t)
+    elif me[S.DOING] == Doing.AWAITING_CTS or me[S.DOING] == Doing.AWAITING_ACK:
+        answer = p[P.CTS_US] if part == Part.RTS else p[P.ACK_US]
+        me[S.TIMEOUT_AT] = t + p[P.SIFS] + answer + p[P.SLOT]
+        schedule(air.heap, air.once, me[S.TIMEOUT_AT], Due.TIMEOUT, s)
+
+
+@kernel
+def take_off(air: Air, s: int) -> None:
+    """The first frame leaves a station's queue."""
+    me = air.stations[s]
+    f = me[S.HEAD]
+    me[S.HEAD] = air.frames[f, F.NEXT]
+    me[S.WAITING] -= 1
+    me[S.TRIES] = 0
+    me[S.WINDOW] = air.parameters[P.CW_MIN]
+    release_frame(air, f)
+
+
+@kernel
+def release_frame(air: Air, f: int) -> None:
+    """A frame's row is free for another one."""
+    frame = air.frames[f]
+    for k in range(frame[F.KEYS]):
+        air.references[air.keys[f, k]] -= 1
+    frame[F.NEXT] = air.once[G.FREE]
+    air.once[G.FREE] = f
+
+
+@kernel
+def conclude(air: Air, s: int, t: int) -> None:
+    """An exchange has ended well."""
+    air.stations[s, S.DOING] = Doing.NOTHING
+    take_off(air, s)
+    draw(air, s, t)
+    contend(air.stations, air.heap, air.once, air.parameters[P.SLOT], s, t)
+
+
+@kernel
+def time_out(air: Air, s: int, t: int) -> int:
+    """No answer came: try again, or give up. Gives the number of rows in `found`."""
+    me, p = air.stations[s], air.parameters
+    if me[S.TIMEOUT_AT] != t:
+        return 0
+    me[S.TIMEOUT_AT] = NEVER
+    me[S.DOING] = Doing.NOTHING
+    me[S.TRIES] += 1
+    found = 0
+    if me[S.TRIES] > p[P.RETRIES]:
+        frame = air.frames[me[S.HEAD]]
+        me[S.FAILED] += 1
+        if frame[F.KIND] == Kind.RAW and not frame[F.DELIVERED]:
+            air.once[G.FRAME], air.once[G.SENDER] = me[S.HEAD], s
+            air.found[0, 0], air.found[0, 1] = NOBODY, Found.RAW
+            found = 1
+        take_off(air, s)
+    else:
+        me[S.WINDOW] = min(2 * me[S.WINDOW] + 1, p[P.CW_MAX])
+    draw(air, s, t)
+    contend(air.stations, air.heap, air.once, air.parameters[P.SLOT], s, t)
+    return found
+
+
+@kernel
+def join_queue(air: Air, ports: Ports, f: int, t: int) -> None:
+    """A frame is there to be sent, unless enough copies of it were heard, or the queue is full."""
+    frame = air.frames[f]
+    s = frame[F.SENDER]
+    me = air.stations[s]
+    if frame[F.KEYS]:
+        event = air.keys[f, 0]
+        if (frame[F.MOST_COPIES] and ports.copies[event, s] >= frame[F.MOST_COPIES]) or (
+            frame[F.MOST_NEAR] and ports.near[event, s] >= frame[F.MOST_NEAR]
+        ):
+            me[S.CALLED_OFF] += 1
+            release_frame(air, f)
+            return
+    if me[S.WAITING] >= air.parameters[P.QUEUE] or not me[S.ON]:
+        me[S.DROPPED] += 1
+        release_frame(air, f)
+        return
+    if me[S.WAITING]:
+        air.frames[me[S.TAIL], F.NEXT] = f
+    else:
+        me[S.HEAD] = f
+    me[S.TAIL] = f
+    me[S.WAITING] += 1
+    if me[S.WAITING] == 1 and me[S.ENDS] == NEVER:
+        if me[S.BACKOFF] == 0 and (me[S.BUSY] or not air.parameters[P.CARRIER]):
+            draw(air, s, t)
+        contend(air.stations, air.heap, air.once, air.parameters[P.SLOT], s, t)
+
+
+@kernel
+def start(air: Air, s: int, t: int) -> None:
+    """A station's slots are counted: it sends the first frame of its queue."""
+    me = air.stations[s]
+    f = me[S.HEAD]
+    target = air.frames[f, F.TARGET]
+    if target == NOBODY:
+        begin(air, s, Part.DATA, f, NOBODY, t)
+    elif air.parameters[P.RTS]:
+        me[S.DOING] = Doing.AWAITING_CTS
+        begin(air, s, Part.RTS, f, target, t)
+    else:
+        me[S.DOING] = Doing.AWAITING_ACK
+        begin(air, s, Part.DATA, f, target, t)
+
+
+@kernel
+def answer(air: Air, s: int, t: int) -> None:
+    """A station sends what it owes another one."""
+    me = air.stations[s]
+    if me[S.DOING] != Doing.RESPONDING or me[S.RESPONSE_AT] != t:
+        return  # it was switched off meanwhile
+    part = me[S.RESPONSE_PART]
+    if part == Part.DATA:
+        me[S.DOING] = Doing.AWAITING_ACK
+        begin(air, s, part, me[S.HEAD], air.frames[me[S.HEAD], F.TARGET], t)
+    else:
+        begin(air, s, part, NOBODY, me[S.TO], t)
+
+
+@kernel_using(take, same_decision)
+def run(
+    stations: Ints,
+    frames: Ints,
+    keys: Ints,
+    references: Ints,
+    heap: Ints,
+    once: Ints,
+    parameters: Ints,
+    sinr: Floats,
+    offsets: Ints,
+    neighbours: Ints,
+    powers: Ints,
+    x: Floats,
+    y: Floats,
+    found_rows: Ints,
+    listening: Ints,
+    copies: Bytes,
+    near: Bytes,
+    known: Ints,
+    heard_at: Ints,
+    counts: Ints,
+    until: int,
+) -> int:
+    """Do what is due before `until`; stops early at what the world has to know or to provide.
+
+    Takes the arrays of `Air` and `Ports` one by one: tuples of them take twice as long to hand over.
+    """
+    air = Air(
+        stations, frames, keys, references, heap, once, parameters, sinr, offsets, neighbours, powers,
+        x, y, found_rows,
+    )  # fmt: skip
+    ports = Ports(listening, copies, near, known, heard_at, counts)
+    room = len(heap) - 4 * len(air.stations) - 16
+    refresh = air.parameters[P.REFRESH]
+    while once[G.HEAP] and heap[0, 0] < until * _STEP:
+        if once[G.HEAP] > room:
+            return NEEDS_ROOM
+        key, number = heap[0, 0], heap[0, 1]
+        t, due = key // _STEP, key % _STEP
+        if (due == Due.START or due == Due.RESPONSE) and t // refresh != once[G.SNAPSHOT]:
+            once[G.NOW] = t
+            return NEEDS_POSITIONS
+        once[G.HEAP] = pop(heap, once[G.HEAP])
+        once[G.NOW] = t
+        found = 0
+        if due == Due.START:
+            me = air.stations[number]
+            if me[S.ENTRY_AT] == t:
+                me[S.ENTRY_AT] = NEVER
+            if me[S.START_AT] == t:
+                start(air, number, t)
+            elif me[S.START_AT] != NEVER and me[S.ENTRY_AT] > me[S.START_AT]:
+                me[S.ENTRY_AT] = me[S.START_AT]
+                schedule(air.heap, air.once, me[S.START_AT], Due.START, number)
+        elif due == Due.END:
+            once[G.FRAME], once[G.SENDER] = air.stations[number, S.FRAME], number
+            found = end(air, ports, number, t)
+        elif due == Due.RELEASE:
+            join_queue(air, ports, number % _SLOTS, t)
+        elif due == Due.RESPONSE:
+            answer(air, number, t)
+        elif due == Due.NAV:
+            me = air.stations[number]
+            if me[S.BUSY] and not is_busy(air.stations, air.parameters[P.CARRIER], number, t):
+                turn_idle(air.stations, air.heap, air.once, air.parameters, number, t)
+        elif due == Due.TIMEOUT:
+            found = time_out(air, number, t)
+        if found:
+            once[G.FOUND] = found
+            once[G.NEXT] = heap[0, 0] // _STEP if once[G.HEAP] else NEVER
+            return FOUND
+    once[G.NEXT] = heap[0, 0] // _STEP if once[G.HEAP] else NEVER
+    return DONE
+
+
+@kernel
+def hand_over(
+    frames: Ints,
+    keys: Ints,
+    references: Ints,
+    heap: Ints,
+    once: Ints,
+    listening: Ints,
+    copies: Bytes,
+    sender: int,
+    target: int,
+    size: int,
+    duration: int,
+    at: int,
+    kind: int,
+    port: int,
+    event: int,
+    most_copies: int,
+    most_near: int,
+) -> int:
+    """Take a frame that is to be sent from `at` on; gives its row, or NOBODY if there is no room.
+
+    `event` is the place of its event in the ports' tables, or NOBODY; `add_event` adds further ones.
+    """
+    f = once[G.FREE]
+    if f == NOBODY or once[G.HEAP] + 16 > len(heap):
+        return NOBODY
+    frame = frames[f]
+    once[G.FREE] = frame[F.NEXT]
+    frame[F.SENDER], frame[F.TARGET] = sender, target
+    frame[F.SIZE], frame[F.DURATION] = size, duration
+    frame[F.NUMBER] = once[G.NUMBER]
+    frame[F.DELIVERED], frame[F.NEXT] = 0, NOBODY
+    frame[F.KIND], frame[F.PORT], frame[F.KEYS] = kind, port, 0
+    if event != NOBODY:
+        add_event(frames, keys, references, copies, f, event)
+    own = listening[sender, port]
+    frame[F.FLAG], frame[F.COUNTER], frame[F.SCOPE] = own[L.FLAG], own[L.COUNTER], own[L.SCOPE]
+    frame[F.MOST_COPIES], frame[F.MOST_NEAR] = most_copies, most_near
+    once[G.HEAP] = push(heap, once[G.HEAP], at * _STEP + Due.RELEASE, once[G.NUMBER] * _SLOTS + f)
+    once[G.NUMBER] += 1
+    if at < once[G.NEXT]:
+        once[G.NEXT] = at
+    return int(f)
+
+
+@kernel
+def add_event(frames: Ints, keys: Ints, references: Ints, copies: Bytes, f: int, event: int) -> None:
+    """Put an event into a frame that was just handed over. Whoever sends an event has a copy of it."""
+    frame = frames[f]
+    keys[f, frame[F.KEYS]] = event
+    frame[F.KEYS] += 1
+    references[event] += 1
+    sender = frame[F.SENDER]
+    if copies[event, sender] == 0:
+        copies[event, sender] = 1
+
+
+@kernel
+def switch(air: Air, s: int, on: bool, t: int) -> None:
+    """Turn a station's radio on or off."""
+    me = air.stations[s]
+    if on == bool(me[S.ON]):
+        return
+    me[S.ON] = 1 if on else 0
+    me[S.START_AT] = NEVER
+    me[S.TIMEOUT_AT] = NEVER
+    me[S.DOING] = Doing.NOTHING
+    me[S.HEARS] = NOBODY
+    sending = me[S.ENDS] != NEVER
+    while me[S.WAITING]:
+        f = me[S.HEAD]
+        me[S.HEAD] = air.frames[f, F.NEXT]
+        me[S.WAITING] -= 1
+        if not (sending and f == me[S.FRAME]):  # what is on the air is released when that is over
+            release_frame(air, f)
+    if on:
+        me[S.BACKOFF], me[S.TRIES], me[S.NAV] = 0, 0, 0
+        me[S.WINDOW] = air.parameters[P.CW_MIN]
+        me[S.BUSY] = 1 if is_busy(air.stations, air.parameters[P.CARRIER], s, t) else 0
+        me[S.COUNT_FROM] = t + air.parameters[P.DIFS]

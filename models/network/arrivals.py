@@ -1,0 +1,146 @@
+"""What ports do with frames that arrive, before any mechanism hears of them: tell first copies from further
+ones, count copies, know neighbours, and set frames apart whose senders follow another decision."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bypass.kernel import kernel
+from bypass.models.network.state import F, Found, Kind, L
+
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+
+MOST_COPIES = 255
+MOST_NEIGHBOURS = 128  # that a port remembers; a new one takes the place of the one unheard of for longest
+
+
+class Ports(NamedTuple):
+    """The state of all ports of all stations.
+
+    `listening` is (station, port, `L`); `copies` and `near` are (event, station), whichever port the event
+    belongs to; neighbours are (station, port, place), the first `counts[station, port]` places in use.
+    """
+
+    listening: Ints
+    copies: Bytes
+    near: Bytes
+    neighbours: Ints
+    heard_at: Ints
+    counts: Ints
+
+
+def make_ports(stations: int, ports: int, events: int) -> Ports:
+    """Ports at which nothing listens, with room for so many events at a time."""
+    return Ports(
+        np.zeros((stations, ports, len(L)), np.int64),
+        np.zeros((events, stations), np.uint8),
+        np.zeros((events, stations), np.uint8),
+        np.zeros((stations, ports, MOST_NEIGHBOURS), np.int64),
+        np.zeros((stations, ports, MOST_NEIGHBOURS), np.int64),
+        np.zeros((stations, ports), np.int64),
+    )
+
+
+@kernel
+def same_decision(frame: Ints, own: Ints) -> bool:
+    """Whether a frame can be taken as it is: it is of the mechanism that listens here and nobody has to
+    follow.
+
+    Decisions about another area are no reason to follow.
+    """
+    if frame[F.FLAG] != own[L.FLAG]:
+        return False
+    return bool(frame[F.SCOPE] != own[L.SCOPE] or frame[F.COUNTER] == own[L.COUNTER])
+
+
+@kernel
+def take(
+    now: int,
+    f: int,
+    station: int,
+    frame: Ints,
+    keys: Ints,
+    x: Floats,
+    y: Floats,
+    ports: Ports,
+    found: Ints,
+    count: int,
+) -> int:
+    """Hand a frame to one station's port; what a mechanism must hear of goes to `found`, from row `count` on.
+
+    A row is (station, what, distance in millimetres). Gives the number of rows.
+    """
+    port = frame[F.PORT]
+    sender = frame[F.SENDER]
+    own = ports.listening[station, port]
+    millimetres = int(1000.0 * math.hypot(x[station] - x[sender], y[station] - y[sender]))
+    kind = frame[F.KIND]
+    if kind == Kind.EVENTS:
+        for k in range(frame[F.KEYS]):
+            event = keys[f, k]
+            copies = ports.copies[event, station]
+            if millimetres <= own[L.NEAR_MM] and ports.near[event, station] < MOST_COPIES:
+                ports.near[event, station] += 1
+            if copies < MOST_COPIES:
+                ports.copies[event, station] = copies + 1
+            if copies == 0:
+                found[count, 0], found[count, 1], found[count, 2] = station, k, millimetres
+                count += 1
+    elif kind == Kind.HELLO:
+        if meet(now, station, port, sender, own[L.NEW_AFTER], ports):
+            found[count, 0], found[count, 1], found[count, 2] = station, Found.NEW_NEIGHBOUR, millimetres
+            count += 1
+    elif kind == Kind.DIGEST:
+        found[count, 0], found[count, 1], found[count, 2] = station, Found.DIGEST, millimetres
+        count += 1
+    return count
+
+
+@kernel
+def meet(now: int, station: int, port: int, sender: int, new_after: int, ports: Ports) -> bool:
+    """Note that a neighbour said hello; gives whether it is new."""
+    ids, heard_at = ports.neighbours[station, port], ports.heard_at[station, port]
+    count = ports.counts[station, port]
+    oldest = 0
+    for k in range(count):
+        if ids[k] == sender:
+            new = now - heard_at[k] >= new_after
+            heard_at[k] = now
+            return bool(new)
+        if heard_at[k] < heard_at[oldest]:
+            oldest = k
+    if count < MOST_NEIGHBOURS:
+        oldest = count
+        ports.counts[station, port] = count + 1
+    ids[oldest], heard_at[oldest] = sender, now
+    return True
+
+
+@kernel
+def count_neighbours(station: int, port: int, since: int, ports: Ports) -> int:
+    """How many neighbours said hello at `since` or later."""
+    heard_at = ports.heard_at[station, port]
+    count = 0
+    for k in range(ports.counts[station, port]):
+        if heard_at[k] >= since:
+            count += 1
+    return count
+
+
+@kernel
+def forget_event(event: int, ports: Ports) -> None:
+    """Make an event's place ready for another one."""
+    ports.copies[event, :] = 0
+    ports.near[event, :] = 0
+
+
+@kernel
+def forget_station(station: int, ports: Ports) -> None:
+    """A station was switched off: whom it has heard of is of no use any more."""
+    ports.counts[station, :] = 0
