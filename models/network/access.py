@@ -6,6 +6,7 @@ Since it must stand out by a factor of at least 1, a station can be receiving at
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from bypass.draws import Purpose, uniform_pair
 from bypass.kernel import kernel, kernel_using
-from bypass.models.network.arrivals import Bytes, Ports, same_decision, take
+from bypass.models.network.arrivals import Bytes, Ports, same_decision, take, take_events
 from bypass.models.network.heap import pop, push
 from bypass.models.network.radio import UNIT, Part
 from bypass.models.network.state import NEVER, NOBODY, Doing, Due, F, Found, G, Kind, L, P, S
@@ -48,10 +49,11 @@ class Air(NamedTuple):
     x: Floats
     y: Floats
     found: Ints
+    receivers: Ints
 
 
-# What is called for every neighbour of every sender takes the arrays that it needs and no others: handing over
-# all of `Air` would take longer than the work.
+# What is called for every neighbour of every sender takes the arrays that it needs and no others: handing
+# over all of `Air` would take longer than the work.
 
 
 @kernel
@@ -167,11 +169,11 @@ def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
         ):
             stations[j, S.HEARS], stations[j, S.HEARD_POWER] = s, power
         if not stations[j, S.BUSY] and carrier and level >= UNIT:
-            turn_busy(air.stations, air.parameters, j, t)
+            turn_busy(stations, p, j, t)
     schedule(air.heap, air.once, t + duration, Due.END, s)
 
 
-@kernel_using(same_decision, take)
+@kernel_using(same_decision, take, take_events)
 def end(air: Air, ports: Ports, s: int, t: int) -> int:
     """A transmission is over: what was received has its effect. Gives the number of rows in `found`."""
     me = air.stations[s]
@@ -180,20 +182,27 @@ def end(air: Air, ports: Ports, s: int, t: int) -> int:
     found = 0
     raw = part == Part.DATA and air.frames[f, F.KIND] == Kind.RAW
     stations, neighbours, powers = air.stations, air.neighbours, air.powers
+    heap, once, p = air.heap, air.once, air.parameters
+    carrier, receivers, count = p[P.CARRIER], air.receivers, 0
     for k in range(air.offsets[buffer, s], air.offsets[buffer, s + 1]):
         j = neighbours[buffer, k]
         stations[j, S.POWER] -= powers[buffer, k]
         if stations[j, S.HEARS] == s:
             stations[j, S.HEARS] = NOBODY
-            if to in (NOBODY, j):
+            if to == NOBODY:
+                receivers[count] = j
+                count += 1
+            elif to == j:
                 found = receive(air, ports, part, f, s, j, t, found)
             else:
-                overhear(air, part, me[S.LENGTH], j, t)
-        if stations[j, S.BUSY] and not is_busy(air.stations, air.parameters[P.CARRIER], j, t):
-            turn_idle(air.stations, air.heap, air.once, air.parameters, j, t)
+                overhear(stations, heap, once, p, part, me[S.LENGTH], j, t)
+        if stations[j, S.BUSY] and not is_busy(stations, carrier, j, t):
+            turn_idle(stations, heap, once, p, j, t)
+    if count:
+        found = arrive(air, ports, f, receivers[:count], t)
     finish_own(air, s, part, f, to, t)
-    if me[S.BUSY] and not is_busy(air.stations, air.parameters[P.CARRIER], s, t):
-        turn_idle(air.stations, air.heap, air.once, air.parameters, s, t)
+    if me[S.BUSY] and not is_busy(stations, carrier, s, t):
+        turn_idle(stations, heap, once, p, s, t)
     if raw and found == 0 and to == NOBODY:
         # Who follows raw frames wants to know of those, too, that nobody received.
         air.found[0, 0], air.found[0, 1] = NOBODY, Found.RAW
@@ -201,19 +210,18 @@ def end(air: Air, ports: Ports, s: int, t: int) -> int:
     return found
 
 
-@kernel_using(same_decision, take)
+@kernel_using(same_decision, take, take_events)
 def receive(air: Air, ports: Ports, part: int, f: int, s: int, j: int, t: int, found: int) -> int:
-    """Station j has received what station s sent it, or everybody."""
+    """Station j has received what station s sent it."""
     other, frame = air.stations[j], air.frames[f]
     p = air.parameters
     if part == Part.DATA:
-        if frame[F.TARGET] != NOBODY:
-            respond(air, j, Part.ACK, s, t)
-            if frame[F.DELIVERED]:
-                return found
-            frame[F.DELIVERED] = 1
-        other[S.BYTES_DOWN] += frame[F.SIZE]
-        return arrive(air, ports, f, j, t, found)
+        respond(air, j, Part.ACK, s, t)
+        if frame[F.DELIVERED]:
+            return found
+        frame[F.DELIVERED] = 1
+        air.receivers[0] = j
+        return arrive(air, ports, f, air.receivers[:1], t)
     if part == Part.RTS:
         if other[S.NAV] <= t:
             respond(air, j, Part.CTS, s, t)
@@ -242,30 +250,39 @@ def respond(air: Air, j: int, part: int, s: int, t: int) -> None:
         schedule(air.heap, air.once, at, Due.RESPONSE, j)
 
 
-@kernel_using(same_decision, take)
-def arrive(air: Air, ports: Ports, f: int, j: int, t: int, found: int) -> int:
-    """A frame goes to the port that it is for."""
-    frame = air.frames[f]
-    if frame[F.KIND] == Kind.RAW:
-        air.found[found, 0], air.found[found, 1] = j, Found.RAW
-        return found + 1
-    own = ports.listening[j, frame[F.PORT]]
-    if own[L.FLAG] == 0:
-        air.stations[j, S.STRANGE] += 1
-        return found
-    if same_decision(frame, own):
-        return take(t, f, j, frame, air.keys, air.x, air.y, ports, air.found, found)
-    if frame[F.SCOPE] != own[L.SCOPE]:
-        air.stations[j, S.STRANGE] += 1
-        return found
-    air.found[found, 0], air.found[found, 1] = j, Found.FOREIGN
-    return found + 1
+@kernel_using(same_decision, take, take_events)
+def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
+    """A frame goes to the port that it is for, at all who received it; gives the rows in `found`."""
+    frame, stations, rows, keys = air.frames[f], air.stations, air.found, air.keys
+    x, y, listening = air.x, air.y, ports.listening
+    kind, size, port, scope = frame[F.KIND], frame[F.SIZE], frame[F.PORT], frame[F.SCOPE]
+    copies, near, events, sender = ports.copies, ports.near, frame[F.KEYS], frame[F.SENDER]
+    found = 0
+    for j in receivers:
+        stations[j, S.BYTES_DOWN] += size
+        if kind == Kind.RAW:
+            rows[found, 0], rows[found, 1] = j, Found.RAW
+            found += 1
+            continue
+        own = listening[j, port]
+        if own[L.FLAG] == 0:
+            stations[j, S.STRANGE] += 1
+        elif kind == Kind.EVENTS and same_decision(frame, own):
+            far = int(1000.0 * math.hypot(x[j] - x[sender], y[j] - y[sender]))
+            found = take_events(f, j, keys, events, copies, near, own[L.NEAR_MM], far, rows, found)
+        elif same_decision(frame, own):
+            found = take(t, f, j, frame, keys, x, y, ports, rows, found)
+        elif scope != own[L.SCOPE]:
+            stations[j, S.STRANGE] += 1
+        else:
+            rows[found, 0], rows[found, 1] = j, Found.FOREIGN
+            found += 1
+    return found
 
 
 @kernel
-def overhear(air: Air, part: int, length: int, j: int, t: int) -> None:
+def overhear(stations: Ints, heap: Ints, once: Ints, p: Ints, part: int, length: int, j: int, t: int) -> None:
     """Keep silent for as long as an exchange of others will take."""
-    p = air.parameters
     rest = p[P.SIFS] + p[P.ACK_US]
     if part == Part.RTS:
         rest += 2 * p[P.SIFS] + p[P.CTS_US] + length
@@ -273,12 +290,11 @@ def overhear(air: Air, part: int, length: int, j: int, t: int) -> None:
         rest += p[P.SIFS] + length
     elif part == Part.ACK:
         return
-    other = air.stations[j]
-    if other[S.ON] and t + rest > other[S.NAV]:
-        other[S.NAV] = t + rest
-        schedule(air.heap, air.once, t + rest, Due.NAV, j)
-        if not other[S.BUSY]:
-            turn_busy(air.stations, air.parameters, j, t)
+    if stations[j, S.ON] and t + rest > stations[j, S.NAV]:
+        stations[j, S.NAV] = t + rest
+        schedule(heap, once, t + rest, Due.NAV, j)
+        if not stations[j, S.BUSY]:
+            turn_busy(stations, p, j, t)
 
 
 @kernel
@@ -415,7 +431,7 @@ def answer(air: Air, s: int, t: int) -> None:
         begin(air, s, part, NOBODY, me[S.TO], t)
 
 
-@kernel_using(take, same_decision)
+@kernel_using(same_decision, take, take_events)
 def run(
     stations: Ints,
     frames: Ints,
@@ -431,6 +447,7 @@ def run(
     x: Floats,
     y: Floats,
     found_rows: Ints,
+    receivers: Ints,
     listening: Ints,
     copies: Bytes,
     near: Bytes,
@@ -445,7 +462,7 @@ def run(
     """
     air = Air(
         stations, frames, keys, references, heap, once, parameters, sinr, offsets, neighbours, powers,
-        x, y, found_rows,
+        x, y, found_rows, receivers,
     )  # fmt: skip
     ports = Ports(listening, copies, near, known, heard_at, counts)
     room = len(heap) - 4 * len(air.stations) - 16

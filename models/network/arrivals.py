@@ -60,6 +60,33 @@ def same_decision(frame: Ints, own: Ints) -> bool:
 
 
 @kernel
+def take_events(
+    f: int,
+    station: int,
+    keys: Ints,
+    events: int,
+    copies: Bytes,
+    near: Bytes,
+    near_mm: int,
+    millimetres: int,
+    found: Ints,
+    count: int,
+) -> int:
+    """Count the copies of a frame's events; first ones go to `found`, from row `count` on."""
+    for k in range(events):
+        event = keys[f, k]
+        before = copies[event, station]
+        if millimetres <= near_mm and near[event, station] < MOST_COPIES:
+            near[event, station] += 1
+        if before < MOST_COPIES:
+            copies[event, station] = before + 1
+        if before == 0:
+            found[count, 0], found[count, 1], found[count, 2] = station, k, millimetres
+            count += 1
+    return count
+
+
+@kernel
 def take(
     now: int,
     f: int,
@@ -82,16 +109,10 @@ def take(
     millimetres = int(1000.0 * math.hypot(x[station] - x[sender], y[station] - y[sender]))
     kind = frame[F.KIND]
     if kind == Kind.EVENTS:
-        for k in range(frame[F.KEYS]):
-            event = keys[f, k]
-            copies = ports.copies[event, station]
-            if millimetres <= own[L.NEAR_MM] and ports.near[event, station] < MOST_COPIES:
-                ports.near[event, station] += 1
-            if copies < MOST_COPIES:
-                ports.copies[event, station] = copies + 1
-            if copies == 0:
-                found[count, 0], found[count, 1], found[count, 2] = station, k, millimetres
-                count += 1
+        near_mm, most = own[L.NEAR_MM], frame[F.KEYS]
+        count = take_events(
+            f, station, keys, most, ports.copies, ports.near, near_mm, millimetres, found, count
+        )
     elif kind == Kind.HELLO:
         if meet(now, station, port, sender, own[L.NEW_AFTER], ports):
             found[count, 0], found[count, 1], found[count, 2] = station, Found.NEW_NEIGHBOUR, millimetres

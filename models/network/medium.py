@@ -93,6 +93,7 @@ class Medium:
             x=np.zeros(stations),
             y=np.zeros(stations),
             found=np.zeros((stations * MOST_KEYS + 1, 3), np.int64),
+            receivers=np.zeros(stations, np.int64),
         )
         self._grow_frames(256)
 
