@@ -56,6 +56,15 @@ class CountingDownlink:
     ) -> None:
         self.notifications += len(clients)
 
+    def relay(
+        self,
+        publication: Publish,  # noqa: ARG002
+        clients: list[int],
+        handles: list[tuple[int, ...]],  # noqa: ARG002
+        targets: list[tuple[int, ...]],  # noqa: ARG002
+    ) -> None:
+        self.notifications += len(clients)
+
 
 class Bench:
     """One broker, and clients with one subscription each; `subscribing` is how long (s) they all took."""

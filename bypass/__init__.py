@@ -31,10 +31,15 @@ from bypass.operators import OPERATORS
 from bypass.region import Place, Region
 
 if TYPE_CHECKING:
+    from bypass.adaptation import Adaptation
+    from bypass.adhoc import Unless
     from bypass.broker import Broker
     from bypass.client import Client
     from bypass.geo import GeoLocation, PlanarLocation, Projection
     from bypass.location import LocationRequest
+    from bypass.mechanisms.dissemination import Disseminator
+    from bypass.mechanisms.gateways import GatewayChoice
+    from bypass.messages import Publish
     from bypass.models.engines import LocalEngine, SparkEngine, spark_engine
     from bypass.models.traces import Trace, lay_out, write_trace
     from bypass.scenarios.evaluation import evaluate
@@ -44,30 +49,52 @@ if TYPE_CHECKING:
     from bypass.scenarios.sweep import sweep
     from bypass.sim.system import SimulatedSystem
     from bypass.subscriptions import SubHandle
-    from bypass.transitions import Action, InvalidPlan, Plan, Record, TransitionError, TransitionFailed
+    from bypass.transitions import (
+        Action,
+        InvalidPlan,
+        InvalidRule,
+        MechanismState,
+        Plan,
+        Record,
+        Rule,
+        RuleBook,
+        RuleLike,
+        TransitionError,
+        TransitionFailed,
+    )
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "Action": "bypass.transitions",
+            "Adaptation": "bypass.adaptation",
             "Broker": "bypass.broker",
             "Client": "bypass.client",
+            "Disseminator": "bypass.mechanisms.dissemination",
+            "GatewayChoice": "bypass.mechanisms.gateways",
             "GeoLocation": "bypass.geo",
             "InvalidPlan": "bypass.transitions",
+            "InvalidRule": "bypass.transitions",
             "InvalidScenario": "bypass.scenarios.loader",
             "LocalEngine": "bypass.models.engines",
             "LocationRequest": "bypass.location",
+            "MechanismState": "bypass.transitions",
             "Plan": "bypass.transitions",
             "PlanarLocation": "bypass.geo",
             "Projection": "bypass.geo",
+            "Publish": "bypass.messages",
             "Record": "bypass.transitions",
             "Result": "bypass.scenarios.result",
+            "Rule": "bypass.transitions",
+            "RuleBook": "bypass.transitions",
+            "RuleLike": "bypass.transitions",
             "SimulatedSystem": "bypass.sim.system",
             "SparkEngine": "bypass.models.engines",
             "SubHandle": "bypass.subscriptions",
             "Trace": "bypass.models.traces",
             "TransitionError": "bypass.transitions",
             "TransitionFailed": "bypass.transitions",
+            "Unless": "bypass.adhoc",
             "evaluate": "bypass.scenarios.evaluation",
             "lay_out": "bypass.models.traces",
             "run": "bypass.scenarios.runner",
@@ -84,14 +111,17 @@ __all__ = [
     "SET",
     "STRING",
     "Action",
+    "Adaptation",
     "AttributeConflict",
     "AttributeType",
     "Broker",
     "BypassError",
     "Client",
+    "Disseminator",
     "EmptySubscription",
     "Event",
     "Filter",
+    "GatewayChoice",
     "GeoLocation",
     "InvalidAttribute",
     "InvalidEvent",
@@ -99,9 +129,11 @@ __all__ = [
     "InvalidLocation",
     "InvalidPlan",
     "InvalidRadius",
+    "InvalidRule",
     "InvalidScenario",
     "LocalEngine",
     "LocationRequest",
+    "MechanismState",
     "MetricConflict",
     "MissingExtra",
     "OperatorConflict",
@@ -109,9 +141,13 @@ __all__ = [
     "Plan",
     "PlanarLocation",
     "Projection",
+    "Publish",
     "Record",
     "Region",
     "Result",
+    "Rule",
+    "RuleBook",
+    "RuleLike",
     "SimulatedSystem",
     "SparkEngine",
     "SubHandle",
@@ -122,6 +158,7 @@ __all__ = [
     "UnknownHandle",
     "UnknownOperator",
     "UnknownType",
+    "Unless",
     "attr",
     "evaluate",
     "lay_out",

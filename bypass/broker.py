@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -15,8 +16,10 @@ from bypass.kernel import kernel
 from bypass.matching import matches
 from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, find_mechanism
 from bypass.mechanisms.filters import FilterBroker, Grace, SubscriptionTable
+from bypass.mechanisms.filters.attract import CircleBroker
 from bypass.mechanisms.filters.buckets import Ints
 from bypass.mechanisms.filters.table import NO_ROWS
+from bypass.mechanisms.gateways import GatewayChoice
 from bypass.messages import (
     AssignmentRequest,
     ContextMessage,
@@ -30,10 +33,10 @@ from bypass.messages import (
     Unsubscribe,
 )
 from bypass.monitor import Metric, MetricRegistry
-from bypass.plans import shares
+from bypass.plans import PORT_OF, shares
 from bypass.region import Region
 from bypass.roles import GatewaySelection
-from bypass.sis import LOCATION, Reading
+from bypass.sis import LOCATION, VELOCITY, Reading, VelocityFromLocations
 from bypass.transitions import (
     Action,
     AtomicTransition,
@@ -45,6 +48,7 @@ from bypass.transitions import (
     Plan,
     Record,
     check_plan,
+    successor,
 )
 
 KEPT_DISTRIBUTIONS = 1000
@@ -60,6 +64,32 @@ class Downlink(Protocol):
         self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
     ) -> None:
         """Notify many distinct clients of one event, each with its own handles."""
+
+    def relay(
+        self,
+        publication: Publish,
+        clients: list[int],
+        handles: list[tuple[int, ...]],
+        targets: list[tuple[int, ...]],
+    ) -> None:
+        """Notify gateways of one event, each with its own handles and the addresses that it serves."""
+
+
+class ClientListener(Protocol):
+    """Is told where clients are; it may execute plans."""
+
+    def client_located(self, client: int, x: float, y: float) -> None:
+        """A client reported its place (m)."""
+
+    def client_left(self, client: int) -> None:
+        """A client has left for good."""
+
+
+class GatewayAnalyzer(Protocol):
+    """Is told whom the broker makes a gateway."""
+
+    def assigned(self, publication: Publish, gateways: Mapping[int, frozenset[int]]) -> None:
+        """An event goes to these gateways, each of which passes it on to some clients."""
 
 
 @kernel
@@ -106,10 +136,14 @@ class Broker:
         self.downlink = downlink
         self.table = SubscriptionTable()
         self.epoch = 0
+        self.plans_sent = 0  # one for each client that was told
         self.late_context = 0  # context messages of a scheme that their sender had left at the broker
         self.late_subscriptions = 0  # subscriptions that arrived under a scheme their sender had left
         self.distributions: deque[Distribution] = deque(maxlen=KEPT_DISTRIBUTIONS)
-        self.location_listeners: list[Callable[[int, float, float], None]] = []  # told of each reported place
+        self.listeners: list[ClientListener] = []
+        self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
+        self._standing: dict[tuple[str, str | None], Plan] = {}  # what all were told, by proxy and `of`
+        self._decisions: dict[int, int] = {}  # the number of the latest decision, by scope
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
         self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
@@ -123,13 +157,22 @@ class Broker:
             state={"table": self.table, "grace": self._grace, "region": region},
         )
         self.engine.set_defaults("filter", settings)
-        self.selection = self.engine.create_proxy("gateway-selection", GatewaySelection, Nothing)
+        self.selection = self.engine.create_proxy(
+            "gateway-selection",
+            GatewaySelection,
+            Nothing,
+            mechanisms=BROKER_MECHANISMS["gateway-selection"].values(),
+        )
+        self._choice: GatewayChoice | None = None
+        self._gateways = host.monitor.get(GatewayAnalyzer)
         self.coordinator = Coordinator(self.engine, send=self._send_plan)
         self.engine.add_listener(self)
         if not state_transfer:
             self.engine.register_transition("filter", StartFromNothing())
         self.watch_indexes()
         host.sis.provide(LOCATION, self._place)
+        self._velocities = VelocityFromLocations()
+        host.sis.provide(VELOCITY, self._velocities)
         self.metrics = MetricRegistry()
         for name, read in self._readings().items():
             self.metrics.add(Metric(name, read))
@@ -148,6 +191,10 @@ class Broker:
         self.epoch += 1
         name = plan.id or f"{plan.plan[:100]}-{self.epoch}"
         plan = plan.model_copy(update={"epoch": self.epoch, "id": name})
+        if plan.decision:
+            self._decisions[plan.scope] = plan.decision
+        elif not plan.scope and any(a.proxy in PORT_OF and a.to and not a.members for a in plan.actions):
+            plan = plan.model_copy(update={"decision": self.decide(0)})
         here = [action for action in plan.actions if action.proxy in BROKER_MECHANISMS]
         records = self.engine.execute(plan.model_copy(update={"actions": tuple(here)})) if here else []
         failed = [action for action, record in zip(here, records, strict=True) if record.outcome == "failed"]
@@ -155,11 +202,30 @@ class Broker:
         if failed and plan.on_error == "abort":
             succeeded = list(plan.actions[: plan.actions.index(failed[0])])
         if succeeded:
-            self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}))
+            self._remember(plan, succeeded)
+            served = [scheme.clients for scheme in self._schemes()]
+            self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}), served)
         return records
 
-    def _distribute(self, plan: Plan) -> None:
-        served = [scheme.clients for scheme in self._schemes()]
+    def decide(self, scope: int) -> int:
+        """A number for a new decision about an area (0: everywhere): clients who hear of it follow it."""
+        self._decisions[scope] = successor(self._decisions.get(scope, 0))
+        return self._decisions[scope]
+
+    def _remember(self, plan: Plan, actions: list[Action]) -> None:
+        """What all clients are told, those who come later must be told, too, and by which decision."""
+        for action in actions:
+            if action.members is not None or action.proxy not in CLIENT_MECHANISMS:
+                continue
+            if action.to is not None:  # what was told about another mechanism is over
+                self._standing = {k: told for k, told in self._standing.items() if k[0] != action.proxy}
+            told = self._standing.get((action.proxy, action.of), plan)
+            if told is not plan:
+                (before,) = told.actions
+                action = before.model_copy(update={"set": before.set | action.set})
+            self._standing[action.proxy, action.of] = told.model_copy(update={"actions": (action,)})
+
+    def _distribute(self, plan: Plan, served: Sequence[AbstractSet[int]]) -> None:
         for share, clients in shares(plan, served, resubscribe=not self._state_transfer):
             self.distributions.append(self.coordinator.distribute(share, clients))
 
@@ -167,8 +233,10 @@ class Broker:
         """Nothing: the table's listeners change when the transition is complete."""
 
     def transition_finished(self, record: Record) -> None:  # noqa: ARG002 - whatever it was
-        """The schemes may be others now."""
+        """The schemes may be others now, or how gateways are chosen."""
         self.watch_indexes()
+        active = self.engine.active("gateway-selection")
+        self._choice = active if isinstance(active, GatewayChoice) else None
 
     def watch_indexes(self) -> None:
         """Have the table tell exactly the indexes in use of changes."""
@@ -181,6 +249,10 @@ class Broker:
 
     def receive(self, message: Message) -> None:
         """Process one message from a client."""
+        if message.address:
+            self.addresses[message.client] = message.address
+        else:
+            self.addresses.pop(message.client, None)
         if isinstance(message, Publish):
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
@@ -201,6 +273,11 @@ class Broker:
         scheme = self.scheme_of(client)
         self.table.remove_client(client)
         scheme.gone(client)
+        self.addresses.pop(client, None)
+        self._velocities.forget(client)
+        self.coordinator.forget(client)
+        for listener in self.listeners:
+            listener.client_left(client)
 
     def scheme_of(self, client: int) -> FilterBroker:
         """The one scheme that serves a client; a client that is new here gets the default one."""
@@ -212,16 +289,36 @@ class Broker:
         return schemes[0]
 
     def _scheme_of_sender(self, client: int, flag: int) -> FilterBroker:
-        """The scheme that serves a client; one that is new, and comes with another, is told to change."""
+        """The scheme that serves a client; one that is new is told what all others have been told."""
         new = not any(client in scheme.clients for scheme in self._schemes())
         scheme = self.scheme_of(client)
-        if new and flag != scheme.flag:
-            self.epoch += 1
-            action = Action(proxy="filter", to=scheme.name, members=(client,))
-            why = f"client {client} is new and came with another scheme"
-            name = f"join-{self.epoch}"
-            self._distribute(Plan(plan="join", why=why, id=name, epoch=self.epoch, actions=(action,)))
+        if new:
+            self._welcome(client, scheme, flag)
         return scheme
+
+    def _welcome(self, client: int, scheme: FilterBroker, flag: int) -> None:
+        """Tell a new client what all others were told, each thing by the decision that it was told by."""
+        switch = Action(proxy="filter", to=scheme.name)
+        plans = [] if flag == scheme.flag else [Plan(plan="join", actions=(switch,))]
+        for told in self._standing.values():
+            (action,) = told.actions
+            if action.proxy != "filter" or (action.to in (None, scheme.name) and action.set):
+                plans.append(told)
+        decisions: dict[tuple[int, int], list[Action]] = {}
+        for told in plans:
+            decisions.setdefault((told.scope, told.decision), []).extend(told.actions)
+        for (scope, decision), actions in decisions.items():
+            self.epoch += 1
+            plan = Plan(
+                plan="join",
+                why=f"client {client} is new",
+                id=f"join-{self.epoch}",
+                epoch=self.epoch,
+                scope=scope,
+                decision=decision,
+                actions=tuple(actions),
+            )
+            self._distribute(plan, [{client}])
 
     def _subscribe(self, message: Subscribe) -> None:
         client = message.client
@@ -242,8 +339,10 @@ class Broker:
             if not self._grace.seconds:
                 return
         scheme.context_arrived(client, message)
-        for listener in self.location_listeners:
-            listener(client, *message.location)
+        if self._choice is not None:
+            self._velocities.report(client, Reading(message.location, self.host.now()))
+        for listener in self.listeners:
+            listener.client_located(client, *message.location)
 
     # -- events -------------------------------------------------------------------------------------------
 
@@ -275,13 +374,41 @@ class Broker:
             return
         clients = table.client[rows]
         handles = [table.handles[row] for row in rows.tolist()]
-        if not table.shared:
+        if table.shared:
+            together: dict[int, tuple[int, ...]] = {}
+            for client, handle in zip(clients.tolist(), handles, strict=True):
+                together[client] = together.get(client, ()) + handle
+            clients, handles = np.array([*together]), [*together.values()]
+        if self._choice is not None and not unfiltered:
+            clients, handles = self._relay(self._choice, publication, clients, handles)
+        if len(clients):
             self.downlink.multicast(publication, clients, handles, unfiltered)
-            return
-        together: dict[int, tuple[int, ...]] = {}
-        for client, handle in zip(clients.tolist(), handles, strict=True):
-            together[client] = together.get(client, ()) + handle
-        self.downlink.multicast(publication, np.array([*together]), [*together.values()], unfiltered)
+
+    def _relay(
+        self, choice: GatewayChoice, publication: Publish, clients: Ints, handles: list[tuple[int, ...]]
+    ) -> tuple[Ints, list[tuple[int, ...]]]:
+        """Notify by gateways whom they can serve; gives those who are left, with their handles."""
+        recipients = dict(zip(clients.tolist(), handles, strict=True))
+        eligible = [client for client in recipients if client in self.addresses]
+        if choice.serves == "channels":
+            members = [scheme.clients for scheme in self._schemes() if isinstance(scheme, CircleBroker)]
+            eligible = [client for client in eligible if any(client in each for each in members)]
+        assigned = self.selection.assign(eligible)
+        if not assigned:
+            return clients, handles
+        self._gateways.assigned(publication, assigned)
+        addresses = self.addresses
+        gateways = {gateway: others for gateway, others in assigned.items() if others}
+        targets = [
+            tuple([addresses[client] for client in sorted(others)]) if choice.contacts else ()
+            for others in gateways.values()
+        ]
+        self.downlink.relay(
+            publication, list(gateways), [recipients[gateway] for gateway in gateways], targets
+        )
+        served = gateways.keys() | set().union(*gateways.values())
+        left = [client for client in recipients if client not in served]
+        return np.array(left, np.int64), [recipients[client] for client in left]
 
     def _accepting(self, publication: Publish, rows: Ints) -> Ints:
         """Those rows whose subscription accepts the event's attributes; each distinct one is asked once."""
@@ -311,6 +438,7 @@ class Broker:
             "subscriptions": lambda: len(self.table),
             "schemes": lambda: len(self._schemes()),
             "epoch": lambda: self.epoch,
+            "plans_sent": lambda: self.plans_sent,
             "late_context": lambda: self.late_context,
             "late_subscriptions": lambda: self.late_subscriptions,
             "unplaced_events": lambda: sum(scheme.unplaced for scheme in self._schemes()),
@@ -324,6 +452,7 @@ class Broker:
 
     def _send_plan(self, client: object, data: bytes) -> None:
         assert isinstance(client, int)
+        self.plans_sent += 1
         self.downlink.send(client, PlanMessage(data, client=client, epoch=self.epoch))
 
     def _place(self, client: int) -> Reading[tuple[float, float]] | None:

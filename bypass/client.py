@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from bypass.adhoc import NO_LOCAL_ACCESS, LocalAccess, Tuning
 from bypass.errors import InvalidEvent, InvalidLocation, InvalidRadius, shown
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
@@ -14,11 +16,14 @@ from bypass.host import Host, Lease
 from bypass.location import LocationRequest
 from bypass.mechanisms import CLIENT_MECHANISMS, find_mechanism
 from bypass.mechanisms.filters import FilterClient
-from bypass.messages import Kind, Message, OutcomeMessage, PlanMessage, Publish
+from bypass.mechanisms.modes import Cloud
+from bypass.messages import Kind, Message, OutcomeMessage, PlanMessage, Publish, Unsubscribe
+from bypass.nearby import Nearby
 from bypass.network import ClientNetwork, DeliveryAnalyzer
-from bypass.roles import Dissemination, GatewayLogic, LocalTransport
+from bypass.plans import PORT_OF
+from bypass.roles import Mode
 from bypass.subscriptions import Callback, SubHandle, Subscriptions
-from bypass.transitions import Coordinator, Engine, Nothing, Outcome, Record
+from bypass.transitions import Action, Coordinator, Engine, Nothing, Outcome, Plan, Record
 
 LARGEST_RADIUS = 20_000_000  # half the way around the earth
 
@@ -26,9 +31,11 @@ LARGEST_RADIUS = 20_000_000  # half the way around the earth
 class Client:
     """One application's access to publish/subscribe. `uplink` sends to the broker, reliably and in order.
 
-    `set` are parameters, for `scheme` and for all that come after it as far as they have them.
-    `projection` turns latitudes and longitudes into the metres of the broker's region.
-    Handles and callbacks outlive every transition. A client is not told of its own events.
+    `set` are parameters, for `scheme` and for all that come after it as far as they have them. `projection`
+    turns latitudes and longitudes into the metres of the broker's region. `local` is the way to devices
+    nearby, and `begin` what is done first, such as starting a transport and a dissemination mechanism. Who
+    was a client before says how many events it has `published`: their numbers are not used again. Handles and
+    callbacks outlive every transition. A client is not told of its own events.
     """
 
     def __init__(
@@ -39,8 +46,13 @@ class Client:
         scheme: str = "radial",
         set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
         projection: Projection | None = None,
+        local: LocalAccess = NO_LOCAL_ACCESS,
+        begin: Iterable[Action] = (),
+        published: int = 0,
     ) -> None:
+        """Raises the error of an action in `begin` that is not possible or fails."""
         self.host = host
+        self._local = local
         self._projection = projection
         self.subscriptions = Subscriptions()
         self.network = ClientNetwork(host.id, uplink, host.after, host.monitor.get(DeliveryAnalyzer))
@@ -50,10 +62,10 @@ class Client:
             clock=host.now,
             defer=partial(host.after, 0.0),
         )
-        self.transport = self.engine.create_proxy("transport", LocalTransport, Nothing)
-        self.direct = self.engine.create_proxy("direct", Dissemination, Nothing)
-        self.gateway = self.engine.create_proxy("gateway", Dissemination, Nothing)
-        self.gateway_logic = self.engine.create_proxy("gateway-logic", GatewayLogic, Nothing)
+        self.nearby = Nearby(self.engine, host, local, self.subscriptions, self.network.notified)
+        self.mode = self.engine.create_proxy(
+            "mode", Mode, Cloud, mechanisms=CLIENT_MECHANISMS["mode"].values()
+        )
         settings = set or {}
         first = find_mechanism(CLIENT_MECHANISMS, "filter", scheme)
         self.filter = self.engine.create_proxy(
@@ -67,9 +79,11 @@ class Client:
         self.engine.set_defaults("filter", settings)
         self.coordinator = Coordinator(self.engine)
         self.engine.add_listener(self)
-        self.network.bind(self.filter, self._plan_arrived)
+        self.network.bind(self.filter, self._plan_arrived, self.nearby.gateway_logic)
         self._mark_messages()
-        self._published = 0
+        self.published = published
+        for action in begin:
+            self.engine.transition(action.proxy, action.to or "", set=action.set)
 
     # -- the application's interface ----------------------------------------------------------------------
 
@@ -122,12 +136,28 @@ class Client:
             raise InvalidLocation(f"client {self.host.id}: its location is not known yet")
         return self._publish(event, Kind.LOCAL, (fix.x, fix.y))
 
+    def close(self) -> None:
+        """Stop all mechanisms: nothing is sent or heard any more, and nobody is told."""
+        self.network.silent = True
+        for proxy in CLIENT_MECHANISMS:
+            self.engine.drop_proxy(proxy)
+        for proxy in PORT_OF:
+            self._local.port(PORT_OF[proxy]).tune(Tuning())
+
     def _publish(self, event: Event, kind: Kind, location: tuple[float, float] | None) -> int:
         if not isinstance(event, Event):
             raise InvalidEvent(f"{shown(event)}: expected an Event")
-        self._published += 1
-        number = self.host.id << 32 | self._published
-        self.filter.publish(Publish(number, event, kind, round(self.host.now() * 1e6), location))
+        self.published += 1
+        number = self.host.id << 32 | self.published
+        publication = Publish(
+            number, event, kind, round(self.host.now() * 1e6), location, client=self.host.id
+        )
+        to_broker = self.mode.to_broker(publication)
+        if self.mode.nearby(publication):
+            # On its way to the broker a publication is marked with what is no business of clients nearby.
+            self.nearby.direct.disseminate_locally(replace(publication) if to_broker else publication)
+        if to_broker:
+            self.filter.publish(publication)
         return number
 
     # -- transitions --------------------------------------------------------------------------------------
@@ -135,20 +165,44 @@ class Client:
     def transition_started(self, record: Record) -> None:
         """Nothing: messages are marked with the new scheme only once it is active."""
 
-    def transition_finished(self, record: Record) -> None:  # noqa: ARG002 - whatever it was
-        """The filter scheme may be another now."""
+    def transition_finished(self, record: Record) -> None:
+        """The filter scheme may be another now, or the way to others."""
         self._mark_messages()
+        if record.proxy == "mode":
+            self._connect(self.mode.connected())
 
     def _mark_messages(self) -> None:
         scheme = self.engine.active("filter")
         if isinstance(scheme, FilterClient):
             self.network.flag = scheme.flag
+        reachable = not isinstance(self.engine.active("transport"), Nothing)
+        self.network.address = self._local.address if reachable else 0
+
+    def _connect(self, connected: bool) -> None:
+        """The broker serves this client, or it does not: it is told, before it is told nothing any more."""
+        if connected and self.network.silent:
+            self.network.silent = False
+            for registered in self.subscriptions:
+                self.filter.subscribe(registered)
+        elif not connected and not self.network.silent:
+            for registered in self.subscriptions:
+                self.network.send(Unsubscribe(registered.handle.id))
+            self.network.silent = True
 
     def _plan_arrived(self, message: PlanMessage) -> None:
-        outcome = self.coordinator.receive_plan(message.plan)
+        plan = self.nearby.without_obsolete(Plan.from_bytes(message.plan))
+        outcome = self.coordinator.carry_out(plan)
         if Outcome.from_bytes(outcome).ok:
             self.network.epoch = message.epoch
+            self.nearby.adopt(plan)
         self.network.send(OutcomeMessage(outcome))
 
     def _lease(self, proxy: str) -> Lease:
-        return Lease(self.host, f"client {self.host.id}'s {proxy}", self.network)
+        link: Any = self.network
+        if proxy == "transport":
+            link = self._local.radios
+        elif proxy in PORT_OF:
+            link = self._local.port(PORT_OF[proxy])
+        elif proxy == "gateway-logic":
+            link = self.nearby.gateway
+        return Lease(self.host, f"client {self.host.id}'s {proxy}", link)

@@ -70,6 +70,7 @@ class _LeasedSensor:
         self._listeners: list[Listener] = []
         self.last = sensor.last
         self.current = sensor.current
+        self.place = sensor.place
 
     def request(self, request: LocationRequest, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -87,6 +88,7 @@ class _LeasedSensor:
 
     last: Callable[[], Fix | None]
     current: Callable[[], Fix | None]
+    place: Callable[[], tuple[float, float] | None]
 
 
 class Lease:

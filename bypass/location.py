@@ -54,6 +54,9 @@ class LocationSensor(Protocol):
     def current(self) -> Fix | None:
         """Where the host is at this moment, as well as the sensor can tell."""
 
+    def place(self) -> tuple[float, float] | None:
+        """x and y of `current`, for those who ask often."""
+
 
 class NoSensor:
     """The sensor of a host that has none."""
@@ -68,4 +71,7 @@ class NoSensor:
         return None
 
     def current(self) -> Fix | None:
+        return None
+
+    def place(self) -> tuple[float, float] | None:
         return None

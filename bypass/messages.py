@@ -1,4 +1,4 @@
-"""What clients and broker say to each other, as plain slotted objects.
+"""What clients and broker, and clients nearby, say to each other, as plain slotted objects.
 
 Events and subscriptions travel in messages that every filter scheme understands; what only one scheme
 understands is a `ContextMessage`, which may ride on another message (`piggyback`) to save a packet.
@@ -24,11 +24,15 @@ class Kind(IntEnum):
 
 @dataclass(slots=True)
 class Message:
-    """Base of all messages. `client` is the client's number, whichever way the message travels."""
+    """Base of all messages. `client` is the client's number, whichever way the message travels.
+
+    `address` is where devices nearby reach the sender, 0 if they do not.
+    """
 
     client: int = field(default=0, kw_only=True)
     scheme: int = field(default=0, kw_only=True)
     epoch: int = field(default=0, kw_only=True)
+    address: int = field(default=0, kw_only=True)
 
 
 @dataclass(slots=True)
@@ -113,11 +117,15 @@ class Notify(Message):
     """Broker to client: an event and the client's handles that it matches.
 
     `unfiltered` marks handles whose area the broker could not test: the client tests it itself.
+    `relay` makes the client a gateway: it passes the event on to devices nearby, to those at the addresses in
+    `targets` where it can address them one by one.
     """
 
     publication: Publish
     handles: tuple[int, ...]
     unfiltered: bool = False
+    relay: bool = False
+    targets: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -132,3 +140,19 @@ class OutcomeMessage(Message):
     """Client to broker: what became of a plan, in its wire form."""
 
     outcome: bytes
+
+
+@dataclass(slots=True)
+class Frame(Message):
+    """Client to clients nearby: events, or a digest of those that the sender has heard, or just hello.
+
+    `scheme` is the flag of the sender's dissemination mechanism, `epoch` the number of the decision that it
+    follows, and `scope` the area which that decision is about (0: everywhere). `place` is where the sender
+    is.
+    """
+
+    port: int
+    scope: int = 0
+    place: tuple[float, float] | None = None
+    publications: tuple[Publish, ...] = ()
+    ids: tuple[int, ...] | None = None

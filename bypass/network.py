@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from bypass.messages import ContextMessage, Message, PlanMessage, Publish, Subscribe
+from bypass.messages import (
+    ContextMessage,
+    Message,
+    Notify,
+    OutcomeMessage,
+    PlanMessage,
+    Publish,
+    Subscribe,
+)
+from bypass.roles import GatewayLogic
 
 SEEN_EVENTS = 5_000  # at least this many events are remembered, at most twice as many
 
@@ -45,6 +54,8 @@ class ClientNetwork:
     ) -> None:
         self.flag = 0
         self.epoch = 0
+        self.address = 0  # where devices nearby reach this client
+        self.silent = False  # the broker is told nothing but what became of its plans
         self.strangers = 0  # context messages of schemes that are not active here
         self.duplicates = 0
         self._client = client
@@ -56,16 +67,23 @@ class ClientNetwork:
         self._seen_before: dict[int, tuple[int, ...]] = {}
         self._filter: ClientFilter
         self._on_plan: Callable[[PlanMessage], None]
+        self._gateway: GatewayLogic
 
-    def bind(self, scheme: ClientFilter, on_plan: Callable[[PlanMessage], None]) -> None:
+    def bind(
+        self, scheme: ClientFilter, on_plan: Callable[[PlanMessage], None], gateway: GatewayLogic
+    ) -> None:
         """Say where arriving messages go; once, before any arrives."""
         self._filter = scheme
         self._on_plan = on_plan
+        self._gateway = gateway
 
     # -- sending ------------------------------------------------------------------------------------------
 
     def send(self, message: Message) -> None:
         """Mark a message and send it, with the waiting context message if it can carry one."""
+        if self.silent and not isinstance(message, OutcomeMessage):
+            return
+        message.address = self.address
         message.client = self._client
         message.scheme = self.flag
         message.epoch = self.epoch
@@ -101,7 +119,14 @@ class ClientNetwork:
             if len(seen) >= SEEN_EVENTS:
                 self._seen, self._seen_before = {}, seen
             self._analyzer.notified(self._client, publication)
+            if not handles:
+                return  # heard nearby, of no interest here
         self._filter.event_arrived(publication, handles, unfiltered)
+
+    def relayed(self, publication: Publish, handles: tuple[int, ...], targets: tuple[int, ...]) -> None:
+        """An event arrived for this client, which is also to pass it on to others nearby."""
+        self.notified(publication, handles)
+        self._gateway.relay(publication, targets)
 
     def _unseen(self, number: int, handles: tuple[int, ...]) -> tuple[int, ...]:
         """The handles that an event has not reached yet; from now on it has."""
@@ -114,6 +139,11 @@ class ClientNetwork:
         """Anything else that arrived from the broker."""
         if isinstance(message, PlanMessage):
             self._on_plan(message)
+        elif isinstance(message, Notify):
+            if message.relay:
+                self.relayed(message.publication, message.handles, message.targets)
+            else:
+                self.notified(message.publication, message.handles, message.unfiltered)
         elif isinstance(message, ContextMessage):
             if message.scheme == self.flag and message.epoch >= self.epoch:
                 self._filter.context_arrived(message)

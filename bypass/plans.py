@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
+from bypass.adhoc import DIRECT_PORT, GATEWAY_PORT
 from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.transitions import Action, Plan
 
 Members = tuple[int | str, ...]
+
+PORT_OF = {"direct": DIRECT_PORT, "gateway": GATEWAY_PORT}
+"""Proxies whose mechanisms talk to devices nearby and keep in step by themselves, and their ports."""
 
 
 def shares(plan: Plan, served: Sequence[AbstractSet[int]], resubscribe: bool) -> list[tuple[Plan, list[int]]]:

@@ -40,6 +40,8 @@ class Subscriptions:
         self.get: Callable[[int], Registered | None] = self._registered.get
         """What is behind the handle with this number, if it is subscribed; asked at every delivery."""
         self._numbers = 0
+        self.on_change: Callable[[], None] = _nothing
+        """Called whenever something is subscribed or withdrawn."""
 
     def add(
         self, subscription: Subscription, callback: Callback, radius: int | None, request: LocationRequest
@@ -49,6 +51,7 @@ class Subscriptions:
         handle = SubHandle(self._numbers, subscription, radius)
         registered = Registered(handle, callback, None if radius is None else request)
         self._registered[handle.id] = registered
+        self.on_change()
         return registered
 
     def remove(self, handle: SubHandle) -> None:
@@ -57,6 +60,7 @@ class Subscriptions:
         if registered is None or registered.handle is not handle:
             raise UnknownHandle(f"handle {handle.id} ({handle.subscription}) is not subscribed here")
         del self._registered[handle.id]
+        self.on_change()
 
     def __iter__(self) -> Iterator[Registered]:
         return iter(self._registered.values())
@@ -71,3 +75,7 @@ class Subscriptions:
     def largest_radius(self) -> int:
         """The largest radius of all; 0 if none has one."""
         return max((r.handle.radius for r in self if r.handle.radius is not None), default=0)
+
+
+def _nothing() -> None:
+    """What happens on a change that nobody wants to know of."""

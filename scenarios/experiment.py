@@ -3,120 +3,48 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bypass.adaptation import Adaptation
 from bypass.errors import BypassError
 from bypass.events import Event
 from bypass.filters import attr
 from bypass.geo import PlanarLocation
 from bypass.location import LocationRequest
+from bypass.mechanisms import BROKER_MECHANISMS
 from bypass.mechanisms.filters import FilterBroker
 from bypass.messages import Kind
+from bypass.models.network.state import S
 from bypass.models.waypoints import within
 from bypass.models.workloads import World
 from bypass.region import Place, Region
-from bypass.scenarios.borders import BorderRule
-from bypass.scenarios.figures import (
-    around_transition,
-    by_place,
-    share_imperfect,
-    share_near_border,
-    skewness,
-)
+from bypass.scenarios.gateway_watch import GatewayWatch
 from bypass.scenarios.measures import Around, Column, Phase, Stats, between, precision, recall
+from bypass.scenarios.rulebooks import load_rules
+from bypass.scenarios.run import LOCAL_COUNTERS, LOCAL_PROXIES, TRAFFIC_COLUMNS, Run
 from bypass.scenarios.schema import Scenario, Step
+from bypass.scenarios.usage import Attendance, Execution
 from bypass.sim.cellular import Traffic
 from bypass.sim.clock import MICROSECONDS
 from bypass.sim.ledger import Ledger
+from bypass.sim.streams import stream
 from bypass.sim.system import SimulatedSystem
-from bypass.transitions import Record
+from bypass.transitions import Nothing, Record, RuleEngine
 
-START_UP_S = 10.0
 DRAIN_S = 5.0  # what was published last must still arrive
 
 Progress = Callable[[float], None]
 
-TRAFFIC_COLUMNS = tuple(f"{category.name.lower()}_{way}" for way in ("up", "down") for category in Traffic)
+EXPERIMENTER = -2  # the number of its random streams among those of hosts
 
 
 class ExperimentFailed(BypassError):
     """An experiment that could not be carried out as its file says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """A transition as one host executed it, and where that host was (m; NaN for the broker)."""
-
-    record: Record
-    x: float
-    y: float
-
-
-@dataclass(frozen=True)
-class Run:
-    """What one experiment has shown. `events` and `traffic` are columns, one row an event or a second."""
-
-    scenario: Scenario
-    seed: int
-    wall_s: float
-    phases: tuple[Phase, ...]
-    events: dict[str, Column]
-    traffic: dict[str, Column]
-    client_traffic: dict[str, NDArray[np.int64]]
-    executions: tuple[Execution, ...]
-    around: tuple[Around, ...]
-    region: Region
-    fastest: float  # the highest speed (m/s) that a client had
-
-    def phase(self, name: str) -> Phase:
-        """The first phase of that name. Raises KeyError."""
-        for phase in self.phases:
-            if phase.name == name:
-                return phase
-        raise KeyError(f"phase {name!r}: there are {', '.join(phase.name for phase in self.phases)}")
-
-    def summary(self) -> dict[str, Any]:
-        """The figures of the run, as the summary file has them."""
-        return {
-            "scenario": self.scenario.name,
-            "seed": self.seed,
-            "clients": self.scenario.clients,
-            "duration_s": self.scenario.duration,
-            "wall_s": self.wall_s,
-            "phases": [phase.summary() for phase in self.phases],
-            "extra": self._extra(),
-        }
-
-    def _extra(self) -> dict[str, Any]:
-        # Not the broker, which has no place, nor the first moments, in which clients begin where they are.
-        settled = [e for e in self.executions if not np.isnan(e.x) and e.record.at > START_UP_S]
-        x, y = (np.array([getattr(each, axis) for each in settled]) for axis in "xy")
-        places = self.region.places
-        # A client notices at its next fix that it crossed a border; the plan comes a round trip later.
-        fastest = self.fastest
-        late = self.scenario.location.interval + 2 * self.scenario.network.latency
-        return {
-            "transitions": [
-                around.summary() | around_transition(self.events, self.traffic, around.at_s)
-                for around in self.around
-            ],
-            "executions": len(self.executions),
-            "near_border": share_near_border(x, y, places, fastest * late + 5.0),
-            "by_place": by_place(self.events, places),
-            "imperfect": share_imperfect(self.events),
-            "context_share_up": self._context_share("up"),
-            "context_share_down": self._context_share("down"),
-            "download_skewness": skewness(self.client_traffic["down"]),
-        }
-
-    def _context_share(self, way: str) -> float:
-        total = sum(int(self.traffic[name].sum()) for name in TRAFFIC_COLUMNS if name.endswith(way))
-        return float(self.traffic[f"context_{way}"].sum() / total) if total else 0.0
 
 
 class _Watch:
@@ -174,7 +102,19 @@ class Experiment:
             set=scenario.filter.parameters,
             grace=scenario.grace,
             state_transfer=scenario.state_transfer,
+            begin=[action for action in scenario.begin if action.proxy not in BROKER_MECHANISMS],
+            radios={"wifi": scenario.wifi, "bluetooth": scenario.bluetooth},
         )
+        for action in scenario.begin:
+            if action.proxy in BROKER_MECHANISMS:
+                self.system.broker.engine.transition(action.proxy, action.to or "", set=action.set)
+        self._rules: RuleEngine | None = None
+        self._presence = scenario.churn.build().schedule(n, scenario.duration, seed)
+        self._active = np.ones(n, np.bool_)
+        self._attendance: list[Attendance] = []
+        self._initiators = stream(seed, EXPERIMENTER, "initiators")
+        self._gateways = GatewayWatch(self.system)
+        self.system.monitor.register(self._gateways)
         self._ledger = Ledger(n, self.system.clock)
         self.system.monitor.register(self._ledger)
         self._radius = np.full(n, self._workload.radius)
@@ -191,16 +131,11 @@ class Experiment:
         scenario, system = self.scenario, self.system
         nowhere = float("nan")
         system.broker.engine.add_listener(_Watch(self._executions, lambda: (nowhere, nowhere)))
-        if scenario.border_transitions:
-            BorderRule(system.broker, self.region.places)
-        for number, client in enumerate(system.clients):
-            client.engine.add_listener(_Watch(self._executions, self._place_of(number)))
-            client.subscribe(
-                attr("kind") == "event",
-                _application,
-                radius=round(self._workload.radius),
-                location=LocationRequest(interval=scenario.location.interval),
-            )
+        if scenario.rules.use:
+            book, more = load_rules(scenario.rules.use, scenario.rules.parameters)
+            self._rules = Adaptation(system.broker, book, self.region.places).rules
+            self._rules.add(*more)
+        self._begin_attendance()
         self._schedule_next()
         for step in scenario.timeline:
             system.clock.at(round(step.at * MICROSECONDS), self._step, step)
@@ -210,7 +145,7 @@ class Experiment:
             second = min(second + 1.0, scenario.duration)
             system.run_until(second)
             self._settle()
-            self._seconds.append(np.concatenate([c.sum(axis=1) for c in self._counters()]))
+            self._seconds.append(self._sums())
             progress(second)
         self._mark()
         system.run_until(scenario.duration + DRAIN_S)
@@ -219,12 +154,58 @@ class Experiment:
 
     # -- what happens meanwhile ---------------------------------------------------------------------------
 
+    def _begin_attendance(self) -> None:
+        """Clients that are there from the beginning begin; others are not there yet."""
+        changes = list(zip(*(column.tolist() for column in self._presence.changes()), strict=True))
+        first = {client for at_us, client, _ in changes if at_us == 0}
+        for number in range(self.scenario.clients):
+            if number in first:
+                self._take_part(number)
+            else:
+                self._active[number] = False
+                self._radius[number] = np.nan
+                self.system.leave(number)
+        if len(first) == self.scenario.clients == len(changes):
+            return  # nobody ever comes or goes
+        self._attendance = [Attendance(0.0, number, True) for number in sorted(first)]
+        for at_us, number, joins in changes:
+            if at_us > 0:
+                self.system.clock.at(at_us, self._come if joins else self._go, number)
+
+    def _take_part(self, number: int) -> None:
+        client = self.system.clients[number]
+        client.engine.add_listener(_Watch(self._executions, self._place_of(number)))
+        client.subscribe(
+            attr("kind") == "event",
+            _application,
+            radius=round(self._workload.radius),
+            location=LocationRequest(interval=self.scenario.location.interval),
+        )
+
+    def _come(self, number: int) -> None:
+        self._settle()  # what was published before did not concern this client
+        self._active[number] = True
+        self._radius[number] = self._workload.radius
+        self._attendance.append(Attendance(self.system.clock.now(), number, True))
+        self.system.join(number)
+        self._take_part(number)
+
+    def _go(self, number: int) -> None:
+        self._settle()
+        self._active[number] = False
+        self._radius[number] = np.nan
+        self._attendance.append(Attendance(self.system.clock.now(), number, False))
+        self.system.leave(number)
+
     def _schedule_next(self) -> None:
         publication = next(self._publications, None)
         if publication is not None:
             self.system.clock.at(publication[0], self._publish, *publication)
 
     def _publish(self, at_us: int, number: int, kind: int, place: tuple[float, float]) -> None:
+        if not self._active[number]:
+            self._schedule_next()
+            return
         client = self.system.clients[number]
         if kind == Kind.LOCAL:
             event = client.publish_local(self._event)
@@ -250,24 +231,49 @@ class Experiment:
 
     def _step(self, step: Step) -> None:
         self._mark()
-        for record in self.system.broker.execute(step.plan):
+        plan = step.plan
+        if step.spread == "healing":
+            there = np.flatnonzero(self._active).tolist()
+            told = tuple(self._initiators.sample(there, min(step.initiators, len(there))))
+            actions = tuple(action.model_copy(update={"members": told}) for action in plan.actions)
+            plan = plan.model_copy(update={"actions": actions, "decision": self.system.broker.decide(0)})
+        for record in self.system.broker.execute(plan):
             if record.outcome == "failed":
                 raise ExperimentFailed(f"plan {step.plan.plan!r} at {step.at} s: {record.error}")
 
     def _mark(self) -> None:
         """The experiment begins or ends, or one phase ends and another begins."""
         up, down = self._counters()
-        self._marks.append((up, down.copy()))
+        self._marks.append((up, down))
         schemes = [s for s in self.system.broker.schemes.active if isinstance(s, FilterBroker)]
-        self._mechanisms.append(
-            {
-                "filter" if i == 0 else f"filter-{s.name}": {"name": s.name, "parameters": s.settings()}
-                for i, s in enumerate(schemes)
-            }
-        )
+        mechanisms: dict[str, Any] = {
+            "filter" if i == 0 else f"filter-{s.name}": {"name": s.name, "parameters": s.settings()}
+            for i, s in enumerate(schemes)
+        }
+        selection = self.system.broker.engine.active("gateway-selection")
+        if not isinstance(selection, Nothing):
+            mechanisms["gateway-selection"] = {"name": selection.name, "parameters": selection.settings()}
+        there = [self.system.clients[number] for number in np.flatnonzero(self._active)]
+        for proxy in LOCAL_PROXIES:
+            used = Counter(client.engine.active(proxy).name for client in there)
+            if set(used) - {"nothing", "cloud"}:
+                (name, number), *_ = used.most_common(1)
+                example = next(c for c in there if c.engine.active(proxy).name == name).engine.active(proxy)
+                mechanisms[proxy] = {"name": name, "parameters": example.settings(), "clients": number}
+        self._mechanisms.append(mechanisms)
 
     def _counters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self.system.cellular.up, self.system.cellular.down
+        """Bytes sent and received so far: a row for each kind of cellular traffic, and one for radios."""
+        cellular, local = self.system.cellular, self.system.local
+        return (
+            np.vstack((cellular.up, local.counter(S.BYTES_UP))),
+            np.vstack((cellular.down, local.counter(S.BYTES_DOWN))),
+        )
+
+    def _sums(self) -> NDArray[np.int64]:
+        """Bytes so far by the columns of traffic, all clients together."""
+        up, down = (counters.sum(axis=1) for counters in self._counters())
+        return np.concatenate((up[:-1], down[:-1], (up[-1], down[-1])))
 
     def _place_of(self, number: int) -> Callable[[], tuple[float, float]]:
         return lambda: self._trace.position(number, self.system.clock.now())
@@ -293,13 +299,21 @@ class Experiment:
             phases=phases,
             events=events,
             traffic={name: seconds[:, i] for i, name in enumerate(TRAFFIC_COLUMNS)},
-            client_traffic={"up": up.sum(axis=0), "down": down.sum(axis=0)},
+            client_traffic={"up": up[:-1].sum(axis=0), "down": down[:-1].sum(axis=0)},
             executions=tuple(self._executions),
             around=tuple(
                 Around.of(events, step.at, phase.name) for step, phase in zip(steps, phases[1:], strict=True)
             ),
             region=self.region,
             fastest=self._fastest,
+            begun={action.proxy: action.to or "" for action in scenario.begin},
+            attendance=tuple(self._attendance),
+            gateways=self._gateways.use(),
+            firings=tuple(self._rules.firings) if self._rules is not None else (),
+            local={
+                name: int(self.system.local.counter(column).sum()) for name, column in LOCAL_COUNTERS.items()
+            },
+            plans_sent=self.system.broker.plans_sent,
         )
 
     def _phase(self, i: int, name: str, start: float, end: float, events: dict[str, Column]) -> Phase:
@@ -331,10 +345,10 @@ def _rates(up: NDArray[np.int64], down: NDArray[np.int64], client_seconds: float
         return float(size * 8 / 1000 / client_seconds) if client_seconds > 0 else 0.0
 
     return {
-        "cellular_up": rate(up.sum()),
-        "cellular_down": rate(down.sum()),
-        "adhoc_up": 0.0,
-        "adhoc_down": 0.0,
+        "cellular_up": rate(up[:-1].sum()),
+        "cellular_down": rate(down[:-1].sum()),
+        "adhoc_up": rate(up[-1].sum()),
+        "adhoc_down": rate(down[-1].sum()),
         "context_up": rate(up[Traffic.CONTEXT].sum()),
         "context_down": rate(down[Traffic.CONTEXT].sum()),
         "coordination": rate(up[Traffic.COORDINATION].sum() + down[Traffic.COORDINATION].sum()),

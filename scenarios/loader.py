@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from bypass.models.network.radio import RadioModel
 from bypass.scenarios.files import InvalidScenario, builtin_names, read
 from bypass.scenarios.misfit import first_misfit
-from bypass.scenarios.schema import Check, LocationSettings, Scenario, Step, WorldSize
+from bypass.scenarios.schema import Check, LocationSettings, RuleSettings, Scenario, Step, WorldSize
 from bypass.sim.cellular import CellularModel
 from bypass.transitions import Action, Plan
 
@@ -51,7 +52,7 @@ def variants(scenario: Scenario) -> dict[str, Scenario]:
     if not scenario.runs:
         return {scenario.name: scenario}
     data = scenario.model_dump(mode="json")
-    data["runs"], data["checks"], data["main"] = {}, [], ""
+    data["runs"], data["checks"], data["main"], data["baseline"] = {}, [], "", ""
     experiments = {}
     for name, changes in scenario.runs.items():
         source = f"{scenario.name}: run {name}"
@@ -92,6 +93,10 @@ def _known_keys(path: tuple[int | str, ...]) -> list[str]:
         "world": WorldSize,
         "location": LocationSettings,
         "network": CellularModel,
+        "wifi": RadioModel,
+        "bluetooth": RadioModel,
+        "rules": RuleSettings,
+        "begin": Action,
         "plan": Plan,
         "actions": Action,
     }

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bypass.scenarios.experiment import Run
 from bypass.scenarios.measures import Columns, between, precision, recall
 from bypass.scenarios.page import paragraph, pictures
+from bypass.scenarios.pictures_nearby import spread_maps, taking_part
 from bypass.scenarios.plots.bars import bars
 from bypass.scenarios.plots.boxes import boxes
 from bypass.scenarios.plots.executions import spreads
 from bypass.scenarios.plots.maps import METRIC_CELL_M, metric_map, transition_map
 from bypass.scenarios.plots.marks import stretches
-from bypass.scenarios.plots.series import means_over_time, over_time, traffic_over_time
+from bypass.scenarios.plots.series import delay_over_time, means_over_time, over_time, traffic_over_time
 from bypass.scenarios.plots.spread import spread
-from bypass.scenarios.plots.style import MOST_LINES, SMALL, WIDE, Line, run_colours, run_lines, scheme_colour
+from bypass.scenarios.plots.style import SMALL, WIDE, mechanism_colour
+from bypass.scenarios.plots.telling import (
+    MOST_LINES,
+    PROXIES,
+    Line,
+    run_colours,
+    run_lines,
+    told_by,
+    uses_radios,
+)
 from bypass.scenarios.plots.zoom import around_transition
 from bypass.scenarios.result import Result
+from bypass.scenarios.run import Run
 from bypass.scenarios.tables import whole
 
 TRAFFIC = {
@@ -36,13 +46,22 @@ BOXES = "Box: 25th to 75th percentile. Line: median. Whiskers: 2.5 and 97.5. Cir
 
 
 def over_the_run(run: Run) -> Iterator[str]:
-    """Recall, precision and traffic over time."""
+    """Recall, precision, traffic and who takes part; where radios are used, delays and their traffic too."""
+    proxy = told_by(run)
+    told = "scheme that serves by default" if proxy == "filter" else f"{PROXIES[proxy]} of most clients"
     yield paragraph(
         "Thick line: mean. Thin line: median. Dark band: 25th to 75th percentile. Light band: 5th to 95th."
-        " Dashed: transitions. Colours: the scheme that serves by default."
+        f" Dashed: transitions. Colours: the {told}."
     )
     yield pictures((over_time(run, m, values(run.events)) for m, values in METRICS.items()), NO_SHARES)
-    yield pictures((traffic_over_time(run, kind) for kind in ("context", "all")), NO_TRAFFIC)
+    by_radio = uses_radios(run)
+    kinds = ("context", "cellular", "adhoc") if by_radio else ("context", "all")
+    drawn = [traffic_over_time(run, kind) for kind in kinds]
+    if by_radio:
+        drawn.insert(0, delay_over_time(run))
+    if run.attendance:
+        drawn.append(taking_part(run))
+    yield pictures(drawn, NO_TRAFFIC)
 
 
 def around_transitions(result: Result) -> Iterator[str]:
@@ -51,22 +70,30 @@ def around_transitions(result: Result) -> Iterator[str]:
     runs = result.runs if len(result.runs) <= MOST_LINES else {"": main}
     lines = dict(zip(runs, run_lines(list(runs.values())), strict=True))
     drawn = []
-    for view, (_, _, label, scheme) in zip(main.around, stretches(main)[1:], strict=True):
+    for view, (_, _, label, mechanism) in zip(main.around, stretches(main)[1:], strict=True):
         same = {name: other for name, run in runs.items() for other in run.around if other.at_s == view.at_s}
-        own = lines if len(same) > 1 else {name: Line(scheme_colour(scheme), "-") for name in same}
+        own = lines if len(same) > 1 else {name: Line(mechanism_colour(mechanism), "-") for name in same}
         drawn.append(around_transition(label, same, own))
     yield paragraph("Mean recall and precision of the events published in each tenth of a second.")
     yield pictures(drawn, "Too few events were published near the transitions.", "small")
     followed = [spread(each, main.scenario.clients) for each in spreads(main)]
-    if any(followed):
+    nearby = list(spread_maps(main))
+    if any(followed) or any(nearby):
         yield "<h3>How transitions reach clients</h3>"
+    if any(followed):
         yield pictures(followed, "", "small")
+    if any(nearby):
+        yield paragraph(
+            "Left: where clients were when they followed. Circles: attraction points. Delays count from the"
+            " moment at which the broker decided."
+        )
+        yield pictures(nearby, "")
 
 
 def moved_clients(run: Run) -> Iterator[str]:
-    """Where clients changed their scheme one by one."""
-    yield paragraph("Colour: the scheme that a client changed to. Circles: attraction points.")
-    yield pictures([transition_map(run)], "No client changed its scheme by itself.")
+    """Where clients changed their mechanisms one by one."""
+    yield paragraph("Colour: the mechanism that a client changed to. Circles: attraction points.")
+    yield pictures((transition_map(run, proxy) for proxy in PROXIES), "No client changed by itself.")
 
 
 def distribution(run: Run) -> Iterator[str]:
@@ -77,8 +104,8 @@ def distribution(run: Run) -> Iterator[str]:
             boxes(
                 metric,
                 [
-                    (label, scheme_colour(scheme), getattr(phase, metric))
-                    for (_, _, label, scheme), phase in zip(stretches(run), run.phases, strict=True)
+                    (label, mechanism_colour(mechanism), getattr(phase, metric))
+                    for (_, _, label, mechanism), phase in zip(stretches(run), run.phases, strict=True)
                 ],
             )
             for metric in METRICS

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from bypass.scenarios.checks import Verdict
-from bypass.scenarios.experiment import Run
+from bypass.scenarios.labels import in_order
 from bypass.scenarios.loader import builtin_names, load
 from bypass.scenarios.page import Html, details, facts, heading, page, paragraph, preformatted, span
 from bypass.scenarios.pictures import (
@@ -23,10 +23,20 @@ from bypass.scenarios.pictures import (
     moved_clients,
     over_the_run,
 )
+from bypass.scenarios.pictures_nearby import gateways, in_use
 from bypass.scenarios.plots.executions import single_executions
+from bypass.scenarios.plots.telling import uses_radios
 from bypass.scenarios.result import Result
 from bypass.scenarios.schema import Scenario
-from bypass.scenarios.tables import chip, grouped, phase_table, run_table, verdict_table
+from bypass.scenarios.tables import (
+    gateway_table,
+    grouped,
+    phase_table,
+    rule_table,
+    run_table,
+    verdict_table,
+)
+from bypass.transitions.rule_engine import KEPT_FIRINGS
 
 
 def write_report(result: Result, directory: Path) -> Path:
@@ -55,6 +65,18 @@ def _parts(result: Result) -> Iterator[str]:
     if single_executions(main):
         yield heading(2, "Clients that changed one by one")
         yield from moved_clients(main)
+    if uses_radios(main):
+        yield heading(2, "Clients nearby")
+        yield from in_use(main)
+    if any(len(run.gateways.events["gateways"]) for run in result.runs.values()):
+        yield heading(2, "Gateways")
+        yield gateway_table(result)
+        yield from gateways(result)
+    if main.firings:
+        yield heading(2, "Rules that fired")
+        if len(main.firings) == KEPT_FIRINGS:
+            yield paragraph(f"Of the latest {grouped(KEPT_FIRINGS)} times.")
+        yield rule_table(main.firings)
     yield heading(2, "Distribution")
     yield from distribution(main)
     yield heading(2, "By place")
@@ -88,14 +110,13 @@ def verdict_line(verdicts: Sequence[Verdict]) -> str:
 
 def _facts(result: Result) -> str:
     main = result.main
-    schemes = " → ".join(chip(name).text for name in _schemes(main))
     items: list[tuple[str, str | Html, str]] = [
         ("seed", str(main.seed), ""),
         ("clients", grouped(main.scenario.clients), ""),
         ("simulated time", span(main.scenario.duration), ""),
         ("computing time", f"{sum(run.wall_s for run in result.runs.values()):.1f} s", "wall"),
         ("events", grouped(len(main.events["id"])), ""),
-        ("schemes in order", Html(schemes), "wide"),
+        *in_order(main),
     ]
     alone = single_executions(main)
     if alone:
@@ -104,10 +125,6 @@ def _facts(result: Result) -> str:
     if len(result.runs) > 1:
         items.append(("runs", ", ".join(result.runs), "wide"))
     return facts(items)
-
-
-def _schemes(run: Run) -> list[str]:
-    return [str(phase.mechanisms["filter"]["name"]) for phase in run.phases]
 
 
 def rerun(scenario: Scenario, seed: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from bypass.scenarios.checks import Verdict, judge
-from bypass.scenarios.experiment import Run
 from bypass.scenarios.measures import Phase, precision, recall
+from bypass.scenarios.run import CELLULAR_COLUMNS, Run
 from bypass.scenarios.schema import Scenario
+
+DOWNLOAD = tuple(name for name in CELLULAR_COLUMNS if name.endswith("_down"))
 
 
 class Phases:
@@ -67,6 +69,11 @@ class Result:
         top["scenario"] = self.scenario.name
         if len(self.runs) > 1:
             top["runs"] = {name: run.summary() for name, run in self.runs.items()}
+        if self.scenario.baseline:
+            base = self.runs[self.scenario.baseline]
+            top["extra"] |= _against(base, self.main)
+            for name, run in self.runs.items():
+                top["runs"][name]["extra"] |= _against(base, run)
         return top
 
     def write(self, directory: Path) -> None:
@@ -90,6 +97,16 @@ class Result:
         return write_report(self, directory)
 
 
+def _against(base: Run, run: Run) -> dict[str, float]:
+    """What a run saves of the baseline's cellular download, and what recall it loses for that."""
+    down = [sum(int(each.traffic[name].sum()) for name in DOWNLOAD) for each in (base, run)]
+    means = [float(np.nanmean(recall(each.events))) for each in (base, run)]
+    return {
+        "cellular_download_saved": 1.0 - down[1] / down[0] if down[0] else 0.0,
+        "recall_lost": means[0] - means[1],
+    }
+
+
 def _write_tables(run: Run, directory: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -104,6 +121,10 @@ def _write_tables(run: Run, directory: Path) -> None:
         for execution in run.executions:
             data = execution.record.to_dict() | {"x": execution.x, "y": execution.y}
             file.write(json.dumps(_without_nan(data)) + "\n")
+    if run.firings:
+        with (directory / "rules.jsonl").open("w", encoding="utf-8") as file:
+            for firing in run.firings:
+                file.write(json.dumps(_without_nan(asdict(firing))) + "\n")
 
 
 def timeline(run: Run) -> dict[str, Any]:

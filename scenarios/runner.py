@@ -12,9 +12,10 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
-from bypass.scenarios.experiment import Experiment, Run
+from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.loader import load, variants
 from bypass.scenarios.result import Result
+from bypass.scenarios.run import Run
 from bypass.scenarios.schema import Scenario
 
 

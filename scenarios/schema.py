@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from bypass.client import LARGEST_RADIUS
 from bypass.events import MAX_PAYLOAD
-from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS
+from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, UnusableMechanism, use_mechanism
 from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
+from bypass.models.churn import CHURN, ChurnModel
 from bypass.models.mobility import MOBILITY, MobilityModel
+from bypass.models.network.radio import BluetoothModel, RadioModel
 from bypass.models.workloads import LBS, WORKLOADS, Workload
+from bypass.plans import PORT_OF
+from bypass.scenarios.files import InvalidScenario
 from bypass.scenarios.misfit import Misfit, first_misfit
+from bypass.scenarios.rulebooks import load_rules
 from bypass.sim.cellular import CellularModel
-from bypass.transitions import Parameter, Plan, TransitionError, check_plan
+from bypass.transitions import Action, Parameter, Plan, TransitionError, check_plan
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -101,6 +114,34 @@ class Publishing(_Choice[Workload]):
         return workload
 
 
+class Churn(_Choice[ChurnModel]):
+    """Which clients take part when."""
+
+    model: str = "none"
+
+    @classmethod
+    def models(cls) -> dict[str, type[ChurnModel]]:
+        return CHURN
+
+
+class RuleSettings(Strict):
+    """The rules that the broker adapts by, and other values of their parameters; none if `use` is empty."""
+
+    use: str = ""
+    parameters: dict[str, JsonValue] = {}
+
+    @model_validator(mode="after")
+    def _loadable(self) -> Self:
+        if self.use:
+            try:
+                load_rules(self.use, self.parameters)
+            except InvalidScenario as error:
+                raise Misfit(("use",), f"is {self.use!r}: {error}") from None
+        elif self.parameters:
+            raise Misfit(("parameters",), "has values: expected none without rules to use")
+        return self
+
+
 class FilterSettings(BaseModel):
     """The scheme to begin with. Any parameter of any scheme may stand beside it: it is the default of all
     schemes that have it."""
@@ -146,11 +187,17 @@ def scheme_parameters() -> dict[str, list[Parameter]]:
 
 
 class Step(Strict):
-    """A plan and when (s) it is executed. `phase` names the stretch that begins there."""
+    """A plan and when (s) it is executed. `phase` names the stretch that begins there.
+
+    The broker tells all clients. With `spread: healing` it tells only so many (`initiators`), whom chance
+    picks; the others follow what they hear.
+    """
 
     at: float = Field(ge=0)
     phase: str = ""
     plan: Plan
+    spread: Literal["central", "healing"] = "central"
+    initiators: int = Field(default=1, ge=1)
 
     @field_validator("plan")
     @classmethod
@@ -160,6 +207,17 @@ class Step(Strict):
         except TransitionError as error:
             raise Misfit((), f"{plan.plan!r} cannot be executed: {error}") from None
         return plan
+
+    @model_validator(mode="after")
+    def _heals(self) -> Self:
+        if self.spread == "healing":
+            for action in self.plan.actions:
+                if action.proxy not in PORT_OF or action.to is None or action.members is not None:
+                    raise Misfit(
+                        ("plan",),
+                        f"spreads by healing: expected transitions of {' and '.join(PORT_OF)} alone",
+                    )
+        return self
 
 
 class Check(Strict):
@@ -187,28 +245,57 @@ class Scenario(Strict):
 
     With `runs` it is several experiments: each entry changes some keys (`workload.model: lbs`) under a name;
     `main` is the one whose figures stand at the top of the summary.
-    `border_transitions` has the broker switch each client between RADIAL and ATTRACT as it crosses the
-    borders of attraction points.
+    Beside `baseline`, one of them, figures of the others say what they save and lose.
+    `mechanisms` are import paths of mechanisms of one's own; `begin` is what all clients and the broker begin
+    with besides a filter scheme.
     """
 
     name: str
     about: str
+    mechanisms: tuple[str, ...] = ()  # before all that may name them
     clients: int = Field(default=297, ge=1, le=100_000)
     duration: float = Field(default=1500.0, gt=0)
     world: WorldSize = WorldSize()
     mobility: Mobility = Mobility()
     workload: Publishing = Publishing()
+    churn: Churn = Churn()
     network: CellularModel = CellularModel()
+    wifi: RadioModel = RadioModel()
+    bluetooth: BluetoothModel = BluetoothModel()
     location: LocationSettings = LocationSettings()
     filter: FilterSettings = FilterSettings()
     grace: float = Field(default=1.5, ge=0)
     state_transfer: bool = True
-    border_transitions: bool = False
+    begin: tuple[Action, ...] = ()
+    rules: RuleSettings = RuleSettings()
     phase: str = ""
     timeline: tuple[Step, ...] = ()
     runs: dict[str, dict[str, Any]] = {}
     main: str = ""
+    baseline: str = ""
     checks: tuple[Check, ...] = ()
+
+    @field_validator("mechanisms")
+    @classmethod
+    def _usable(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for i, path in enumerate(paths):
+            try:
+                use_mechanism(path)
+            except UnusableMechanism as error:
+                raise Misfit((i,), f"is {error}") from None
+        return paths
+
+    @field_validator("begin")
+    @classmethod
+    def _possible(cls, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+        for i, action in enumerate(actions):
+            if action.to is None or action.members is not None or action.proxy == "filter":
+                raise Misfit((i,), "is no beginning: expected a proxy other than filter, with `to`, for all")
+            try:
+                check_plan(Plan(plan="begin", actions=(action,)), BROKER_MECHANISMS, CLIENT_MECHANISMS)
+            except TransitionError as error:
+                raise Misfit((i,), f"is not possible: {error}") from None
+        return actions
 
     @field_validator("network")
     @classmethod
@@ -235,10 +322,10 @@ class Scenario(Strict):
                 ("workload", "start"),
                 f"is {self.workload.start}: expected less than the duration, {self.duration} s",
             )
-        if self.main and self.main not in self.runs:
-            raise Misfit(
-                ("main",), f"is {self.main!r}: expected one of the runs, {', '.join(self.runs) or 'none'}"
-            )
+        for key, name in (("main", self.main), ("baseline", self.baseline)):
+            if name and name not in self.runs:
+                known = ", ".join(self.runs) or "none"
+                raise Misfit((key,), f"is {name!r}: expected one of the runs, {known}")
         return self
 
     def _check_timeline(self) -> None:

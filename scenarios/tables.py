@@ -1,4 +1,4 @@
-"""The tables of a report: figures beside the thesis', and what happened phase by phase or run by run."""
+"""The tables of a report: figures beside the thesis', and what happened by phase, run, gateway and rule."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bypass.scenarios.checks import Verdict, figure
-from bypass.scenarios.experiment import Run
+from bypass.scenarios.labels import mechanism_columns
 from bypass.scenarios.measures import Phase, Stats, precision, recall
 from bypass.scenarios.page import Cell, Column, Html, fixed, html_of, number, table
-from bypass.scenarios.plots.style import scheme_colour
 from bypass.scenarios.result import Result
+from bypass.scenarios.run import Run
 from bypass.scenarios.schema import Check
+from bypass.transitions import Firing
 
 SYMBOLS = {"differs": "✗ differs", "unknown": "? not measured", "holds": "✓ holds"}
 
@@ -26,6 +27,7 @@ TRAFFIC = {
     "coordination": "coordination",
 }
 _NOT_EVERYWHERE = ("adhoc_up", "adhoc_down")  # columns that are left out where they are 0
+_SMALL = ("context_up", "context_down", "coordination")  # columns that need more digits
 
 
 def verdict_table(result: Result) -> str:
@@ -86,20 +88,23 @@ def _range(low: float, high: float) -> str:
 
 
 def run_table(runs: Mapping[str, Run]) -> str:
-    """What `phase_table` shows, one row a run."""
-    labels = [
-        Html(f"{len(run.phases)} phases") if len(run.phases) > 1 else scheme_label(run.phases[0].mechanisms)
-        for run in runs.values()
-    ]
-    return _table("run", [whole(name, run) for name, run in runs.items()], labels)
+    """What `phase_table` shows, one row a run; what a run with several phases uses is in their table."""
+    wholes = [whole(name, run) for name, run in runs.items()]
+    columns, cells = mechanism_columns(wholes)
+    for run, own in zip(runs.values(), cells, strict=True):
+        if len(run.phases) > 1:
+            own[:] = [Html(f"{len(run.phases)} phases"), *[Html("")] * (len(own) - 1)]
+    return _table("run", wholes, columns, cells)
 
 
 def phase_table(phases: Sequence[Phase]) -> str:
-    """Recall, precision, delay, deliveries and traffic, one row a phase."""
-    return _table("phase", phases, [scheme_label(phase.mechanisms) for phase in phases])
+    """Mechanisms, recall, precision, delay, deliveries and traffic, one row a phase."""
+    return _table("phase", phases, *mechanism_columns(phases))
 
 
-def _table(first: str, phases: Sequence[Phase], labels: Sequence[Html]) -> str:
+def _table(
+    first: str, phases: Sequence[Phase], mechanisms: Sequence[Column], cells: Sequence[Sequence[Html]]
+) -> str:
     traffic = {
         key: name
         for key, name in TRAFFIC.items()
@@ -107,7 +112,7 @@ def _table(first: str, phases: Sequence[Phase], labels: Sequence[Html]) -> str:
     }
     columns = [
         Column(first),
-        Column("scheme"),
+        *mechanisms,
         Column("time (s)", number=True),
         Column("recall", number=True),
         Column("precision", number=True),
@@ -116,13 +121,13 @@ def _table(first: str, phases: Sequence[Phase], labels: Sequence[Html]) -> str:
         Column("deliveries", number=True),
         *(Column(name, number=True, group="traffic (kbit/s per client)") for name in traffic.values()),
     ]
-    return table(columns, [_row(*each, list(traffic)) for each in zip(phases, labels, strict=True)])
+    return table(columns, [_row(*each, list(traffic)) for each in zip(phases, cells, strict=True)])
 
 
-def _row(phase: Phase, label: Html, traffic: Sequence[str]) -> list[Cell]:
+def _row(phase: Phase, mechanisms: Sequence[Html], traffic: Sequence[str]) -> list[Cell]:
     return [
         phase.name,
-        label,
+        *mechanisms,
         f"{phase.start_s:g}–{phase.end_s:g}",
         fixed(phase.recall.mean, 3),
         fixed(phase.precision.mean, 3),
@@ -131,7 +136,7 @@ def _row(phase: Phase, label: Html, traffic: Sequence[str]) -> list[Cell]:
         fixed(phase.delay_ms.percentile(95), 1),
         grouped(phase.events),
         grouped(phase.deliveries),
-        *(fixed(phase.traffic[key], 2 if key.startswith("cellular") else 3) for key in traffic),
+        *(fixed(phase.traffic[key], 3 if key in _SMALL else 2) for key in traffic),
     ]
 
 
@@ -140,22 +145,82 @@ def grouped(count: int) -> str:
     return f"{count:,}".replace(",", "\u202f")
 
 
-def scheme_label(mechanisms: Mapping[str, Any]) -> Html:
-    """The filter scheme with its colour and its numbers, such as the factor of a grid."""
-    scheme = mechanisms["filter"]
-    numbers = [
-        f"{name} {value:g}"
-        for name, value in scheme["parameters"].items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
+def gateway_table(result: Result) -> str:
+    """What gateways did, one row a run that has any, and what that saved and lost beside the baseline."""
+    rows = {name: run.gateways.summary() for name, run in result.runs.items()}
+    compared: dict[str, Any] = {}
+    if result.scenario.baseline:
+        compared = {name: run["extra"] for name, run in result.summary()["runs"].items()}
+    columns = [
+        Column("run"),
+        Column("events", number=True),
+        *(Column(name, number=True, group="gateways an event") for name in ("number", "share")),
+        *(Column(name, number=True, group="copies a client") for name in ("mean", "p97.5")),
+        Column("fairness", number=True),
     ]
-    words = html_of(f" ({', '.join(numbers)})" if numbers else "")
-    return Html(f'<span class="label">{chip(scheme["name"]).text}{words}</span>')
+    if compared:
+        columns += [Column("saved", number=True, group="cellular download")]
+        columns += [Column("lost", number=True, group="recall")]
+    return table(
+        columns,
+        [
+            [
+                name,
+                grouped(figures["events"]),
+                _known(figures["per_event"], 2),
+                _known(figures["share"], 2),
+                _known(figures["attempts"], 2),
+                _known(figures["most_attempts"], 1),
+                _known(figures["fairness"], 2),
+                *(
+                    [
+                        _percent(compared[name]["cellular_download_saved"]),
+                        fixed(compared[name]["recall_lost"], 3),
+                    ]
+                    if compared
+                    else []
+                ),
+            ]
+            for name, figures in rows.items()
+            if figures["events"]
+        ],
+    )
 
 
-def chip(scheme: str) -> Html:
-    """A scheme's name behind a spot in its colour."""
-    spot = f'<span class="chip" style="background: {scheme_colour(scheme)}"></span>'
-    return Html(f'<span class="label">{spot}{html_of(scheme)}</span>')
+def _known(value: float | None, digits: int) -> str:
+    return fixed(float("nan") if value is None else value, digits)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %".replace("-", "−")
+
+
+def rule_table(firings: Sequence[Firing]) -> str:
+    """The rules that fired, by the first time: how often, about how many, and why the last time."""
+    found: dict[str, list[Firing]] = {}
+    for firing in firings:
+        found.setdefault(firing.rule, []).append(firing)
+    columns = [
+        Column("rule"),
+        Column("observed"),
+        *(Column(name, number=True) for name in ("times", "subjects", "failures", "last (s)")),
+        Column("last reason"),
+    ]
+    return table(
+        columns,
+        [
+            [
+                rule,
+                own[-1].topic,
+                grouped(len(own)),
+                grouped(len({firing.subject for firing in own})),
+                grouped(sum(bool(firing.error) or "failed" in firing.outcomes for firing in own)),
+                f"{own[-1].at:.1f}",
+                own[-1].error or own[-1].why,
+            ]
+            for rule, own in found.items()
+        ],
+    )
 
 
 def whole(name: str, run: Run) -> Phase:

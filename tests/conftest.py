@@ -57,6 +57,7 @@ class Tap:
     def __init__(self, downlink: Downlink) -> None:
         self.messages: list[tuple[int, Message]] = []
         self.notifications: list[tuple[int, int, tuple[int, ...]]] = []  # event, client, handles
+        self.relays: list[tuple[int, int, tuple[int, ...]]] = []  # event, gateway, addresses
         self._downlink = downlink
 
     def send(self, client: int, message: Message) -> None:
@@ -75,6 +76,18 @@ class Tap:
             (publication.id, client, own) for client, own in zip(numbers, handles, strict=True)
         ]
         self._downlink.multicast(publication, clients, handles, unfiltered)
+
+    def relay(
+        self,
+        publication: Publish,
+        clients: list[int],
+        handles: list[tuple[int, ...]],
+        targets: list[tuple[int, ...]],
+    ) -> None:
+        self.relays += [
+            (publication.id, client, others) for client, others in zip(clients, targets, strict=True)
+        ]
+        self._downlink.relay(publication, clients, handles, targets)
 
 
 class World:

@@ -18,6 +18,10 @@ SMALL = {
     "traces": ["--clients", "30", "--duration", "45", "--repetitions", "1"],
     "evaluation": ["--clients", "300", "--duration", "6", "--repetitions", "1"],
     "agreement": ["--clients", "20", "--duration", "6"],
+    "dissemination": [
+        *("--duration", "3", "--scale-duration", "3", "--most", "100", "--repetitions", "1"),
+    ],
+    "radio": ["--duration", "1", "--seeds", "1"],
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
 }
 
@@ -27,7 +31,7 @@ def command(name: str, *arguments: str) -> list[str]:
 
 
 def test_each_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "common"}
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "common", "ns3_peer"}
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,10 +20,17 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from bypass.adaptation import TOPICS
 from bypass.cli.group import commands
+from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS
+from bypass.mechanisms.dissemination import DISSEMINATION
+from bypass.mechanisms.gateways import SELECTIONS
+from bypass.mechanisms.modes import ALL, LOCAL, MODES, NONE, OTHERS
+from bypass.models.churn import CHURN
 from bypass.models.engines import LocalEngine
 from bypass.models.maps import MAPS, load_map, write_map
 from bypass.models.mobility import MOBILITY, Darmstadt
+from bypass.models.network.radio import BluetoothModel, RadioModel
 from bypass.models.statistics import statistics
 from bypass.models.traces import write_trace
 from bypass.models.traces.manifest import Manifest
@@ -31,10 +38,12 @@ from bypass.models.workloads import WORKLOADS
 from bypass.scenarios import load, run
 from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.result import timeline
-from bypass.scenarios.schema import Check, Publishing, Scenario, scheme_parameters
+from bypass.scenarios.rulebooks import load_rules, rulebook_names
+from bypass.scenarios.schema import Check, Publishing, RuleSettings, Scenario, Step, scheme_parameters
 from bypass.sim.cellular import CellularModel
 from bypass.sim.ledger import COLUMNS
-from bypass.transitions import Record
+from bypass.transitions import Firing, Mechanism, Record, Rule, RuleBook
+from bypass.transitions.rules import DECISION, NEXT_DECISION
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -72,10 +81,122 @@ def test_every_parameter_of_every_scheme_is_documented() -> None:
     assert set(scheme_parameters()) <= words("filter-schemes.md")
 
 
+def rows(page: str, section: str) -> list[list[str]]:
+    """The cells of the tables in a section, without their heads."""
+    text = (ROOT / "docs" / page).read_text()
+    _, _, rest = text.partition(f"{section}\n")
+    assert rest, section
+    lines = re.split(r"^#", rest, maxsplit=1, flags=re.MULTILINE)[0].splitlines()
+    found = [line.strip("|").split("|") for line in lines if re.match(r"\| `", line)]
+    return [[cell.strip() for cell in row] for row in found]
+
+
+@pytest.mark.parametrize(
+    ("section", "mechanisms"), [("## Mechanisms", DISSEMINATION), ("## Gateways", SELECTIONS)]
+)
+def test_every_parameter_of_mechanisms_nearby_is_documented_with_its_default(
+    section: str, mechanisms: Sequence[type[Mechanism]]
+) -> None:
+    names = {kind.name for kind in mechanisms}
+    table = {row[0].strip("`"): row for row in rows("dissemination.md", section)}
+    assert names <= set(table)
+    documented = {}
+    for name, (_, of, _, default, *_) in ((n, row) for n, row in table.items() if n not in names):
+        first, *others = default.split(", of ")
+        own = dict(each.rsplit(" ", 1) for each in others)
+        for kind in names if of == "all" else of.split(", "):
+            documented[kind, name] = own.get(kind, first).strip("`")
+    assert documented == {
+        (kind.name, name): said_value(parameter.default)
+        for kind in mechanisms
+        for name, parameter in kind.parameters().items()
+    }
+
+
+def said_value(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else written(value)
+
+
+def test_every_mechanism_nearby_is_documented() -> None:
+    documented = words("dissemination.md")
+    nearby = [*CLIENT_MECHANISMS.items(), *BROKER_MECHANISMS.items()]
+    for proxy, kinds in nearby:
+        own = {name for name, kind in kinds.items() if kind.__module__.startswith("bypass.")}
+        assert proxy == "filter" or {proxy, *own} <= documented
+
+
+def test_modes_do_what_is_documented() -> None:
+    ways = {"everything": ALL, "local events": LOCAL, "all others": OTHERS, "–": NONE}
+    documented = {row[0]: (ways[row[1]], ways[row[2]]) for row in rows("dissemination.md", "## Hybrid modes")}
+    assert documented == {f"`{mode.name}`": (mode.by_radio, mode.by_broker) for mode in MODES}
+
+
+def test_every_key_of_a_radio_is_documented_with_its_defaults() -> None:
+    table = [row[:3] for row in rows("dissemination.md", "## The radio model")]
+    assert table == [
+        [f"`{name}`", *(said_value(getattr(model, name)) for model in (RadioModel(), BluetoothModel()))]
+        for name in RadioModel.model_fields
+    ]
+
+
+def test_every_parameter_of_churn_is_documented_with_its_default() -> None:
+    table = {row[0]: set(row[-1].split(", ")) - {""} for row in rows("scenarios.md", "### Churn")}
+    assert table == {
+        f"`{name}`": {f"`{each}` {written(field.default)}" for each, field in model.model_fields.items()}
+        for name, model in CHURN.items()
+    }
+
+
+def test_every_topic_and_fact_is_documented() -> None:
+    table = {row[0]: row[-1] for row in rows("adaptation.md", "### Topics and facts")}
+    assert table.keys() == {f"`{topic}`" for topic in TOPICS}
+    for topic, facts in TOPICS.items():
+        assert set(re.findall(r"`(\w+)`", table[f"`{topic}`"])) == facts
+    assert {DECISION, NEXT_DECISION} <= words("adaptation.md")
+
+
+def test_every_part_of_a_rule_and_of_its_record_is_documented() -> None:
+    documented = words("adaptation.md")
+    keys = {field.alias or name for name, field in Rule.model_fields.items()}
+    assert {row[0].strip("`") for row in rows("adaptation.md", "## A rule book")} == keys - {"about"}
+    assert keys | set(RuleBook.model_fields) | {field.name for field in fields(Firing)} <= documented
+
+
+def test_every_rule_book_is_documented_with_its_parameters() -> None:
+    table = {row[0].strip("`"): row[-1] for row in rows("adaptation.md", "## Built-in rule books")}
+    assert sorted(table) == rulebook_names()
+    for name, shown in table.items():
+        book, _ = load_rules(name, {})
+        assert set(re.findall(r"`(\w+)`", shown)) == set(book.parameters)
+
+
+def test_what_the_page_of_rules_shows_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "adaptation.md").read_text()
+    [python] = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "my_module.py").write_text(python)
+    monkeypatch.syspath_prepend(tmp_path)
+    changes = {"rules": {"use": "my_module:RULES"}, "runs": {}, "checks": [], "timeline": []}
+    result = run(load("total-transitions", clients=20, duration=8, changes=changes | {"main": ""}))
+    assert result.main.firings
+    assert {(firing.rule, *firing.outcomes) for firing in result.main.firings} == {("hourly", "done")}
+    book = re.search(r"^## A rule book\n\n((?:    .*\n)+)", page, re.MULTILINE)
+    assert book is not None
+    (tmp_path / "book.yaml").write_text(book[1])
+    assert [rule.rule for rule in load_rules(str(tmp_path / "book.yaml"), {})[0].rules] == ["crowd"]
+
+
 def test_every_key_of_an_experiment_is_documented() -> None:
-    models: list[Any] = [Scenario, CellularModel, Check, Publishing, *WORKLOADS.values()]
+    models: list[Any] = [
+        Scenario,
+        Step,
+        RuleSettings,
+        CellularModel,
+        Check,
+        Publishing,
+        *WORKLOADS.values(),
+    ]
     known = {name for model in models for name in model.model_fields}
-    assert known | set(MOBILITY) | set(WORKLOADS) <= words("scenarios.md")
+    assert known | set(MOBILITY) | set(WORKLOADS) | set(CHURN) <= words("scenarios.md")
 
 
 @pytest.mark.parametrize("name", MOBILITY)
@@ -175,8 +296,10 @@ def test_defaults_are_those_of_the_schema(name: str) -> None:
 
 
 def test_every_figure_and_column_is_documented() -> None:
-    result = run(load("total-transitions", clients=10, duration=12, changes={"runs": {}, "main": ""}))
+    changes = {"runs": {"base": {}, "other": {}}, "main": "base", "baseline": "base"}
+    result = run(load("total-transitions", clients=10, duration=12, changes=changes))
     summary = result.summary()
+    del summary["runs"]
     for phase in summary["phases"]:
         del phase["mechanisms"], phase["percentiles"]
     documented = words("scenarios.md")

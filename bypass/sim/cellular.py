@@ -80,6 +80,11 @@ class Station:
 
     receive: Callable[[Message], None]
     notified: Callable[[Publish, tuple[int, ...], bool], None]
+    relayed: Callable[[Publish, tuple[int, ...], tuple[int, ...]], None]
+
+
+GONE = Station(lambda _: None, lambda *_: None, lambda *_: None)
+"""Where a client was: what arrives there is lost."""
 
 
 @kernel
@@ -117,7 +122,9 @@ class Cellular:
         self._sending = cache(partial(_sending, model.bandwidth))  # few sizes, again and again
         self._receive: list[Callable[[Message], None]] = []
         self._notified: list[Callable[[Publish, tuple[int, ...], bool], None]] = []
+        self._relayed: list[Callable[[Publish, tuple[int, ...], tuple[int, ...]], None]] = []
         self._broker: Callable[[Message], None]
+        self._replaced: dict[int, int] = {}  # when (µs) a client came or went: what was on its way is lost
         # Lists where single messages are counted, arrays where batches are.
         self._sent_up = [[0] * clients for _ in Traffic]
         self._up_free = [0] * clients
@@ -142,6 +149,14 @@ class Cellular:
         """The next client, in the order of their numbers."""
         self._receive.append(station.receive)
         self._notified.append(station.notified)
+        self._relayed.append(station.relayed)
+
+    def replace_client(self, number: int, station: Station) -> None:
+        """Another station in the place of a client's; what is on its way from or to that is lost."""
+        self._replaced[number] = self._clock.now_us
+        self._receive[number] = station.receive
+        self._notified[number] = station.notified
+        self._relayed[number] = station.relayed
 
     def send_up(self, message: Message) -> None:
         """From the client that the message names to the broker."""
@@ -158,7 +173,7 @@ class Cellular:
         sent = self._up_free[client] = (free if free > now else now) + self._sending(size)
         arrives = sent + self._latency(self._up_streams[client][kind].random())
         due = self._up_last[client] = arrives if arrives > last else last
-        self._clock.at(due, self._broker, message)
+        self._clock.at(due, self._reach_broker, message, now)
 
     def send(self, client: int, message: Message) -> None:
         """From the broker to one client."""
@@ -170,7 +185,7 @@ class Cellular:
         latency = self._latency(self._down_streams[client][kind].random())
         due = max(sent + latency, int(self._down_last[client]))
         self._down_last[client] = due
-        self._clock.at(due, self._receive[client], message)
+        self._clock.at(due, self._deliver, client, message, self._clock.now_us)
 
     def multicast(
         self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
@@ -188,6 +203,26 @@ class Cellular:
                     publication, clients[chosen], [handles[i] for i in chosen], unfiltered, size, latency
                 )
 
+    def relay(
+        self,
+        publication: Publish,
+        clients: list[int],
+        handles: list[tuple[int, ...]],
+        targets: list[tuple[int, ...]],
+    ) -> None:
+        """Notify clients of an event that they pass on.
+
+        Each has a latency of its own: gateways that are told at the same moment would all speak at once.
+        """
+        for client, own, others in zip(clients, handles, targets, strict=True):
+            latency = self._latency(self._notify_stream.random())
+            size = notify_size(publication, len(own), False, True, len(others)) + self._header
+            self._events_down[client] += size
+            sent = max(int(self._down_free[client]), self._clock.now_us) + self._sending(size)
+            self._down_free[client] = sent
+            due = self._down_last[client] = max(sent + latency, int(self._down_last[client]))
+            self._clock.at(int(due), self._pass_on, client, publication, own, others, self._clock.now_us)
+
     def _multicast(
         self,
         publication: Publish,
@@ -204,7 +239,7 @@ class Cellular:
         to = clients.tolist()
         if alike:
             due = int(self._down_last[to[0]])
-            self._clock.at(due, self._arrive, publication, to, handles, unfiltered)
+            self._clock.at(due, self._arrive, publication, to, handles, unfiltered, self._clock.now_us)
             return
         batches: dict[int, tuple[list[int], list[tuple[int, ...]]]] = {}
         for time, client, own in zip(self._down_last[clients].tolist(), to, handles, strict=True):
@@ -214,14 +249,43 @@ class Cellular:
             batch[0].append(client)
             batch[1].append(own)
         for time, (some, theirs) in batches.items():
-            self._clock.at(time, self._arrive, publication, some, theirs, unfiltered)
+            self._clock.at(time, self._arrive, publication, some, theirs, unfiltered, self._clock.now_us)
 
     def _arrive(
-        self, publication: Publish, clients: list[int], handles: list[tuple[int, ...]], unfiltered: bool
+        self,
+        publication: Publish,
+        clients: list[int],
+        handles: list[tuple[int, ...]],
+        unfiltered: bool,
+        sent_us: int,
     ) -> None:
         notified = self._notified
         for client, own in zip(clients, handles, strict=True):
-            notified[client](publication, own, unfiltered)
+            if not self._replaced or not self._is_lost(client, sent_us):
+                notified[client](publication, own, unfiltered)
+
+    def _reach_broker(self, message: Message, sent_us: int) -> None:
+        if not self._is_lost(message.client, sent_us):
+            self._broker(message)
+
+    def _deliver(self, client: int, message: Message, sent_us: int) -> None:
+        if not self._is_lost(client, sent_us):
+            self._receive[client](message)
+
+    def _pass_on(
+        self,
+        client: int,
+        publication: Publish,
+        own: tuple[int, ...],
+        others: tuple[int, ...],
+        sent_us: int,
+    ) -> None:
+        if not self._is_lost(client, sent_us):
+            self._relayed[client](publication, own, others)
+
+    def _is_lost(self, client: int, sent_us: int) -> bool:
+        """Whether a client has come or gone since a message was sent."""
+        return self._replaced.get(client, -1) > sent_us
 
     def _latency(self, draw: float) -> int:
         return round((self._mean_latency + self._jitter * (2.0 * draw - 1.0)) * MICROSECONDS)

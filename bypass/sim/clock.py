@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 MICROSECONDS = 1_000_000
 
@@ -31,11 +31,25 @@ class SimTimer:
             self._action(*self._args)
 
 
+class Process(Protocol):
+    """Something that keeps its own list of what is due, such as a radio medium."""
+
+    next_us: int
+    """When it wants to go on; NEVER if it does not."""
+
+    def advance(self, until_us: int) -> None:
+        """Go on, before `until_us`, at least up to the first thing that concerns others, and do that.
+
+        Whoever is called meanwhile must find the clock at the right time.
+        """
+
+
 class VirtualClock:
     """Time that passes only by what is done in it."""
 
     def __init__(self) -> None:
         self.now_us = 0
+        self._processes: list[Process] = []
         self._heap: list[tuple[int, int, Action, tuple[Any, ...]]] = []
         self._number = count()
 
@@ -54,10 +68,31 @@ class VirtualClock:
         self.at(self.now_us + round(delay * MICROSECONDS), timer)
         return timer
 
+    def attach(self, process: Process) -> None:
+        """Let a process go on as time passes. At the same time, it comes after what the clock has to do."""
+        self._processes.append(process)
+
     def run_until(self, time_us: int) -> None:
         """Do everything that is due before `time_us`, then let it be `time_us`."""
         heap = self._heap
-        while heap and heap[0][0] < time_us:
+        processes = self._processes
+        while True:
+            due = heap[0][0] if heap and heap[0][0] < time_us else time_us
+            if processes and self._advance(due):
+                continue
+            if due == time_us:
+                break
             self.now_us, _, action, args = heappop(heap)
             action(*args)
         self.now_us = max(self.now_us, time_us)
+
+    def _advance(self, due_us: int) -> bool:
+        """Let the process go on that is the first to want to before `due_us`; false if there is none."""
+        processes = self._processes
+        if len(processes) > 1:
+            processes = sorted(processes, key=lambda process: process.next_us)
+            due_us = min(due_us, processes[1].next_us + 1)  # no further than the next one
+        if processes[0].next_us >= due_us:
+            return False
+        processes[0].advance(due_us)
+        return True

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bypass.location import Fix, Listener, LocationRequest
 from bypass.sim.clock import MICROSECONDS, VirtualClock
@@ -16,6 +19,14 @@ class Trace(Protocol):
     def velocity(self, client: int, at: float) -> tuple[float, float]: ...
 
 
+@runtime_checkable
+class WholeTrace(Protocol):
+    """A trace that knows where everybody is at once."""
+
+    def positions(self, at: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """x and y of all clients."""
+
+
 class TraceSensor:
     """One client's sensor. Fixes come at `phase` + k × interval, whoever listens and since when, so that
     exchanging the listener does not move them."""
@@ -23,6 +34,7 @@ class TraceSensor:
     def __init__(self, clock: VirtualClock, trace: Trace, client: int, phase: float) -> None:
         self._clock = clock
         self._trace = trace
+        self._position = trace.position
         self._client = client
         self._phase = phase
         self._listeners: dict[Listener, float] = {}
@@ -48,6 +60,9 @@ class TraceSensor:
         x, y = self._trace.position(self._client, now)
         vx, vy = self._trace.velocity(self._client, now)
         return Fix(x, y, vx, vy, now)
+
+    def place(self) -> tuple[float, float]:
+        return self._position(self._client, self._clock.now_us / MICROSECONDS)
 
     def _plan_next(self) -> None:
         """The next fix: at the first regular moment that is not over yet. What was planned before is void."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,23 @@ from bypass.broker import Broker
 from bypass.client import Client
 from bypass.draws import Purpose, uniform_pair
 from bypass.location import NoSensor
+from bypass.models.network.medium import Floats, Positions
+from bypass.models.network.radio import RadioModel
 from bypass.monitor import Monitor
 from bypass.region import Region
-from bypass.sim.cellular import BROKER, Cellular, CellularModel, Station
+from bypass.sim.cellular import BROKER, GONE, Cellular, CellularModel, Station
 from bypass.sim.clock import MICROSECONDS, VirtualClock
 from bypass.sim.host import SimHost
-from bypass.sim.sensor import Trace, TraceSensor
+from bypass.sim.local import RADIOS, LocalNetwork
+from bypass.sim.sensor import Trace, TraceSensor, WholeTrace
+from bypass.transitions import Action
 
 
 class SimulatedSystem:
     """`clients` clients that move by `trace`, and a broker for `region`, all of them running `scheme`.
 
-    `set` are parameters of schemes, for whichever part of whichever scheme has them. Register analyzers with
+    `set` are parameters of schemes, for whichever part of whichever scheme has them. `begin` are actions that
+    every client begins with, `radios` the kinds of radio that each of them has. Register analyzers with
     `monitor` at any time: they change nothing.
     """
 
@@ -38,6 +44,8 @@ class SimulatedSystem:
         set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
         grace: float = 1.5,
         state_transfer: bool = True,
+        begin: Iterable[Action] = (),
+        radios: Mapping[str, RadioModel] = RADIOS,
     ) -> None:
         self.clock = VirtualClock()
         self.monitor = Monitor()
@@ -52,19 +60,49 @@ class SimulatedSystem:
             state_transfer=state_transfer,
         )
         self.cellular.attach_broker(self.broker.receive)
+        self.local = LocalNetwork(self.clock, _positions(trace, clients), clients, seed, radios)
+        self._make_client = partial(
+            Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=tuple(begin)
+        )
+        self._hosts: list[SimHost] = []
         self.clients: list[Client] = []
         for number in range(clients):
             phase, _ = uniform_pair(np.uint64(seed), Purpose.SENSOR, number, 0)
             sensor = TraceSensor(self.clock, trace, number, phase)
-            client = Client(
-                SimHost(number, self.clock, sensor, self.monitor, seed),
-                self.cellular.send_up,
-                scheme=scheme,
-                set=set,
-            )
-            self.cellular.attach_client(Station(client.network.receive, client.network.notified))
-            self.clients.append(client)
+            self._hosts.append(SimHost(number, self.clock, sensor, self.monitor, seed))
+            self.clients.append(self._make_client(self._hosts[number], local=self.local.devices[number]))
+            self.cellular.attach_client(_station(self.clients[number]))
+
+    def leave(self, number: int) -> None:
+        """A client is gone from one moment to the next; the broker notices at once."""
+        self.clients[number].close()
+        self.cellular.replace_client(number, GONE)
+        self.broker.disconnect(number)
+
+    def join(self, number: int) -> None:
+        """A client that has left begins anew, with what all began with and no subscriptions."""
+        self.clients[number] = self._make_client(
+            self._hosts[number], local=self.local.devices[number], published=self.clients[number].published
+        )
+        self.cellular.replace_client(number, _station(self.clients[number]))
 
     def run_until(self, seconds: float) -> None:
         """Let virtual time pass up to, not including, `seconds`."""
         self.clock.run_until(round(seconds * MICROSECONDS))
+
+
+def _station(client: Client) -> Station:
+    network = client.network
+    return Station(network.receive, network.notified, network.relayed)
+
+
+def _positions(trace: Trace, clients: int) -> Positions:
+    """Where all clients are at a time: from the trace at once if it can tell, else one by one."""
+    if isinstance(trace, WholeTrace):
+        return trace.positions
+
+    def positions(at: float) -> tuple[Floats, Floats]:
+        x, y = np.array([trace.position(client, at) for client in range(clients)], np.float64).T
+        return x, y
+
+    return positions

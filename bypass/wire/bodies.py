@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any
 
+from bypass.adhoc import MOST_TOGETHER
 from bypass.attributes import Attribute
 from bypass.errors import shown
 from bypass.events import Event
@@ -19,6 +20,7 @@ from bypass.messages import (
     AssignmentRequest,
     Circle,
     ContextUpdate,
+    Frame,
     Kind,
     Message,
     Notify,
@@ -31,12 +33,16 @@ from bypass.messages import (
 from bypass.wire import bypass_pb2 as pb
 from bypass.wire.values import read_value, type_called, write_values
 
+MOST_IDS = 1024
+"""How many events a digest can name."""
 
-def stamp(message: Message, client: int, scheme: int, epoch: int) -> None:
-    """Say who sent the message, and with which configuration."""
+
+def stamp(message: Message, client: int, scheme: int, epoch: int, address: int = 0) -> None:
+    """Say who sent the message, with which configuration, and where the sender is reached from nearby."""
     message.client = client
     message.scheme = scheme
     message.epoch = epoch
+    message.address = address
 
 
 def _required(body: Any, field: str) -> Any:
@@ -51,11 +57,25 @@ def _finite(what: str, numbers: Sequence[float], length: int) -> tuple[Any, ...]
     return tuple(numbers)
 
 
+def _read_pair(what: str, body: Any, x: str, y: str) -> tuple[Any, ...] | None:
+    """Both or neither."""
+    if not (body.HasField(x) or body.HasField(y)):
+        return None
+    return _finite(what, (_required(body, x), _required(body, y)), 2)
+
+
 def _rectangle(what: str, bounds: Sequence[float]) -> tuple[Any, ...]:
     """The outermost cells of a grid reach to infinity, so bounds may be infinite."""
     if len(bounds) != 4 or not (bounds[0] < bounds[2] and bounds[1] < bounds[3]):
         raise ValueError(f"{what} {shown(list(bounds))}: expected x0 < x1 and y0 < y1 as [x0, y0, x1, y1]")
     return tuple(bounds)
+
+
+def _extend(what: str, field: Any, numbers: Sequence[int]) -> None:
+    try:
+        field.extend(numbers)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} {shown(numbers)}: {error}") from error
 
 
 def _write_location(body: Any, location: tuple[float, float]) -> None:
@@ -99,23 +119,69 @@ def _read_publish(body: pb.Publish) -> Publish:
     )
 
 
-def _write_notify(body: pb.Notify, message: Notify) -> None:
-    publication = message.publication
+def _write_copy(body: pb.Notify | pb.Copy, publication: Publish) -> None:
+    """A publication and the stamp that its envelope had, except for the address."""
     _write_publish(body.publication, publication)
-    try:
-        body.handles.extend(message.handles)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"handles {shown(message.handles)}: {error}") from error
-    body.unfiltered = message.unfiltered
     body.publisher = publication.client
     body.publisher_scheme = publication.scheme
     body.publisher_epoch = publication.epoch
 
 
-def _read_notify(body: pb.Notify) -> Notify:
+def _read_copy(body: pb.Notify | pb.Copy) -> Publish:
     publication = _read_publish(_required(body, "publication"))
     stamp(publication, _required(body, "publisher"), body.publisher_scheme, body.publisher_epoch)
-    return Notify(publication, tuple(body.handles), body.unfiltered)
+    return publication
+
+
+def _write_notify(body: pb.Notify, message: Notify) -> None:
+    _write_copy(body, message.publication)
+    _extend("handles", body.handles, message.handles)
+    body.unfiltered = message.unfiltered
+    body.relay = message.relay
+    _extend("targets", body.targets, message.targets)
+
+
+def _read_notify(body: pb.Notify) -> Notify:
+    return Notify(_read_copy(body), tuple(body.handles), body.unfiltered, body.relay, tuple(body.targets))
+
+
+def _check_frame(publications: Sequence[Any], ids: Sequence[int] | None) -> None:
+    if len(publications) > MOST_TOGETHER:
+        raise ValueError(f"{len(publications)} publications: expected at most {MOST_TOGETHER}")
+    if ids is None:
+        return
+    if len(ids) > MOST_IDS:
+        raise ValueError(f"{len(ids)} ids: expected at most {MOST_IDS}")
+    if publications:
+        raise ValueError(
+            f"{len(publications)} publications and {len(ids)} ids: expected publications or a digest"
+        )
+
+
+def _write_frame(body: pb.Frame, message: Frame) -> None:
+    _check_frame(message.publications, message.ids)
+    body.port = message.port
+    body.scope = message.scope
+    if message.place is not None:
+        body.x, body.y = message.place
+        _finite("place", (body.x, body.y), 2)  # after rounding: single precision has less room
+    for publication in message.publications:
+        _write_copy(body.publications.add(), publication)
+    if message.ids is not None:
+        body.digest.SetInParent()  # an empty digest is one
+        _extend("ids", body.digest.ids, message.ids)
+
+
+def _read_frame(body: pb.Frame) -> Frame:
+    ids = body.digest.ids if body.HasField("digest") else None
+    _check_frame(body.publications, ids)
+    return Frame(
+        _required(body, "port"),
+        body.scope,
+        _read_pair("place", body, "x", "y"),
+        tuple(map(_read_copy, body.publications)),
+        None if ids is None else tuple(ids),
+    )
 
 
 def _write_subscribe(body: pb.Subscribe, message: Subscribe) -> None:
@@ -157,10 +223,7 @@ def _write_context_update(body: pb.ContextUpdate, message: ContextUpdate) -> Non
 
 
 def _read_context_update(body: pb.ContextUpdate) -> ContextUpdate:
-    vector = None
-    if body.HasField("vx") or body.HasField("vy"):
-        vector = _finite("vector", (_required(body, "vx"), _required(body, "vy")), 2)
-    return ContextUpdate(_read_location(body), vector)
+    return ContextUpdate(_read_location(body), _read_pair("vector", body, "vx", "vy"))
 
 
 def _write_assignment_request(body: pb.AssignmentRequest, message: AssignmentRequest) -> None:
@@ -224,6 +287,7 @@ WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
     Unsubscribe: ("unsubscribe", _write_unsubscribe),
     PlanMessage: ("plan", _write_plan),
     OutcomeMessage: ("outcome", _write_outcome),
+    Frame: ("frame", _write_frame),
 }
 """By class: the envelope's field for such a message, and what fills it."""
 
@@ -237,5 +301,6 @@ READERS: dict[str, Callable[[Any], Message]] = {
     "unsubscribe": _read_unsubscribe,
     "plan": _read_plan,
     "outcome": _read_outcome,
+    "frame": _read_frame,
 }
 """By field of the envelope: what makes a message of it."""

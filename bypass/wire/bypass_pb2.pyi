@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Envelope(_message.Message):
-    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome")
+    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome", "frame", "address")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     SCHEME_FIELD_NUMBER: _ClassVar[int]
@@ -25,6 +25,8 @@ class Envelope(_message.Message):
     UNSUBSCRIBE_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    FRAME_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
     version: int
     client: int
     scheme: int
@@ -41,7 +43,9 @@ class Envelope(_message.Message):
     unsubscribe: Unsubscribe
     plan: Plan
     outcome: Outcome
-    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ...) -> None: ...
+    frame: Frame
+    address: int
+    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ..., address: _Optional[int] = ...) -> None: ...
 
 class Publish(_message.Message):
     __slots__ = ("id", "at_us", "kind", "x", "y", "channel", "attributes", "payload")
@@ -72,20 +76,24 @@ class Publish(_message.Message):
     def __init__(self, id: _Optional[int] = ..., at_us: _Optional[int] = ..., kind: _Optional[_Union[Publish.Kind, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., channel: _Optional[str] = ..., attributes: _Optional[_Iterable[_Union[Value, _Mapping]]] = ..., payload: _Optional[bytes] = ...) -> None: ...
 
 class Notify(_message.Message):
-    __slots__ = ("publication", "handles", "unfiltered", "publisher", "publisher_scheme", "publisher_epoch")
+    __slots__ = ("publication", "handles", "unfiltered", "publisher", "publisher_scheme", "publisher_epoch", "relay", "targets")
     PUBLICATION_FIELD_NUMBER: _ClassVar[int]
     HANDLES_FIELD_NUMBER: _ClassVar[int]
     UNFILTERED_FIELD_NUMBER: _ClassVar[int]
     PUBLISHER_FIELD_NUMBER: _ClassVar[int]
     PUBLISHER_SCHEME_FIELD_NUMBER: _ClassVar[int]
     PUBLISHER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    RELAY_FIELD_NUMBER: _ClassVar[int]
+    TARGETS_FIELD_NUMBER: _ClassVar[int]
     publication: Publish
     handles: _containers.RepeatedScalarFieldContainer[int]
     unfiltered: bool
     publisher: int
     publisher_scheme: int
     publisher_epoch: int
-    def __init__(self, publication: _Optional[_Union[Publish, _Mapping]] = ..., handles: _Optional[_Iterable[int]] = ..., unfiltered: _Optional[bool] = ..., publisher: _Optional[int] = ..., publisher_scheme: _Optional[int] = ..., publisher_epoch: _Optional[int] = ...) -> None: ...
+    relay: bool
+    targets: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, publication: _Optional[_Union[Publish, _Mapping]] = ..., handles: _Optional[_Iterable[int]] = ..., unfiltered: _Optional[bool] = ..., publisher: _Optional[int] = ..., publisher_scheme: _Optional[int] = ..., publisher_epoch: _Optional[int] = ..., relay: _Optional[bool] = ..., targets: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Subscribe(_message.Message):
     __slots__ = ("handle", "filters", "radius")
@@ -190,6 +198,40 @@ class Circle(_message.Message):
     y: float
     radius: float
     def __init__(self, channel: _Optional[str] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., radius: _Optional[float] = ...) -> None: ...
+
+class Frame(_message.Message):
+    __slots__ = ("port", "scope", "x", "y", "publications", "digest")
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    PUBLICATIONS_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    port: int
+    scope: int
+    x: float
+    y: float
+    publications: _containers.RepeatedCompositeFieldContainer[Copy]
+    digest: Digest
+    def __init__(self, port: _Optional[int] = ..., scope: _Optional[int] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., publications: _Optional[_Iterable[_Union[Copy, _Mapping]]] = ..., digest: _Optional[_Union[Digest, _Mapping]] = ...) -> None: ...
+
+class Copy(_message.Message):
+    __slots__ = ("publication", "publisher", "publisher_scheme", "publisher_epoch")
+    PUBLICATION_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHER_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHER_SCHEME_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    publication: Publish
+    publisher: int
+    publisher_scheme: int
+    publisher_epoch: int
+    def __init__(self, publication: _Optional[_Union[Publish, _Mapping]] = ..., publisher: _Optional[int] = ..., publisher_scheme: _Optional[int] = ..., publisher_epoch: _Optional[int] = ...) -> None: ...
+
+class Digest(_message.Message):
+    __slots__ = ("ids",)
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, ids: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Plan(_message.Message):
     __slots__ = ("content",)

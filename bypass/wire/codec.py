@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from numbers import Integral
 
 from google.protobuf.message import Error as ProtobufError
 
 from bypass.errors import BypassError, shown
-from bypass.events import Event
-from bypass.messages import ContextMessage, Kind, Message, Notify, Publish, Subscribe
+from bypass.messages import ContextMessage, Frame, Message, Notify, Publish, Subscribe
 from bypass.wire import bypass_pb2 as pb
 from bypass.wire.bodies import READERS, WRITERS, stamp
 
@@ -28,9 +26,13 @@ _REFUSALS = (KeyError, TypeError, ValueError, OverflowError, ProtobufError)
 def encode(message: Message) -> bytes:
     """`message` as bytes.
 
-    What rides on a message has the sender of that message: its own client, scheme and epoch do not travel.
-    A vector is rounded to single precision. Raises MalformedMessage for numbers out of range or not finite,
-    values that cannot travel, a class that is not in `bypass.messages`, and more than MAX_MESSAGE_BYTES.
+    What rides on a message has the sender of that message: its own client, scheme, epoch and address do not
+    travel. Nor does the address of a publication in a notification or frame, or what rides on one in a frame.
+    A vector and a frame's place are rounded to single precision.
+
+    Raises MalformedMessage for numbers out of range or not finite, values that cannot travel, a class that is
+    not in `bypass.messages`, a frame with more than MOST_TOGETHER publications, more than MOST_IDS ids, or
+    publications and ids, and more than MAX_MESSAGE_BYTES.
     """
     # A new envelope each time: one that is cleared and used again keeps all memory it ever had.
     envelope = pb.Envelope()
@@ -45,6 +47,8 @@ def encode(message: Message) -> bytes:
         field, write = WRITERS[type(message)]
         write(getattr(envelope, field), message)
         data = envelope.SerializeToString()
+        if message.address != 0:
+            data = _leading(message.address) + data
     except _REFUSALS as error:
         raise _unencodable(message, error) from error
     if len(data) > MAX_MESSAGE_BYTES:
@@ -72,7 +76,7 @@ def decode(data: bytes) -> Message:
         raise MalformedMessage(f"message {shown(data)} without a body: expected one of {', '.join(READERS)}")
     try:
         message = READERS[field](getattr(envelope, field))
-        stamp(message, envelope.client, envelope.scheme, envelope.epoch)
+        stamp(message, envelope.client, envelope.scheme, envelope.epoch, envelope.address)
         riding = envelope.WhichOneof("piggyback")
         if riding is not None:
             _read_riding(envelope, riding, message)
@@ -80,84 +84,6 @@ def decode(data: bytes) -> Message:
         reason = " ".join(str(error).split())  # it may quote the sender, who must not write lines in our log
         raise MalformedMessage(f"{field} message: {reason}") from error
     return message
-
-
-def encoded_size(message: Message) -> int:
-    """How many bytes `encode` makes of the message. Raises as `encode` does."""
-    if type(message) is Publish and (shape := _shape(message)) is not None:
-        return _publish_size(*shape)
-    return len(encode(message))
-
-
-def notify_size(publication: Publish, handles: int, unfiltered: bool) -> int:
-    """The size of every notification of `publication` for so many handles, whichever client it is for.
-
-    One look at the publication serves all its notifications: clients, handles and epochs do not make a
-    difference, nor do scheme flags below 128. Raises as `encode` does.
-    """
-    shape = _shape(publication)
-    if shape is None:
-        return len(encode(Notify(publication, (0,) * handles, unfiltered)))
-    return _notify_size(*shape, publication.epoch == 0, handles, unfiltered)
-
-
-Shape = tuple[Event, tuple[type, ...], Kind, bool, str | None, int]
-_PLAIN_TYPES = frozenset((int, float, str))
-
-
-def _shape(publication: Publish) -> Shape | None:
-    """All that the size of a publication depends on: everything else has a fixed width.
-
-    None if the size is not worth remembering. Types, because 1 and 1.0 are equal but not equally long.
-    """
-    event = publication.event
-    types = tuple([type(value) for _, value in event.attributes])
-    if publication.piggyback is not None or not _PLAIN_TYPES.issuperset(types):
-        return None
-    return (
-        event,
-        types,
-        publication.kind,
-        publication.location is None,
-        publication.channel,
-        publication.scheme,
-    )
-
-
-# Applications publish few shapes of events very often: each is encoded once.
-@lru_cache(maxsize=1024)
-def _publish_size(
-    event: Event,
-    types: tuple[type, ...],  # noqa: ARG001 - tells equal events apart
-    kind: Kind,
-    placeless: bool,
-    channel: str | None,
-    scheme: int,
-) -> int:
-    return len(encode(_of_shape(event, kind, placeless, channel, scheme, 1)))
-
-
-@lru_cache(maxsize=1024)
-def _notify_size(
-    event: Event,
-    types: tuple[type, ...],  # noqa: ARG001
-    kind: Kind,
-    placeless: bool,
-    channel: str | None,
-    scheme: int,
-    first_epoch: bool,
-    handles: int,
-    unfiltered: bool,
-) -> int:
-    publication = _of_shape(event, kind, placeless, channel, scheme, 0 if first_epoch else 1)
-    return len(encode(Notify(publication, (0,) * handles, unfiltered)))
-
-
-def _of_shape(
-    event: Event, kind: Kind, placeless: bool, channel: str | None, scheme: int, epoch: int
-) -> Publish:
-    location = None if placeless else (0.0, 0.0)
-    return Publish(0, event, kind, 0, location, channel, scheme=scheme, epoch=epoch)
 
 
 def piggyback_size(message: Message) -> int:
@@ -171,6 +97,16 @@ def piggyback_size(message: Message) -> int:
         return envelope.ByteSize()  # fields of an envelope share no bytes
     except _REFUSALS as error:
         raise _unencodable(message, error) from error
+
+
+def _leading(address: int) -> bytes:
+    """The address for the beginning of a message: in the order of numbers it would follow the body.
+
+    There a message could lose it and still look whole.
+    """
+    envelope = pb.Envelope()
+    envelope.address = address
+    return envelope.SerializeToString()
 
 
 def _riding_on(message: Message) -> ContextMessage | None:
@@ -189,7 +125,7 @@ def _read_riding(envelope: pb.Envelope, field: str, message: Message) -> None:
         raise ValueError(f"{field}: expected only publications and subscriptions to carry something")
     riding = READERS[field.removeprefix("riding_")](getattr(envelope, field))
     assert isinstance(riding, ContextMessage)
-    stamp(riding, carrier.client, carrier.scheme, carrier.epoch)
+    stamp(riding, carrier.client, carrier.scheme, carrier.epoch, carrier.address)
     carrier.piggyback = riding
 
 
@@ -197,9 +133,12 @@ _BITS = {
     "client": 32,
     "scheme": 32,
     "epoch": 32,
+    "address": 64,
     "handle": 32,
     "radius": 32,
     "generation": 32,
+    "port": 32,
+    "scope": 32,
     "id": 64,
     "at_us": 64,
 }
@@ -207,8 +146,12 @@ _BITS = {
 
 
 def _unencodable(message: Message, error: Exception) -> MalformedMessage:
-    publication = message.publication if isinstance(message, Notify) else None
-    for part in filter(None, (message, publication, _riding_on(message))):
+    publications: tuple[Publish, ...] = ()
+    if isinstance(message, Notify):
+        publications = (message.publication,)
+    elif isinstance(message, Frame):
+        publications = message.publications
+    for part in filter(None, (message, *publications, _riding_on(message))):
         name = type(part).__name__
         if type(part) not in WRITERS:
             expected = ", ".join(cls.__name__ for cls in WRITERS)

@@ -14,6 +14,8 @@ from bypass.transitions import Mechanism, MechanismState, TransferState
 
 log = logging.getLogger(__name__)
 
+LOCAL = Kind.LOCAL  # asked for at every event: looking a member up in its enumeration takes long
+
 
 class FilterClient(Mechanism):
     """Sends subscriptions and events with the context that the broker's part needs, and keeps it current.
@@ -48,7 +50,7 @@ class FilterClient(Mechanism):
 
     def publish(self, publication: Publish) -> None:
         """Send an event on its way; a local one already carries the client's place."""
-        if publication.kind is Kind.LOCAL:
+        if publication.kind is LOCAL:
             self.tag(publication)
         self.host.link.send(publication)
 

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bypass.scenarios.experiment import Execution, Run
 from bypass.scenarios.plots.aggregate import Floats
+from bypass.scenarios.run import Run
+from bypass.scenarios.usage import Execution
+from bypass.transitions import Record
+
+HEALED = "self-healing"  # who asks for a transition that a host hears of from others
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,20 @@ def spreads(run: Run) -> list[Spread]:
 
 
 def single_executions(run: Run) -> list[Execution]:
-    """What clients did that not all did: the partial transitions."""
+    """What clients did that neither the broker nor the timeline meant for all: partial transitions."""
     total, clients = _done(run)
-    return [each for each in clients if each.record.id not in total]
+    of_steps = [
+        (phase.start_s, phase.end_s, {(a.proxy, a.to) for a in step.plan.actions if a.members is None})
+        for step, phase in zip(run.scenario.timeline, run.phases[1:], strict=True)
+    ]
+
+    def follows_a_step(record: Record) -> bool:
+        """Whether a client did what a step wants, then or, if it heard of it from others, whenever."""
+        return any(
+            start <= record.at
+            and (record.at < end or record.who == HEALED)
+            and (record.proxy, record.target) in meant
+            for start, end, meant in of_steps
+        )
+
+    return [e for e in clients if e.record.id not in total and not follows_a_step(e.record)]

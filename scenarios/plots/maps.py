@@ -10,10 +10,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
 from bypass.region import Region
-from bypass.scenarios.experiment import Run
 from bypass.scenarios.plots.aggregate import Floats, cell_means, cells
 from bypass.scenarios.plots.executions import single_executions
-from bypass.scenarios.plots.style import INK, MUTED, WIDE, Picture, scheme_colour, sheet, to_svg
+from bypass.scenarios.plots.style import INK, MUTED, WIDE, Picture, mechanism_colour, sheet, to_svg
+from bypass.scenarios.plots.telling import PROXIES
+from bypass.scenarios.run import Run
 
 METRIC_CELL_M = 20.0
 TRANSITION_CELL_M = 10.0
@@ -41,15 +42,16 @@ def metric_map(
             cmap="viridis",
             interpolation="none",
         )
-        _draw_world(axes, region)
+        draw_world(axes, region)
         bar = figure.colorbar(image, ax=axes, aspect=25, ticks=[0, 0.5, 1], format="{x:g}")
         bar.outline.set_visible(False)
         return Picture(to_svg(figure, f"map of mean {title}"), title)
 
 
-def transition_map(run: Run) -> Picture | None:
-    """Where clients changed their mechanism one by one, and to what; None if none did."""
-    executions, region = single_executions(run), run.region
+def transition_map(run: Run, proxy: str) -> Picture | None:
+    """Where clients changed what is behind a proxy one by one, and to what; None if none did."""
+    executions = [each for each in single_executions(run) if each.record.proxy == proxy]
+    region = run.region
     if not executions:
         return None
     interval = run.scenario.location.interval
@@ -67,16 +69,18 @@ def transition_map(run: Run) -> Picture | None:
                 x0 + (cell % columns + 0.5) * TRANSITION_CELL_M,
                 y0 + (cell // columns + 0.5) * TRANSITION_CELL_M,
                 s=_dot_area(count),
-                color=scheme_colour(target),
+                color=_colour(target),
                 alpha=0.65,
                 linewidths=0,
             )
-        _draw_world(axes, region)
-        figure.legend(handles=_legend(targets), loc="outside lower center", ncols=len(targets) + 3)
+        draw_world(axes, region)
+        columns = len(targets) + 3 if len(targets) < 3 else 3
+        figure.legend(handles=_legend(targets), loc="outside lower center", ncols=columns)
         return Picture(
-            to_svg(figure, "map of the places where clients executed transitions"),
-            f"{len(executions)} transitions, in cells of {TRANSITION_CELL_M:g} m",
-            f"{early} of them happened in the first {interval:g} s, when clients first said where they were.",
+            to_svg(figure, f"map of the places where clients executed transitions of the {PROXIES[proxy]}"),
+            f"{PROXIES[proxy].capitalize()}: {len(executions)} transitions",
+            f"In cells of {TRANSITION_CELL_M:g} m. {early} of them happened in the first {interval:g} s, when"
+            " clients first said where they were.",
         )
 
 
@@ -84,16 +88,21 @@ def _dot_area(count: int | np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats
     return np.asarray(6.0 * np.asarray(count, dtype=float))
 
 
+def _colour(target: str) -> str:
+    return INK if target == "nothing" else mechanism_colour(target)
+
+
 def _legend(targets: Sequence[str]) -> list[Line2D]:
     def dot(label: str, colour: str, count: int) -> Line2D:
         size = float(np.sqrt(_dot_area(count)))
         return Line2D([], [], linestyle="", marker="o", markersize=size, color=colour, label=label)
 
-    kinds = [dot(f"to {target}", scheme_colour(target), 6) for target in targets]
+    kinds = [dot(f"to {target}", _colour(target), 6) for target in targets]
     return [*kinds, *(dot(f"{count}×", MUTED, count) for count in (1, 5, 20))]
 
 
-def _draw_world(axes: Axes, region: Region) -> None:
+def draw_world(axes: Axes, region: Region) -> None:
+    """Axes for a map of the region, with its attraction points."""
     for place in region.places:
         axes.add_patch(Circle((place.x, place.y), place.radius, fill=False, edgecolor=INK, linewidth=0.9))
     x0, y0, x1, y1 = region.area

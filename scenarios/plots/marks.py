@@ -1,38 +1,40 @@
-"""What the time axes of a run share: where transitions happen, and which scheme serves between them."""
+"""What the time axes of a run share: where transitions happen, and what is in use between them."""
 
 from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from bypass.scenarios.experiment import Run
-from bypass.scenarios.plots.style import MUTED, scheme_colour
+from bypass.scenarios.plots.style import MUTED, mechanism_colour
+from bypass.scenarios.plots.telling import told_by, used_in
+from bypass.scenarios.run import Run
 
 LETTER = 0.0145  # a letter's share of the width of the axes
 MARGIN = 0.03  # what the last label may stand out
 
 
 def stretches(run: Run) -> list[tuple[float, float, str, str]]:
-    """For each phase its start and end (s), label and scheme. A label says which plan led there."""
+    """For each phase its start and end (s), label and mechanism. A label says which plan led there."""
+    proxy = told_by(run)
     plans = ["", *(f"{step.plan.plan} " for step in run.scenario.timeline)]
     return [
-        (phase.start_s, phase.end_s, plan + phase.name, str(phase.mechanisms["filter"]["name"]))
+        (phase.start_s, phase.end_s, plan + phase.name, used_in(phase, proxy))
         for plan, phase in zip(plans, run.phases, strict=True)
     ]
 
 
 def draw_marks(axes: Axes, run: Run) -> None:
-    """Dashed lines at transitions; above the axes a strip in the schemes' colours with the phases' names."""
+    """Dashed lines at transitions; above the axes a strip in the mechanisms' colours with names."""
     axes.set_xlim(0, run.scenario.duration)
     axes.set_xlabel("time (s)")
     over = axes.get_xaxis_transform()
-    for start, end, label, scheme in stretches(run):
+    for start, end, label, mechanism in stretches(run):
         if start > 0:
             axes.axvline(start, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
         axes.plot(
             [start, end],
             [1.02, 1.02],
             transform=over,
-            color=scheme_colour(scheme),
+            color=mechanism_colour(mechanism),
             linewidth=3.5,
             solid_capstyle="butt",
             clip_on=False,

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from bypass.scenarios.plots.executions import Spread
-from bypass.scenarios.plots.style import SMALL, Picture, scheme_colour, sheet, to_svg
+from bypass.scenarios.plots.style import SMALL, Picture, mechanism_colour, sheet, to_svg
 
 
 def spread(of: Spread, clients: int) -> Picture | None:
@@ -18,7 +18,7 @@ def spread(of: Spread, clients: int) -> Picture | None:
     title = f"{record.plan} {record.target}"
     with sheet(SMALL, 2.3) as figure:
         axes = figure.subplots()
-        axes.hist(delays_ms, bins=20, histtype="stepfilled", color=scheme_colour(record.target))
+        axes.hist(delays_ms, bins=20, histtype="stepfilled", color=mechanism_colour(record.target))
         axes.set_xlabel("delay after the broker (ms)")
         axes.set_ylabel("clients")
         axes.grid(axis="y")

@@ -7,7 +7,7 @@ dark pages. Text stays text, in the page's typeface.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -19,34 +19,38 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bypass.scenarios.experiment import Run
-
 # Stand-ins: the page's own colours take their places in the SVG.
 INK = "#010203"
 MUTED = "#040506"
 RULE = "#070809"
 _PAGE_COLOURS = {INK: "var(--ink)", MUTED: "var(--muted)", RULE: "var(--rule)"}
 
-# Okabe and Ito's palette: told apart with any colour vision, on white and on black.
-_SCHEMES = {
+# Okabe and Ito's palette: told apart with any colour vision, on white and on black. Mechanisms of one family
+# differ; nothing is drawn with several.
+_MECHANISMS = {
     "radial": "#0072B2",
     "ste": "#E69F00",
     "grid": "#009E73",
     "egrid": "#D55E00",
     "attract": "#CC79A7",
     "multi": "#56B4E9",
+    "unicast": "#0072B2",
+    "broadcast": "#D55E00",
+    "flooding": "#E69F00",
+    "gossip": "#009E73",
+    "hyperg": "#CC79A7",
+    "plan-b": "#56B4E9",
+    "cloud": "#0072B2",
+    "ad-hoc": "#D55E00",
+    "offload": "#009E73",
+    "augment": "#E69F00",
+    "gateway": "#CC79A7",
+    "dkc-leach": "#0072B2",
+    "skc-leach": "#009E73",
+    "cs-wca": "#D55E00",
+    "nothing": "#80808038",
 }
 _OTHERS = ("#999933", "#AA4499", "#44AA99", "#CC6677", "#7F7FCF", "#A6761D")
-_RUNS = (INK, "#CC6677", "#44AA99", "#999933", "#AA4499", "#88CCEE")
-_DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
-    "-",
-    (0, (4, 1.5)),
-    (0, (1.2, 1.2)),
-    (0, (5, 1.5, 1, 1.5)),
-    (0, (8, 2)),
-    (0, (2.5, 1)),
-)
-MOST_LINES = len(_RUNS)  # more lines in one plot cannot be told apart
 
 WIDE = 4.9  # inches of a picture that takes half of a wide page, all of a narrow one
 SMALL = 2.9  # of one in a row of several
@@ -93,42 +97,9 @@ class Picture:
     note: str = ""
 
 
-def scheme_colour(name: str) -> str:
+def mechanism_colour(name: str) -> str:
     """The colour of a mechanism, the same in every picture of every report."""
-    return _SCHEMES.get(name) or _OTHERS[crc32(name.encode()) % len(_OTHERS)]
-
-
-def scheme_of(run: Run) -> str:
-    """The filter scheme that the broker begins a run with."""
-    return str(run.phases[0].mechanisms["filter"]["name"])
-
-
-def keeps_its_scheme(run: Run) -> bool:
-    """Whether all phases of the run begin with the same scheme."""
-    return len({phase.mechanisms["filter"]["name"] for phase in run.phases}) == 1
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """How a run is drawn among others."""
-
-    color: str
-    linestyle: str | tuple[int, tuple[float, ...]]
-
-
-def run_lines(runs: Sequence[Run]) -> list[Line]:
-    """A line for each run: in the colours of their schemes if these tell the runs apart."""
-    schemes = [scheme_of(run) for run in runs]
-    if all(map(keeps_its_scheme, runs)) and len(set(schemes)) == len(runs):
-        return [Line(scheme_colour(s), _DASHES[i % len(_DASHES)]) for i, s in enumerate(schemes)]
-    return [Line(_RUNS[i % len(_RUNS)], _DASHES[i % len(_DASHES)]) for i in range(len(runs))]
-
-
-def run_colours(runs: Sequence[Run]) -> list[str]:
-    """The colours of the runs' lines; of more runs than can be told apart so, those of their schemes."""
-    if len(runs) <= MOST_LINES:
-        return [line.color for line in run_lines(runs)]
-    return [scheme_colour(scheme_of(run)) if keeps_its_scheme(run) else MUTED for run in runs]
+    return _MECHANISMS.get(name) or _OTHERS[crc32(name.encode()) % len(_OTHERS)]
 
 
 @contextmanager

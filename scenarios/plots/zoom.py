@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from bypass.scenarios.measures import Around
-from bypass.scenarios.plots.style import MUTED, SMALL, Line, Picture, share_axis, sheet, to_svg
+from bypass.scenarios.plots.style import MUTED, SMALL, Picture, share_axis, sheet, to_svg
+from bypass.scenarios.plots.telling import Line
 
 FROM_S, TO_S = -1.0, 3.0
 

@@ -175,13 +175,29 @@ def test_an_event_without_the_place_it_should_have_reaches_the_placeless(
     assert sum(scheme.unplaced for scheme in world.schemes()) == 1
 
 
+class Curious:
+    """Wants to know where clients are."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, float, float]] = []
+        self.left: list[int] = []
+
+    def client_located(self, client: int, x: float, y: float) -> None:
+        self.told.append((client, x, y))
+
+    def client_left(self, client: int) -> None:
+        self.left.append(client)
+
+
 def test_those_who_want_to_know_places_are_told(new_world: type[World]) -> None:
     world = new_world([HERE])
-    told: list[tuple[int, float, float]] = []
-    world.broker.location_listeners.append(lambda client, x, y: told.append((client, x, y)))
+    curious = Curious()
+    world.broker.listeners.append(curious)
     world.subscribe(0, 50)
     world.run(0.5)
-    assert told == [(0, *HERE)]
+    assert (curious.told, curious.left) == ([(0, *HERE)], [])
+    world.broker.disconnect(0)
+    assert (curious.told, curious.left) == ([(0, *HERE)], [0])
 
 
 def test_counters_can_be_read(new_world: type[World]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from bypass.events import Event
@@ -35,7 +37,8 @@ class End:
         self.plans: list[PlanMessage] = []
         self.analyzed: list[tuple[int, int]] = []
         self.network = ClientNetwork(7, self._uplink, self.clock.after, self)
-        self.network.bind(self, self.plans.append)
+        self.relayed: list[tuple[int, tuple[int, ...]]] = []
+        self.network.bind(self, self.plans.append, self)
         self.network.flag, self.network.epoch = 3, 5
 
     def _uplink(self, message: Message) -> None:
@@ -46,6 +49,9 @@ class End:
 
     def context_arrived(self, message: ContextMessage) -> None:
         self.context.append(message)
+
+    def relay(self, publication: Publish, targets: Collection[int]) -> None:
+        self.relayed.append((publication.id, tuple(targets)))
 
     def notified(self, client: int, publication: Publish) -> None:
         self.analyzed.append((client, publication.id))

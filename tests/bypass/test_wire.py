@@ -17,6 +17,7 @@ from bypass.messages import (
     AssignmentRequest,
     Circle,
     ContextUpdate,
+    Frame,
     Kind,
     Message,
     Notify,
@@ -33,6 +34,7 @@ from bypass.wire import (
     decode,
     encode,
     encoded_size,
+    frame_size,
     notify_size,
     piggyback_size,
 )
@@ -43,7 +45,7 @@ thorough = settings(repeatable, max_examples=800)
 
 u32 = st.integers(0, 2**32 - 1)
 u64 = st.integers(0, 2**64 - 1)
-stamps = {"client": u32, "scheme": u32, "epoch": u32}
+stamps = {"client": u32, "scheme": u32, "epoch": u32, "address": st.just(0) | u64}
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 points = st.tuples(finite, finite)
@@ -98,25 +100,41 @@ def carriers(draw: st.DrawFn, bare: st.SearchStrategy[Carrier]) -> Carrier:
     riding = draw(st.none() | updates | requests | assignments)
     if riding is not None:
         riding.client, riding.scheme, riding.epoch = message.client, message.scheme, message.epoch
+        riding.address = message.address
     message.piggyback = riding
     return message
 
 
-publishes = carriers(
-    st.builds(
-        Publish,
-        u64,
-        events,
-        st.sampled_from(Kind),
-        u64,
-        st.none() | points,
-        st.none() | texts,
-        **stamps,
-    )
+def passed_on(publication: Publish) -> Publish:
+    """As others get it: the address was for the broker."""
+    publication.address = 0
+    if publication.piggyback is not None:
+        publication.piggyback.address = 0
+    return publication
+
+
+bare = st.builds(
+    Publish,
+    u64,
+    events,
+    st.sampled_from(Kind),
+    u64,
+    st.none() | points,
+    st.none() | texts,
+    **stamps,
 )
+publishes = carriers(bare)
 subscribes = carriers(st.builds(Subscribe, u32, subscriptions, st.none() | u32, **stamps))
 handles = st.lists(u32, max_size=40).map(tuple)
-notifies = st.builds(Notify, publishes, handles, st.booleans(), **stamps)
+addresses = st.lists(u64, max_size=20).map(tuple)
+notifies = st.builds(
+    Notify, publishes.map(passed_on), handles, st.booleans(), st.booleans(), addresses, **stamps
+)
+copies = st.lists(bare.map(passed_on), max_size=3).map(tuple)
+places = st.none() | st.tuples(speeds, speeds)
+frames = st.builds(Frame, u32, u32, places, copies, **stamps) | st.builds(
+    Frame, u32, u32, places, ids=st.none() | addresses, **stamps
+)
 messages: st.SearchStrategy[Message] = st.one_of(
     updates,
     requests,
@@ -127,6 +145,7 @@ messages: st.SearchStrategy[Message] = st.one_of(
     notifies,
     st.builds(PlanMessage, st.binary(max_size=64), **stamps),
     st.builds(OutcomeMessage, st.binary(max_size=64), **stamps),
+    frames,
 )
 
 EVENT = Event(kind="monster", level=42, payload=b"\x01\x02")
@@ -177,10 +196,27 @@ def test_vectors_are_rounded_to_single_precision() -> None:
 
 def test_what_rides_takes_the_stamp_of_its_carrier() -> None:
     decoded = decode(
-        encode(replace(PUBLISH, client=1, scheme=2, epoch=3, piggyback=replace(UPDATE, client=9)))
+        encode(replace(PUBLISH, client=1, scheme=2, epoch=3, address=4, piggyback=replace(UPDATE, client=9)))
     )
     assert isinstance(decoded, Publish)
-    assert decoded.piggyback == replace(UPDATE, client=1, scheme=2, epoch=3)
+    assert decoded.piggyback == replace(UPDATE, client=1, scheme=2, epoch=3, address=4)
+
+
+def test_addresses_of_publishers_stay_with_the_broker() -> None:
+    addressed = replace(PUBLISH, address=4, piggyback=replace(UPDATE, address=4))
+    assert encode(Notify(addressed, (1,))) == encode(Notify(replace(PUBLISH, piggyback=UPDATE), (1,)))
+
+
+@repeatable
+@given(messages, st.integers(1, 2**64 - 1))
+def test_addresses_come_first_and_are_read_anywhere(message: Message, address: int) -> None:
+    message.address = 0
+    alone = encode(message)
+    message.address = address
+    data = encode(message)
+    assert data == b"\x89\x01" + address.to_bytes(8, "little") + alone
+    in_order = pb.Envelope.FromString(data).SerializeToString()  # as others may write it: after the body
+    assert encode(decode(in_order)) == data
 
 
 def test_unknown_fields_are_skipped_and_kept_by_protobuf() -> None:
@@ -217,6 +253,17 @@ def test_notify_size_holds_for_every_client(
 ) -> None:
     message = Notify(publication, handles, unfiltered, client=client, scheme=scheme, epoch=epoch)
     assert notify_size(publication, len(handles), unfiltered) == len(encode(message))
+
+
+@repeatable
+@given(publishes, st.booleans(), addresses)
+@example(PUBLISH, True, tuple(range(15)))
+@example(PUBLISH, True, tuple(range(16)))
+def test_notify_size_holds_for_every_gateway(
+    publication: Publish, relay: bool, targets: tuple[int, ...]
+) -> None:
+    message = Notify(publication, (1,), False, relay, targets)
+    assert notify_size(publication, 1, False, relay, len(targets)) == len(encode(message))
 
 
 @repeatable
@@ -304,3 +351,4 @@ def test_equal_numbers_of_different_types_have_their_own_sizes() -> None:
         message = Publish(1, event)
         assert encoded_size(message) == len(encode(message))
         assert notify_size(message, 1, False) == len(encode(Notify(message, (1,))))
+        assert frame_size((message,), False) == len(encode(Frame(0, publications=(message,))))

@@ -17,6 +17,7 @@ from bypass.messages import (
     AssignmentRequest,
     Circle,
     ContextUpdate,
+    Frame,
     Kind,
     Message,
     Notify,
@@ -39,6 +40,7 @@ def stamped(message: M) -> M:
 
 EVENT = Event([("kind", "monster"), ("level", -42), ("speed", 1.5), ("tags", {"a", 1})], payload=b"\x00\xff")
 PUBLISH = stamped(Publish(77, EVENT, Kind.PLACED, 1_000_000, (650.25, -700.5), "g3:4:7"))
+BARE = stamped(Publish(77, Event()))
 UPDATE = stamped(ContextUpdate((1.0, 2.0)))
 SUBSCRIPTION = Subscription(
     [attr("level") >= 12, attr("kind").in_(["a", "b"]), attr("tags", SET).contains("x")]
@@ -110,6 +112,31 @@ GOLDEN: list[tuple[Message, str]] = [
     (stamped(Unsubscribe(5)), "080115070000001802250900000072050d05000000"),
     (stamped(PlanMessage(b"plan")), "08011507000000180225090000007a060a04706c616e"),
     (stamped(OutcomeMessage(b"done")), "08011507000000180225090000008201060a04646f6e65"),
+    (
+        stamped(Unsubscribe(5, address=0x0102030405060708)),
+        "89010807060504030201080115070000001802250900000072050d05000000",
+    ),
+    (
+        Notify(BARE, (1,), relay=True, targets=(3, 2**40), client=8, scheme=2, epoch=9),
+        (
+            "08011508000000180225090000004a3a0a12094d00000000000000110000000000000000120401000000250700000028"
+            "0235090000003801421003000000000000000000000000010000"
+        ),
+    ),
+    (stamped(Frame(1)), "080115070000001802250900000092010708011500000000"),
+    (
+        stamped(Frame(1, 6, (1.5, -0.25), (BARE, Publish(78, Event(kind="a"), Kind.LOCAL)))),
+        (
+            "0801150700000018022509000000920162080115060000001d0000c03f25000080be2a200a12094d0000000000000011"
+            "00000000000000001507000000180225090000002a2d0a1f094e0000000000000011000000000000000018013a090a04"
+            "6b696e64220161150000000018002500000000"
+        ),
+    ),
+    (
+        stamped(Frame(0, ids=(3, 2**40))),
+        "080115070000001802250900000092011b0800150000000032120a1003000000000000000000000000010000",
+    ),
+    (stamped(Frame(0, ids=())), "0801150700000018022509000000920109080015000000003200"),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bypass.adhoc import MOST_TOGETHER
 from bypass.attributes import INTEGER
 from bypass.events import Event
 from bypass.filters import Subscription, attr
@@ -17,13 +18,23 @@ from bypass.messages import (
     Circle,
     ContextMessage,
     ContextUpdate,
+    Frame,
     Message,
     Notify,
     Publish,
     Subscribe,
     Unsubscribe,
 )
-from bypass.wire import PROTOCOL_VERSION, MalformedMessage, decode, encode, piggyback_size
+from bypass.wire import (
+    MOST_IDS,
+    PROTOCOL_VERSION,
+    MalformedMessage,
+    decode,
+    digest_size,
+    encode,
+    frame_size,
+    piggyback_size,
+)
 from bypass.wire import bypass_pb2 as pb
 
 PUBLISH = Publish(1, Event(kind="a"))
@@ -76,6 +87,21 @@ UNENCODABLE: list[tuple[Message, str]] = [
         Assignment(1, "c", circles=(Circle("c", 0, 0, inf),)),
         "Assignment: circle [0, 0, inf]: expected 3 finite",
     ),
+    (replace(PUBLISH, address=-1), "Publish.address -1: expected an integer from 0 to 18446744073709551615"),
+    (Unsubscribe(1, address=2**64), "Unsubscribe.address 18446744073709551616: expected an integer from 0"),
+    (Notify(PUBLISH, (1,), targets=(-2,)), "Notify: targets (-2,): Value out of range: -2"),
+    (Frame(2**32), "Frame.port 4294967296: expected an integer from 0 to 4294967295"),
+    (Frame(0, -1), "Frame.scope -1: "),
+    (Frame(0, place=(nan, 0.0)), "Frame: place [nan, 0.0]: expected 2 finite numbers"),
+    (Frame(0, place=(0.0, 1e39)), "Frame: place [0.0, inf]: expected 2 finite numbers"),
+    (Frame(0, publications=(PUBLISH, replace(PUBLISH, client=-3))), "Publish.client -3: expected an integer"),
+    (Frame(0, publications=(PUBLISH,) * 17), "Frame: 17 publications: expected at most 16"),
+    (Frame(0, ids=(1, 2**64)), "Frame: ids (1, 18446744073709551616): Value out of range"),
+    (Frame(0, ids=(1,) * 1025), "Frame: 1025 ids: expected at most 1024"),
+    (
+        Frame(0, publications=(PUBLISH,), ids=()),
+        "Frame: 1 publications and 0 ids: expected publications or a digest",
+    ),
     (Foreign(), "message of class Foreign: expected one of Publish, Notify, "),
     (
         replace(PUBLISH, piggyback=ForeignContext()),
@@ -93,6 +119,17 @@ def test_what_cannot_travel_is_named(message: Message, said: str) -> None:
 def test_the_size_of_a_rider_that_cannot_travel_is_refused_too() -> None:
     with pytest.raises(MalformedMessage, match=r"^Publish: location \(nan, 0.0\): "):
         piggyback_size(replace(PUBLISH, piggyback=ContextUpdate((nan, 0.0))))
+
+
+def test_the_sizes_of_frames_that_cannot_travel_are_refused_too() -> None:
+    large = replace(PUBLISH, event=Event(payload=bytes(65536)))
+    assert frame_size((large,) * 15, True) == len(encode(Frame(0, publications=(large,) * 15))) + 10
+    with pytest.raises(MalformedMessage, match=r"^Frame of 1049\d{3} bytes: expected at most"):
+        frame_size((large,) * MOST_TOGETHER, True)
+    with pytest.raises(MalformedMessage, match=r"^Frame: 17 publications: "):
+        frame_size((PUBLISH,) * (MOST_TOGETHER + 1), True)
+    with pytest.raises(MalformedMessage, match=r"^Frame: 1025 ids: "):
+        digest_size(MOST_IDS + 1, True)
 
 
 def envelope(**fields: Any) -> pb.Envelope:
@@ -144,6 +181,34 @@ UNDECODABLE: list[tuple[pb.Envelope, str]] = [
     (
         envelope(assignment={"cover": [1, 2, 3]}),
         "assignment message: cover [1.0, 2.0, 3.0]: expected x0 < x1",
+    ),
+    (envelope(frame={}), "frame message: port is missing"),
+    (envelope(frame={"port": 1, "x": 1}), "frame message: y is missing"),
+    (envelope(frame={"port": 1, "y": 1}), "frame message: x is missing"),
+    (envelope(frame={"port": 1, "x": inf, "y": 1}), "frame message: place [inf, 1.0]: expected 2 finite"),
+    (
+        envelope(frame={"port": 1, "publications": [{"publisher": 1}]}),
+        "frame message: publication is missing",
+    ),
+    (
+        envelope(frame={"port": 1, "publications": [{"publication": {"id": 1}}]}),
+        "frame message: publisher is missing",
+    ),
+    (
+        envelope(frame={"port": 1, "publications": [{}] * 17}),
+        "frame message: 17 publications: expected at most 16",
+    ),
+    (
+        envelope(frame={"port": 1, "digest": {"ids": [1] * 1025}}),
+        "frame message: 1025 ids: expected at most 1024",
+    ),
+    (
+        envelope(frame={"port": 1, "publications": [{}], "digest": {}}),
+        "frame message: 1 publications and 0 ids: expected publications or a digest",
+    ),
+    (
+        envelope(frame={"port": 1}, riding_context_update={"x": 1, "y": 1}),
+        "frame message: riding_context_update: expected only publications and subscriptions",
     ),
     (
         envelope(unsubscribe={"handle": 1}, riding_assignment_request={"x": 1, "y": 1}),

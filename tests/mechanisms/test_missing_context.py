@@ -37,6 +37,9 @@ class Dark:
     def current(self) -> Fix | None:
         return self.fix
 
+    def place(self) -> tuple[float, float] | None:
+        return None if self.fix is None else (self.fix.x, self.fix.y)
+
     def see(self, x: float, y: float, at: float) -> None:
         self.fix = Fix(x, y, 0.0, 0.0, at)
         for listener in tuple(self._listeners):

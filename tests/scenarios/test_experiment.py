@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from bypass.messages import Publish
-from bypass.scenarios.experiment import Experiment, ExperimentFailed, Run
+from bypass.scenarios.experiment import Experiment, ExperimentFailed
 from bypass.scenarios.loader import load
 from bypass.scenarios.result import Result
+from bypass.scenarios.run import Run
 
 SHORT = {"runs": {}, "main": "", "checks": []}
 

@@ -13,7 +13,8 @@ from hypothesis.extra.numpy import arrays
 
 from bypass.mechanisms.filters import BROKER_PARTS
 from bypass.region import Place, Region
-from bypass.scenarios.experiment import Execution, Experiment, Run
+from bypass.scenarios.experiment import Experiment
+from bypass.scenarios.gateway_watch import GatewayUse
 from bypass.scenarios.measures import Around, Stats, precision, recall
 from bypass.scenarios.plots.aggregate import Floats, time_edges
 from bypass.scenarios.plots.bars import bars
@@ -21,21 +22,20 @@ from bypass.scenarios.plots.boxes import boxes
 from bypass.scenarios.plots.executions import Spread, single_executions, spreads
 from bypass.scenarios.plots.maps import metric_map, transition_map
 from bypass.scenarios.plots.marks import stretches
-from bypass.scenarios.plots.series import means_over_time, over_time, traffic_over_time, traffic_rate
-from bypass.scenarios.plots.spread import spread
-from bypass.scenarios.plots.style import (
-    MOST_LINES,
-    SMALL,
-    Line,
-    Picture,
-    run_colours,
-    run_lines,
-    scheme_colour,
-    sheet,
-    to_svg,
+from bypass.scenarios.plots.series import (
+    delay_over_time,
+    means_over_time,
+    over_time,
+    traffic_over_time,
+    traffic_rate,
 )
+from bypass.scenarios.plots.spread import spread
+from bypass.scenarios.plots.style import SMALL, Picture, mechanism_colour, sheet, to_svg
+from bypass.scenarios.plots.telling import MOST_LINES, Line, run_colours, run_lines, told_by, used_in
 from bypass.scenarios.plots.zoom import around_transition
+from bypass.scenarios.run import Run
 from bypass.scenarios.schema import Scenario
+from bypass.scenarios.usage import Execution
 from bypass.transitions import Record
 
 REGION = Region((0.0, 0.0, 100.0, 60.0), (Place("park", 50.0, 30.0, 20.0),))
@@ -79,10 +79,11 @@ def texts(picture: Picture | None) -> list[str]:
 def test_traffic_rates_add_up_to_the_bytes(sent: Floats, duration: float) -> None:
     scenario = Scenario(name="n", about="a", clients=7, duration=duration)
     empty = np.zeros(12, np.int64)
-    traffic = {"events_up": sent, "context_up": 2 * sent, "events_down": empty, "context_down": empty}
+    ways = {"events_up": sent, "context_up": 2 * sent, "adhoc_up": 5 * sent}
+    traffic = ways | {name.replace("_up", "_down"): empty for name in ways}
     some = replace(RUN_WITHOUT_ANYTHING, scenario=scenario, traffic=traffic)
     edges = time_edges(duration)
-    for kind, factor in (("context", 2), ("all", 3)):
+    for kind, factor in (("context", 2), ("cellular", 3), ("adhoc", 5), ("all", 8)):
         kbit = (traffic_rate(some, kind, "up", edges) * np.diff(edges)).sum() * 7
         assert kbit == pytest.approx(factor * sent.sum() * 8 / 1000)
         assert not traffic_rate(some, kind, "down", edges).any()
@@ -92,9 +93,9 @@ def test_traffic_rates_add_up_to_the_bytes(sent: Floats, duration: float) -> Non
 
 
 def test_every_scheme_has_its_own_colour() -> None:
-    colours = {scheme_colour(part.name) for part in BROKER_PARTS}
+    colours = {mechanism_colour(part.name) for part in BROKER_PARTS}
     assert len(colours) == len(BROKER_PARTS)
-    assert scheme_colour("a scheme of tomorrow") == scheme_colour("a scheme of tomorrow")
+    assert mechanism_colour("a scheme of tomorrow") == mechanism_colour("a scheme of tomorrow")
 
 
 def picture_of(value: float) -> str:
@@ -130,8 +131,8 @@ def test_runs_are_told_apart_by_their_schemes_if_they_can(run: Run) -> None:
         experiment(timeline=[], duration=3, filter={"scheme": scheme}) for scheme in ("radial", "grid")
     )
     assert [line.color for line in run_lines([radial, grid])] == [
-        scheme_colour("radial"),
-        scheme_colour("grid"),
+        mechanism_colour("radial"),
+        mechanism_colour("grid"),
     ]
     for runs in ([radial, radial], [radial, grid, run]):
         lines = run_lines(runs)
@@ -139,8 +140,47 @@ def test_runs_are_told_apart_by_their_schemes_if_they_can(run: Run) -> None:
         assert len({line.linestyle for line in lines}) == len(runs)
         assert run_colours(runs) == [line.color for line in lines]
     many = run_colours([radial] * MOST_LINES + [run])
-    assert set(many[:-1]) == {scheme_colour("radial")}
-    assert many[-1] != scheme_colour("radial")
+    assert set(many[:-1]) == {mechanism_colour("radial")}
+    assert many[-1] != mechanism_colour("radial")
+
+
+def using(run: Run, *phases: dict[str, str]) -> Run:
+    """The run with as many phases, in which these mechanisms are used behind these proxies."""
+    return replace(
+        run,
+        phases=tuple(
+            replace(
+                run.phases[0], mechanisms={p: {"name": name, "parameters": {}} for p, name in own.items()}
+            )
+            for own in phases
+        ),
+    )
+
+
+def test_phases_are_told_by_the_first_proxy_that_changes(run: Run) -> None:
+    radial, gossip, flooding = {"filter": "radial"}, {"direct": "gossip"}, {"direct": "flooding"}
+    assert told_by(using(run, radial, {"filter": "grid"} | gossip)) == "filter"
+    assert told_by(using(run, radial | gossip, radial | flooding)) == "direct"
+    assert told_by(using(run, radial, radial | {"mode": "augment"})) == "mode"
+    assert told_by(using(run, radial | gossip)) == "filter"
+    # Where the broker serves nobody, its scheme says nothing, whatever it is.
+    alone = {"mode": "ad-hoc"}
+    assert told_by(using(run, radial | gossip | alone)) == "direct"
+    assert told_by(using(run, radial | gossip | alone, {"filter": "grid"} | gossip | alone)) == "direct"
+    assert used_in(using(run, radial).phases[0], "mode") == "cloud"
+    assert used_in(using(run, radial).phases[0], "direct") == "nothing"
+
+
+def test_runs_are_told_apart_by_whatever_differs(run: Run) -> None:
+    names = ("gossip", "flooding", "plan-b")
+    runs = [using(run, {"filter": "radial", "direct": name}) for name in names]
+    assert run_colours(runs) == [mechanism_colour(name) for name in names]
+    silent = run_lines([using(run, {"filter": "radial"}), runs[0]])
+    assert mechanism_colour("nothing") not in {line.color for line in silent}
+    both = run_colours(runs * 3)
+    assert both == [mechanism_colour(name) for name in names] * 3
+    changing = using(run, {"filter": "radial", "direct": "gossip"}, {"filter": "radial"})
+    assert run_colours([*runs * 3, changing])[-1] not in both
 
 
 # -- pictures of a run ---------------------------------------------------------------------------------------
@@ -155,6 +195,20 @@ def test_courses_name_phases_and_transitions(
     assert {"radial", "T1 grid", "time (s)", f"{metric} of events"} <= set(words)
     words = texts(means_over_time({"a": run, "b": run}, run, metric, {n: values(run.events) for n in "ab"}))
     assert {"T1 grid", "a", "b", f"mean {metric}"} <= set(words)
+
+
+def test_phases_have_the_colours_of_what_changes(run: Run) -> None:
+    nearby = using(run, {"filter": "radial", "direct": "gossip"}, {"filter": "radial", "direct": "flooding"})
+    nearby = replace(nearby, phases=(nearby.phases[0], replace(nearby.phases[1], start_s=6.0, end_s=12.0)))
+    assert [mechanism for *_, mechanism in stretches(nearby)] == ["gossip", "flooding"]
+    drawn = delay_over_time(nearby)
+    assert {"delay of events (ms)", "T1 radial"} <= set(texts(drawn))
+    assert drawn is not None
+    for name in ("gossip", "flooding"):
+        assert mechanism_colour(name).lower() in drawn.svg
+    assert mechanism_colour("radial").lower() not in drawn.svg
+    nobody = {name: column[:0] for name, column in run.events.items()}
+    assert delay_over_time(replace(run, events=nobody)) is None
 
 
 def test_labels_without_room_are_cut() -> None:
@@ -177,7 +231,7 @@ def test_nothing_known_is_no_picture(run: Run) -> None:
     assert traffic_over_time(silent, "all") is None
     nobody = {name: column[:0] for name, column in run.events.items()}
     assert around_transition("T1", {"a": Around.of(nobody, 6.0, "grid")}, {"a": Line("red", "-")}) is None
-    assert transition_map(replace(run, executions=())) is None
+    assert transition_map(replace(run, executions=()), "filter") is None
 
 
 def test_a_single_event_is_a_picture(run: Run) -> None:
@@ -240,6 +294,12 @@ RUN_WITHOUT_ANYTHING = Run(
     around=(),
     region=REGION,
     fastest=2.0,
+    begun={},
+    attendance=(),
+    gateways=GatewayUse({}, np.zeros(0, np.int64)),
+    firings=(),
+    local={},
+    plans_sent=0,
 )
 
 
@@ -260,10 +320,46 @@ def test_clients_follow_the_broker_or_change_one_by_one() -> None:
     assert total.broker.record.id == "all"
     assert total.delays_s == pytest.approx([0.1, 0.3])
     assert [(each.record.id, each.record.host) for each in single_executions(run)] == [("one", "client-1")]
-    drawn = transition_map(run)
+    drawn = transition_map(run, "filter")
     assert drawn is not None
-    assert drawn.title == "1 transitions, in cells of 10 m"
+    assert drawn.title == "Filter scheme: 1 transitions"
+    assert transition_map(run, "direct") is None
     assert {"to grid", "x (m)", "y (m)"} <= set(texts(drawn))
+
+
+def nearby(target: str, at: float, who: str = "") -> Execution:
+    record = Record("n", "P", who, "", "client-1", at, "direct", "total", "gossip", target)
+    return Execution(replace(record, outcome="done"), 45.0, 35.0)
+
+
+def test_who_follows_the_timeline_does_not_change_by_itself() -> None:
+    plans = [{"plan": to, "actions": [{"proxy": "direct", "to": to}]} for to in ("flooding", "plan-b")]
+    scenario = Scenario.model_validate(
+        {
+            "name": "n",
+            "about": "a",
+            "duration": 30,
+            "timeline": [
+                {"at": 10, "plan": plans[0], "spread": "healing"},
+                {"at": 20, "plan": plans[1], "spread": "healing"},
+            ],
+        }
+    )
+    empty = experiment(duration=3, clients=1, timeline=[]).phases[0]
+    phases = [replace(empty, start_s=at, end_s=at + 10.0) for at in (0.0, 10.0, 20.0)]
+    following = [nearby("flooding", 10.0), nearby("flooding", 25.0, "self-healing"), nearby("plan-b", 29.0)]
+    alone = [nearby("flooding", 9.0), nearby("flooding", 25.0), nearby("plan-b", 15.0, "self-healing")]
+    run = replace(
+        RUN_WITHOUT_ANYTHING,
+        scenario=scenario,
+        phases=tuple(phases),
+        executions=(*following, *alone, nearby("nothing", 1.0)),
+    )
+    assert single_executions(run) == [*alone, nearby("nothing", 1.0)]
+    drawn = transition_map(run, "direct")
+    assert drawn is not None
+    assert drawn.title == "Dissemination: 4 transitions"
+    assert {"to flooding", "to plan-b", "to nothing"} <= set(texts(drawn))
 
 
 def test_spread_says_how_many_followed_and_when() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from html import unescape
@@ -12,12 +13,17 @@ import numpy as np
 import pytest
 
 from bypass.scenarios.experiment import Experiment
+from bypass.scenarios.labels import mechanism_columns
 from bypass.scenarios.loader import load, variants
 from bypass.scenarios.page import number, span
 from bypass.scenarios.pictures import comparing
+from bypass.scenarios.pictures_nearby import gateways
+from bypass.scenarios.plots.style import mechanism_colour
 from bypass.scenarios.report import parameters, rerun, verdict_line, write_report
 from bypass.scenarios.result import Result
 from bypass.scenarios.schema import Scenario
+from bypass.scenarios.tables import rule_table
+from bypass.transitions import Firing
 
 VOID = {"meta", "br"}
 
@@ -278,10 +284,197 @@ def test_a_world_without_a_map(tmp_path: Path) -> None:
 
 
 def test_partial_transitions_have_a_map(tmp_path: Path) -> None:
-    result = run(scenario(duration=10, clients=60, border_transitions=True))
+    result = run(scenario(duration=10, clients=60, rules={"use": "borders"}))
     html = report(result, tmp_path)
     assert "Clients that changed one by one" in headings(html)
+    assert "Filter scheme:" in words(html)
+    assert "Dissemination:" not in words(html)
     assert re.search(r"partial transitions \d+, to attract", words(html))
+
+
+# -- clients nearby ------------------------------------------------------------------------------------------
+
+NEARBY = [
+    {"proxy": "transport", "to": "wifi"},
+    {"proxy": "direct", "to": "gossip"},
+    {"proxy": "mode", "to": "offload"},
+]
+WIFI = {"name": "wifi", "parameters": {}}
+GATEWAYS = [
+    {"proxy": "transport", "to": "wifi"},
+    {"proxy": "mode", "to": "gateway"},
+    {"proxy": "gateway-logic", "to": "relay"},
+    {"proxy": "gateway-selection", "to": "skc-leach", "set": {"share": 0.4, "serves": "channels"}},
+]
+
+
+def direct(at: float, to: str, **spread: Any) -> dict[str, Any]:
+    plan = {"plan": "T", "actions": [{"proxy": "direct", "to": to}]}
+    return {"at": at, "phase": to, "plan": plan, **spread}
+
+
+@pytest.fixture(scope="module")
+def nearby(tmp_path_factory: pytest.TempPathFactory) -> str:
+    steps = [direct(4, "flooding"), direct(7, "broadcast", spread="healing", initiators=40)]
+    result = run(scenario(clients=40, duration=10, begin=NEARBY, timeline=steps))
+    return report(result, tmp_path_factory.mktemp("nearby"))
+
+
+def test_clients_nearby_have_a_section_of_their_own(nearby: str) -> None:
+    assert "Clients nearby" in headings(nearby)
+    assert "Gateways" not in headings(nearby)
+    assert "Rules that fired" not in headings(nearby)
+    assert "Clients that changed one by one" not in headings(nearby)
+    text = words(nearby)
+    assert "Dissemination, client by client" in text
+    assert "Dissemination, shares of clients" in text
+    assert "Mode, shares" not in text  # it stays the same
+    assert re.search(r"Radios sent [\d\u202f]+ frames\.", text)
+
+
+def test_how_a_step_reached_clients_nearby_is_drawn(nearby: str) -> None:
+    followed = re.findall(r"<figcaption>(\d+) of 40 clients followed", nearby)
+    assert followed == ["40", "40"]
+    assert words(nearby).count("delay (ms)") >= 2
+
+
+def test_the_head_says_what_changed_nearby(nearby: str) -> None:
+    text = words(nearby)
+    assert "dissemination gossip → flooding → broadcast" in text
+    assert "filter scheme radial" in text
+    assert "transport wifi" in text
+    assert "Colours: the dissemination of most clients." in text
+
+
+def test_radios_have_columns_and_courses_of_their_own(nearby: str) -> None:
+    table = nearby[nearby.index("<h2>Phases") : nearby.index("<h2>Over time")]
+    assert "ad hoc up" in table
+    assert re.findall(r'class="chip"[^>]*></span>(\w+)', table) == [
+        "radial", "gossip", "radial", "flooding", "radial", "broadcast",
+    ]  # fmt: skip
+    for title in ("Delay", "Cellular traffic", "Ad hoc traffic"):
+        assert f'<div class="title">{title}</div>' in nearby
+    assert "All traffic" not in nearby
+
+
+def test_without_a_broker_its_scheme_is_not_mentioned(tmp_path: Path) -> None:
+    alone = [*NEARBY[:2], {"proxy": "mode", "to": "ad-hoc"}]
+    runs = {"gossip": {}, "flooding": {"begin.1.to": "flooding"}}
+    html = report(run(scenario(clients=20, duration=4, begin=alone, runs=runs, phase="all")), tmp_path)
+    assert "radial" not in html[: html.index("<h2>Run it again")]
+    compared = html[html.index("<h2>Runs compared") :]
+    for name in runs:
+        assert f"background: {mechanism_colour(name)}" in compared
+        assert mechanism_colour(name).lower() in compared
+
+
+@pytest.fixture(scope="module")
+def relayed() -> Result:
+    runs = {
+        "none": {"begin.3.to": "nothing", "begin.3.set": {}},
+        "some": {},
+        "few": {"begin.3.set.share": 0.1},
+    }
+    return run(
+        scenario(
+            clients=80,
+            duration=6,
+            filter={"extension": "max"},
+            begin=GATEWAYS,
+            rules={"use": "cx-gateway"},
+            runs=runs,
+            main="some",
+            baseline="none",
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def relayed_html(relayed: Result, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return report(relayed, tmp_path_factory.mktemp("relayed"))
+
+
+def test_gateways_have_a_table_maps_and_lorenz_curves(relayed: Result, relayed_html: str) -> None:
+    html = relayed_html
+    section = html[html.index("<h2>Gateways") : html.index("<h2>Rules that fired")]
+    rows = re.findall(r'<th scope="row">(\w+)</th>', section)
+    assert rows == ["some", "few"]  # without gateways there is nothing to say
+    figures = relayed.summary()["runs"]
+    for name in rows:
+        extra = figures[name]["extra"]
+        row = section[section.index(f">{name}</th>") :].partition("</tr>")[0]
+        assert f"{extra['gateways']['per_event']:.2f}" in row
+        assert f"{extra['gateways']['fairness']:.2f}" in row
+        assert f"{100 * extra['cellular_download_saved']:.1f} %".replace("-", "−") in row
+        assert f"{name} ({extra['gateways']['fairness']:.2f})" in section
+    assert re.findall(r'<div class="title">(.*?)</div>', section)[:2] == [
+        "Gateways an event",
+        "Copies a client",
+    ]
+
+
+def test_gateways_that_only_another_run_has_are_shown_too(relayed: Result) -> None:
+    other = Result(relayed.scenario.model_copy(update={"main": "none"}), relayed.runs)
+    html = "".join(gateways(other))
+    assert "Gateways an event" not in html
+    assert "Turns of gateways" in html
+
+
+def test_rules_that_fired_are_counted(relayed: Result, relayed_html: str) -> None:
+    section = relayed_html[relayed_html.index("<h2>Rules") : relayed_html.index("<h2>Distribution")]
+    counts = Counter(firing.rule for firing in relayed.main.firings)
+    assert counts["enter"] > 0
+    for rule, times in counts.items():
+        last = [firing for firing in relayed.main.firings if firing.rule == rule][-1]
+        row = section[section.index(f">{rule}</th>") :].partition("</tr>")[0]
+        assert f'data-of="times">{times}<' in row
+        assert last.why in unescape(row)
+    assert "latest" not in section
+
+
+def test_rules_that_failed_say_so() -> None:
+    facts: dict[str, Any] = {}
+    firings = [
+        Firing(1.0, "a", "location", 1, facts, why="good", plan="p", outcomes=("done",)),
+        Firing(2.0, "a", "location", 1, facts, why="bad", plan="p", outcomes=("done", "failed")),
+        Firing(3.0, "a", "location", 2, facts, error="no <such> fact"),
+        Firing(4.0, "b", "density", 2, facts, why="x < y"),
+    ]
+    rows = re.findall(r"<tr><th scope=.row.>.*?</tr>", rule_table(firings))
+    cells = [re.findall(r">([^<>]*)</t[hd]>", row) for row in rows]
+    assert cells == [
+        ["a", "location", "3", "2", "2", "3.0", "no &lt;such&gt; fact"],
+        ["b", "density", "1", "1", "0", "4.0", "x &lt; y"],
+    ]
+
+
+def test_who_comes_and_goes_is_drawn(tmp_path: Path) -> None:
+    churn = {"model": "ramp", "start": 5, "end": 5}
+    text = words(report(run(scenario(duration=6, churn=churn)), tmp_path))
+    assert "Clients taking part" in text
+    assert re.search(r"In the mean \d+ % of 20 clients", text)
+    assert "Clients nearby" not in text
+
+
+def test_tables_show_what_tells_rows_apart(relayed: Result) -> None:
+    phase = relayed.main.phases[0]
+    first: dict[str, Any] = {"p": 0.4, "jitter": 0.005, "geofence": True}
+    gossip = {"name": "gossip", "parameters": first}
+    other = {"name": "gossip", "parameters": first | {"p": 0.7, "geofence": False}}
+    phases = [
+        replace(phase, mechanisms={"filter": phase.mechanisms["filter"], "direct": each, "transport": wifi})
+        for each, wifi in ((gossip, WIFI), (other, WIFI))
+    ]
+    columns, rows = mechanism_columns(phases)
+    assert [column.name for column in columns] == ["scheme", "nearby"]
+    nearby = [re.sub("<[^>]*>", "", row[1].text) for row in rows]
+    assert nearby == ["gossip (p 0.4, geofence on)", "gossip (p 0.7, geofence off)"]
+    phases[1] = replace(phases[1], mechanisms={"filter": phase.mechanisms["filter"]})
+    _, rows = mechanism_columns(phases)
+    assert re.sub("<[^>]*>", " ", rows[1][1].text).split() == ["nothing", "nothing"]
+
+
+# -- several runs --------------------------------------------------------------------------------------------
 
 
 def several(names: Iterable[str], **changes: Any) -> Result:

@@ -51,7 +51,10 @@ class Network:
         def notified(publication: Publish, handles: tuple[int, ...], unfiltered: bool) -> None:
             arrived.append((self.clock.now_us, publication.id))
 
-        return Station(lambda message: arrived.append((self.clock.now_us, message)), notified)
+        def relayed(publication: Publish, handles: tuple[int, ...], targets: tuple[int, ...]) -> None:
+            arrived.append((self.clock.now_us, (publication.id, targets)))
+
+        return Station(lambda message: arrived.append((self.clock.now_us, message)), notified, relayed)
 
     def multicast(self, publication: Publish, *clients: int) -> None:
         self.cellular.multicast(publication, np.array(clients), [(1,)] * len(clients), False)

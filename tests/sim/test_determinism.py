@@ -86,15 +86,28 @@ def test_global_random_numbers_play_no_part(new_world: type[World]) -> None:
     assert first == second
 
 
+class Listener:
+    """Notes when client 1 said where it is."""
+
+    def __init__(self, world: World, arrived: list[tuple[float, float]]) -> None:
+        self._world = world
+        self._arrived = arrived
+
+    def client_located(self, client: int, x: float, y: float) -> None:
+        if client == 1:
+            self._arrived.append((self._world.now, x))
+
+    def client_left(self, client: int) -> None:
+        raise AssertionError(f"client {client} has left: expected nobody to")
+
+
 def test_another_client_does_not_change_the_luck_of_the_others(new_world: type[World]) -> None:
     """Sensors and uplinks draw from streams of their own."""
 
     def reports(clients: int) -> list[tuple[float, float]]:
         world = new_world([(0.0, 0.0)] * clients)
         arrived: list[tuple[float, float]] = []
-        world.broker.location_listeners.append(
-            lambda client, x, y: arrived.append((world.now, x)) if client == 1 else None
-        )
+        world.broker.listeners.append(Listener(world, arrived))
         for client in range(clients):
             world.put(client, (0.0, 0.0), (1.0, 0.0))
             world.subscribe(client)

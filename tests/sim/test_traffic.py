@@ -54,6 +54,18 @@ class Scales:
             self.down[Traffic.EVENTS, client] += len(encode(message)) + HEADER
         self.cellular.multicast(publication, clients, handles, unfiltered)
 
+    def relay(
+        self,
+        publication: Publish,
+        clients: list[int],
+        handles: list[tuple[int, ...]],
+        targets: list[tuple[int, ...]],
+    ) -> None:
+        for client, own, others in zip(clients, handles, targets, strict=True):
+            message = Notify(publication, own, False, True, others, client=client)
+            self.down[Traffic.EVENTS, client] += len(encode(message)) + HEADER
+        self.cellular.relay(publication, clients, handles, targets)
+
 
 @pytest.mark.parametrize("missing", ["ignore", "unfiltered"])
 def test_bytes_are_those_of_the_messages(new_world: type[World], missing: str) -> None:

@@ -1,0 +1,328 @@
+"""Devices nearby in virtual time: the radios of all clients, and the ports behind them.
+
+What arrives is sorted by the kernels of the medium; only what a mechanism must hear of comes up here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bypass.adhoc import PORTS, SEND, LocalReceiver, Sender, Tuning, Unless
+from bypass.messages import Frame, Publish
+from bypass.models.network.arrivals import (
+    count_neighbours,
+    forget_event,
+    forget_station,
+    make_ports,
+    take,
+)
+from bypass.models.network.medium import Medium, Positions
+from bypass.models.network.radio import BLUETOOTH, WIFI, RadioModel
+from bypass.models.network.state import NOBODY, Found, Kind, L, S
+from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.wire import digest_size, frame_size
+
+RADIOS: Mapping[str, RadioModel] = {"wifi": WIFI, "bluetooth": BLUETOOTH}
+EVENTS, HELLO, DIGEST = int(Kind.EVENTS), int(Kind.HELLO), int(Kind.DIGEST)
+LEAST_EVENTS = 2048  # that ports remember at a time, or 4 for each client if that is more
+
+Heard = Callable[[Publish, int, float], None]
+Known = tuple[int, int]
+"""An event's place in the ports' tables, and the size of a frame with it alone that does not say where."""
+
+
+def _nobody(publication: Publish, sender: int, distance: float) -> None:
+    """Hears for a port that nobody is bound to."""
+
+
+class LocalNetwork:
+    """The radios of `clients` clients. `positions(seconds)` gives x and y (m) of all of them."""
+
+    def __init__(
+        self,
+        clock: VirtualClock,
+        positions: Positions,
+        clients: int,
+        seed: int,
+        radios: Mapping[str, RadioModel] = RADIOS,
+    ) -> None:
+        self.clock = clock
+        self._positions = positions
+        self._clients = clients
+        self._seed = seed
+        self._models = radios
+        events = max(LEAST_EVENTS, 4 * clients)
+        self.ports = make_ports(clients, PORTS, events)
+        self.references = np.zeros(events, np.int64)  # how many frames there are with each event
+        self.known: tuple[dict[int, Known], ...] = tuple({} for _ in range(PORTS))  # by port and id
+        self._keepers: list[tuple[int, int] | None] = [None] * events  # port and id of the event at a place
+        self._next_place = 0
+        self.media: dict[str, _RunningMedium] = {}
+        self.heard: tuple[list[Heard], ...] = tuple([_nobody] * clients for _ in range(PORTS))
+        self.devices = [Device(self, number) for number in range(clients)]
+
+    def medium(self, radio: str) -> _RunningMedium:
+        """The medium of a radio; made when it is first asked for. Raises KeyError for an unknown radio."""
+        if radio not in self.media:
+            model = self._models[radio]
+            medium = Medium(model, self._positions, self._clients, self._seed, self.ports, self.references)
+            for station in range(self._clients):
+                medium.switch(station, False)
+            self.media[radio] = _RunningMedium(medium, self)
+            self.clock.attach(self.media[radio])
+        return self.media[radio]
+
+    def counter(self, column: S) -> NDArray[np.int64]:
+        """One of the counters of stations, over all radios, by client."""
+        total = np.zeros(self._clients, np.int64)
+        for running in self.media.values():
+            total += running.medium.air.stations[:, column]
+        return total
+
+    def place_of(self, port: int, publication: Publish) -> int:
+        """The place of an event in the ports' tables; NOBODY if it is not known."""
+        known = self.known[port].get(publication.id)
+        return NOBODY if known is None else known[0]
+
+    def make_known(self, port: int, publication: Publish) -> Known:
+        """Give an event that is new to the ports a place in their tables."""
+        place = self._next_place
+        while self.references[place]:  # a frame with the old event is still on its way
+            place = (place + 1) % len(self._keepers)
+        before = self._keepers[place]
+        if before is not None:
+            del self.known[before[0]][before[1]]
+            forget_event(place, self.ports)
+        self._keepers[place] = (port, publication.id)
+        self._next_place = (place + 1) % len(self._keepers)
+        known = (place, frame_size((publication,), False))
+        self.known[port][publication.id] = known
+        return known
+
+
+class _RunningMedium:
+    """One medium, its frames as objects, and the way from what is found in them to those who listen."""
+
+    def __init__(self, medium: Medium, network: LocalNetwork) -> None:
+        self.medium = medium
+        self.next_us = medium.next_us
+        self._network = network
+        self._clock = network.clock
+        self._header = medium.model.header
+        self._frames: list[Frame | None] = []
+
+    def post(self, station: int, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
+        """Hand over a frame, to be sent in `delay` seconds."""
+        port, publications, placed = frame.port, frame.publications, frame.place is not None
+        events: tuple[int, ...] = ()
+        if len(publications) == 1:
+            (publication,) = publications
+            known = self._network.known[port].get(publication.id)
+            if known is None:
+                known = self._network.make_known(port, publication)
+            kind, events, size = EVENTS, (known[0],), known[1]
+            if placed:
+                size = frame_size(publications, True)
+        elif publications:
+            kind, events, size = EVENTS, self._places(port, publications), frame_size(publications, placed)
+        elif frame.ids is not None:
+            kind, size = DIGEST, digest_size(len(frame.ids), placed)
+        else:
+            kind, size = HELLO, frame_size((), placed)
+        at = self._clock.now_us
+        if delay:
+            at += round(delay * MICROSECONDS)
+        row = self.medium.post(
+            at,
+            station,
+            size + self._header,
+            NOBODY if target is None else target - 1,
+            kind,
+            port,
+            events,
+            *unless,
+        )
+        try:
+            self._frames[row] = frame
+        except IndexError:
+            self._frames.extend([None] * (row + 1 - len(self._frames)))
+            self._frames[row] = frame
+        if at < self.next_us:
+            self.next_us = at
+
+    def _places(self, port: int, publications: tuple[Publish, ...]) -> tuple[int, ...]:
+        network = self._network
+        known = [network.known[port].get(each.id) or network.make_known(port, each) for each in publications]
+        return tuple([place for place, _ in known])
+
+    def switch(self, station: int, on: bool) -> None:
+        self.medium.now_us = self._clock.now_us
+        self.medium.switch(station, on)
+        if not on:
+            forget_station(station, self._network.ports)
+
+    def advance(self, until_us: int) -> None:
+        medium = self.medium
+        some = medium.step(until_us)
+        self.next_us = medium.next_us
+        if not some:
+            return
+        self._clock.now_us = medium.now_us
+        row = medium.frame()
+        frame = self._frames[row]
+        assert frame is not None
+        heard, publications, sender = self._network.heard[frame.port], frame.publications, frame.client
+        stations, whats, distances = medium.found()
+        arrived = _Arrived(frame, medium, row) if min(whats) < 0 else None
+        if frame.place is None:
+            distances = [0] * len(stations)
+        for station, what, distance in zip(stations, whats, distances, strict=True):
+            if what >= 0:
+                heard[station](publications[what], sender, distance / 1000.0)
+            elif arrived is not None:
+                self._network.devices[station].ports[frame.port].found(arrived, what)
+
+
+class _Arrived:
+    """A frame with what the medium knows of it, to be looked at once more.
+
+    A copy: its row may be another frame's as soon as somebody sends.
+    """
+
+    def __init__(self, frame: Frame, medium: Medium, row: int) -> None:
+        self.frame = frame
+        self.medium = medium
+        self.columns = medium.air.frames[row].copy()
+        self.keys = medium.air.keys[row : row + 1].copy()
+
+
+class Device:
+    """One client's radios and ports."""
+
+    def __init__(self, network: LocalNetwork, number: int) -> None:
+        self.address = number + 1
+        self.ports = [SimPort(network, number, port) for port in range(PORTS)]
+        self._network = network
+        self._number = number
+
+    @property
+    def radios(self) -> Device:
+        return self
+
+    def port(self, number: int) -> SimPort:
+        return self.ports[number]
+
+    def switch(self, radio: str, on: bool) -> None:
+        self._network.medium(radio).switch(self._number, on)
+
+    def transmit(self, radio: str, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
+        self._network.medium(radio).post(self._number, frame, target, delay, unless)
+
+
+class SimPort:
+    """One port of one client."""
+
+    def __init__(self, network: LocalNetwork, station: int, number: int) -> None:
+        self._network = network
+        self._station = station
+        self._number = number
+        self._tuning = Tuning()
+        self._receiver: LocalReceiver
+        self._sender: Sender
+        self._strange: Callable[[Frame], bool]
+        self._place: Callable[[], tuple[float, float] | None]
+
+    # -- the client's side --------------------------------------------------------------------------------
+
+    def bind(
+        self,
+        receiver: LocalReceiver,
+        sender: Sender,
+        strange: Callable[[Frame], bool],
+        place: Callable[[], tuple[float, float] | None],
+    ) -> None:
+        self._receiver, self._sender, self._strange, self._place = receiver, sender, strange, place
+        self._network.heard[self._number][self._station] = receiver.heard
+
+    def tune(self, tuning: Tuning) -> None:
+        self._tuning = tuning
+        own = self._network.ports.listening[self._station, self._number]
+        own[L.FLAG], own[L.COUNTER], own[L.SCOPE] = tuning.flag, tuning.counter, tuning.scope
+        own[L.NEAR_MM] = round(1000.0 * tuning.near_m)
+        own[L.NEW_AFTER] = round(MICROSECONDS * tuning.new_after_s)
+
+    # -- what mechanisms ask for --------------------------------------------------------------------------
+
+    def broadcast(self, publication: Publish, delay: float = 0.0, unless: Unless = SEND) -> None:
+        self._sender.send(self._frame((publication,)), None, delay, unless)
+
+    def broadcast_together(self, publications: Sequence[Publish]) -> None:
+        self._sender.send(self._frame(tuple(publications)), None, 0.0, SEND)
+
+    def unicast(self, publication: Publish, address: int) -> None:
+        self._sender.send(self._frame((publication,)), address, 0.0, SEND)
+
+    def hello(self) -> None:
+        self._sender.send(self._frame(()), None, 0.0, SEND)
+
+    def digest(self, ids: Sequence[int]) -> None:
+        self._sender.send(self._frame((), tuple(ids)), None, 0.0, SEND)
+
+    def copies(self, publication: Publish) -> int:
+        return self._count(self._network.ports.copies, publication)
+
+    def near_copies(self, publication: Publish) -> int:
+        return self._count(self._network.ports.near, publication)
+
+    def neighbours(self, max_age: float) -> int:
+        since = self._network.clock.now_us - round(max_age * MICROSECONDS)
+        return int(count_neighbours(self._station, self._number, since, self._network.ports))
+
+    # -- what the medium found ----------------------------------------------------------------------------
+
+    def found(self, arrived: _Arrived, what: int) -> None:
+        """A frame has something for this port other than the first copy of an event."""
+        frame = arrived.frame
+        if what == Found.NEW_NEIGHBOUR:
+            self._receiver.neighbour_appeared(frame.client)
+        elif what == Found.DIGEST:
+            self._receiver.digest_arrived(frame.ids or (), frame.client)
+        elif what == Found.FOREIGN and self._strange(frame):
+            self._take(arrived)
+
+    def _take(self, arrived: _Arrived) -> None:
+        """Do what was not done with a frame when it arrived, because its sender followed another decision."""
+        air, frame, now_us = arrived.medium.air, arrived.frame, self._network.clock.now_us
+        count = take(
+            now_us,
+            0,
+            self._station,
+            arrived.columns,
+            arrived.keys,
+            air.x,
+            air.y,
+            self._network.ports,
+            air.found,
+            0,
+        )
+        for _, what, distance in air.found[:count].tolist():
+            if what >= 0:
+                far = 0.0 if frame.place is None else distance / 1000.0
+                self._receiver.heard(frame.publications[what], frame.client, far)
+            else:
+                self.found(arrived, what)
+
+    def _frame(self, publications: tuple[Publish, ...], ids: tuple[int, ...] | None = None) -> Frame:
+        tuning = self._tuning
+        place = self._place() if tuning.places else None
+        return Frame(
+            self._number, tuning.scope, place, publications, ids,
+            client=self._station, scheme=tuning.flag, epoch=tuning.counter,
+        )  # fmt: skip
+
+    def _count(self, table: NDArray[np.uint8], publication: Publish) -> int:
+        place = self._network.place_of(self._number, publication)
+        return 0 if place == NOBODY else int(table[place, self._station])

@@ -1,0 +1,21 @@
+"""BROADCAST: everybody in reach, and nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import ClassVar
+
+from bypass.mechanisms.dissemination.disseminator import Disseminator
+from bypass.messages import Publish
+
+
+class Broadcast(Disseminator):
+    """Sends an event once; who hears it does not pass it on."""
+
+    flag: ClassVar[int] = 2
+
+    def disseminate_locally(self, publication: Publish, targets: Collection[int] | None = None) -> None:  # noqa: ARG002
+        self.host.link.broadcast(publication)
+
+    def heard(self, publication: Publish, sender: int, distance: float) -> None:  # noqa: ARG002
+        self.tell(publication)

@@ -1,0 +1,43 @@
+"""Local transports: which of a device's radios carries frames to devices nearby (proxy `transport`)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from bypass.adhoc import Unless
+from bypass.messages import Frame
+from bypass.transitions import Mechanism
+
+
+class RadioTransport(Mechanism):
+    """Sends by the radio of its name, which is on as long as this mechanism is the active one."""
+
+    radio: ClassVar[str]
+
+    def start(self) -> None:
+        self.host.after(0.0, self._turn_on)  # a radio cannot be touched before the switch
+
+    def stop(self) -> None:
+        self.host.link.switch(self.radio, False)
+
+    def send(self, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
+        """Send a frame to the device with an address, or to all in reach, in `delay` seconds."""
+        self.host.link.transmit(self.radio, frame, target, delay, unless)
+
+    def _turn_on(self) -> None:
+        self.host.link.switch(self.radio, True)
+
+
+class Wifi(RadioTransport):
+    """802.11 in ad hoc mode."""
+
+    radio: ClassVar[str] = "wifi"
+
+
+class Bluetooth(RadioTransport):
+    """Bluetooth low energy: not as far, not as fast."""
+
+    radio: ClassVar[str] = "bluetooth"
+
+
+TRANSPORTS: tuple[type[RadioTransport], ...] = (Wifi, Bluetooth)

@@ -1,0 +1,75 @@
+"""Who was gateway for which events, and how many copies their clients got."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bypass.adhoc import GATEWAY_PORT
+from bypass.messages import Publish
+from bypass.models.network.state import NOBODY
+from bypass.scenarios.fairness import jain
+from bypass.scenarios.measures import Column
+from bypass.sim.system import SimulatedSystem
+
+SETTLED_S = 1.0  # by then what a gateway passes on has arrived, or never will
+
+
+@dataclass(frozen=True)
+class GatewayUse:
+    """`events` are columns, one row for each event that went by gateways; `times` is by client."""
+
+    events: dict[str, Column]
+    times: NDArray[np.int64]
+
+    def summary(self) -> dict[str, Any]:
+        """Figures; there are no means if there were no gateways."""
+        gateways, attempts = self.events["gateways"], self.events["attempts"]
+        known = attempts[~np.isnan(attempts)]
+        return {
+            "events": len(gateways),
+            "per_event": float(gateways.mean()) if len(gateways) else None,
+            "share": float((gateways / self.events["recipients"]).mean()) if len(gateways) else None,
+            "fairness": jain(self.times[self.times > 0]) if len(gateways) else None,
+            "attempts": float(known.mean()) if len(known) else None,
+            "most_attempts": float(np.percentile(known, 97.5)) if len(known) else None,
+        }
+
+
+class GatewayWatch:
+    """Hears, as an analyzer, of gateways, and looks after a while at what has reached their clients."""
+
+    def __init__(self, system: SimulatedSystem) -> None:
+        self._system = system
+        self._times = np.zeros(len(system.clients), np.int64)
+        self._rows: list[tuple[int, float, float, int, int]] = []
+        self._attempts: list[float] = []
+
+    def assigned(self, publication: Publish, gateways: Mapping[int, frozenset[int]]) -> None:
+        """An event goes to these gateways."""
+        served = [client for clients in gateways.values() for client in clients]
+        x, y = publication.location or (np.nan, np.nan)
+        self._times[list(gateways)] += 1
+        number = len(self._rows)
+        self._rows.append((publication.at_us, x, y, len(gateways), len(gateways) + len(served)))
+        self._attempts.append(np.nan)
+        if served:
+            self._system.clock.after(SETTLED_S, self._count, number, publication, served)
+
+    def _count(self, number: int, publication: Publish, served: list[int]) -> None:
+        place = self._system.local.place_of(GATEWAY_PORT, publication)
+        if place != NOBODY:
+            self._attempts[number] = float(self._system.local.ports.copies[place, served].mean())
+
+    def use(self) -> GatewayUse:
+        """What was observed so far."""
+        columns = ("at_us", "x", "y", "gateways", "recipients")
+        values = list(zip(*self._rows, strict=True)) or [()] * len(columns)
+        events: dict[str, Column] = {
+            name: np.array(column) for name, column in zip(columns, values, strict=True)
+        }
+        return GatewayUse(events | {"attempts": np.array(self._attempts)}, self._times.copy())
