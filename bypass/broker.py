@@ -37,8 +37,8 @@ from bypass.plans import PORT_OF, shares
 from bypass.region import Region
 from bypass.roles import GatewaySelection
 from bypass.sis import LOCATION, VELOCITY, Reading, VelocityFromLocations
+from bypass.standing import Standing
 from bypass.transitions import (
-    Action,
     AtomicTransition,
     Coordinator,
     Distribution,
@@ -142,7 +142,7 @@ class Broker:
         self.distributions: deque[Distribution] = deque(maxlen=KEPT_DISTRIBUTIONS)
         self.listeners: list[ClientListener] = []
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
-        self._standing: dict[tuple[str, str | None], Plan] = {}  # what all were told, by proxy and `of`
+        self._standing = Standing()
         self._decisions: dict[int, int] = {}  # the number of the latest decision, by scope
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
@@ -202,7 +202,7 @@ class Broker:
         if failed and plan.on_error == "abort":
             succeeded = list(plan.actions[: plan.actions.index(failed[0])])
         if succeeded:
-            self._remember(plan, succeeded)
+            self._standing.remember(plan, succeeded)
             served = [scheme.clients for scheme in self._schemes()]
             self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}), served)
         return records
@@ -211,19 +211,6 @@ class Broker:
         """A number for a new decision about an area (0: everywhere): clients who hear of it follow it."""
         self._decisions[scope] = successor(self._decisions.get(scope, 0))
         return self._decisions[scope]
-
-    def _remember(self, plan: Plan, actions: list[Action]) -> None:
-        """What all clients are told, those who come later must be told, too, and by which decision."""
-        for action in actions:
-            if action.members is not None or action.proxy not in CLIENT_MECHANISMS:
-                continue
-            if action.to is not None:  # what was told about another mechanism is over
-                self._standing = {k: told for k, told in self._standing.items() if k[0] != action.proxy}
-            told = self._standing.get((action.proxy, action.of), plan)
-            if told is not plan:
-                (before,) = told.actions
-                action = before.model_copy(update={"set": before.set | action.set})
-            self._standing[action.proxy, action.of] = told.model_copy(update={"actions": (action,)})
 
     def _distribute(self, plan: Plan, served: Sequence[AbstractSet[int]]) -> None:
         for share, clients in shares(plan, served, resubscribe=not self._state_transfer):
@@ -298,27 +285,10 @@ class Broker:
 
     def _welcome(self, client: int, scheme: FilterBroker, flag: int) -> None:
         """Tell a new client what all others were told, each thing by the decision that it was told by."""
-        switch = Action(proxy="filter", to=scheme.name)
-        plans = [] if flag == scheme.flag else [Plan(plan="join", actions=(switch,))]
-        for told in self._standing.values():
-            (action,) = told.actions
-            if action.proxy != "filter" or (action.to in (None, scheme.name) and action.set):
-                plans.append(told)
-        decisions: dict[tuple[int, int], list[Action]] = {}
-        for told in plans:
-            decisions.setdefault((told.scope, told.decision), []).extend(told.actions)
-        for (scope, decision), actions in decisions.items():
+        for plan in self._standing.plans(scheme.name, flag != scheme.flag):
             self.epoch += 1
-            plan = Plan(
-                plan="join",
-                why=f"client {client} is new",
-                id=f"join-{self.epoch}",
-                epoch=self.epoch,
-                scope=scope,
-                decision=decision,
-                actions=tuple(actions),
-            )
-            self._distribute(plan, [{client}])
+            about = {"why": f"client {client} is new", "id": f"join-{self.epoch}", "epoch": self.epoch}
+            self._distribute(plan.model_copy(update=about), [{client}])
 
     def _subscribe(self, message: Subscribe) -> None:
         client = message.client

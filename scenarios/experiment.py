@@ -18,6 +18,7 @@ from bypass.geo import PlanarLocation
 from bypass.location import LocationRequest
 from bypass.mechanisms import BROKER_MECHANISMS
 from bypass.mechanisms.filters import FilterBroker
+from bypass.mechanisms.modes import AdHoc
 from bypass.messages import Kind
 from bypass.models.network.state import S
 from bypass.models.waypoints import within
@@ -321,7 +322,7 @@ class Experiment:
         (up0, down0), (up1, down1) = self._marks[i], self._marks[i + 1]
         mechanisms = self._mechanisms[i + 1]  # as it ends: partial transitions may have added some
         return Phase(
-            name=name or mechanisms["filter"]["name"],
+            name=name or _main_mechanism(mechanisms),
             start_s=start,
             end_s=end,
             mechanisms=mechanisms,
@@ -332,6 +333,12 @@ class Experiment:
             deliveries=int(own["notified"].sum()),
             traffic=_rates(up1 - up0, down1 - down0, self.scenario.clients * (end - start)),
         )
+
+
+def _main_mechanism(mechanisms: dict[str, Any]) -> str:
+    """What a phase is named for: the filter scheme or, where the broker is told nothing, what clients use."""
+    alone = mechanisms.get("mode", {}).get("name") == AdHoc.name and "direct" in mechanisms
+    return str(mechanisms["direct" if alone else "filter"]["name"])
 
 
 def _application(event: Event, handle: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Self
@@ -55,8 +55,13 @@ class Condition:
 
     def explain(self, facts: Mapping[str, Any]) -> str:
         """The condition together with the values of its names, for people."""
-        values = ", ".join(f"{name} = {short(facts[name])}" for name in self.names if name in facts)
+        values = ", ".join(f"{name} = {told(facts[name], short)}" for name in self.names if name in facts)
         return f"{self.text} ({values})" if values else self.text
+
+
+def told(value: Any, otherwise: Callable[[Any], str] = str) -> str:
+    """A fact for people: fractions to six digits."""
+    return f"{value:g}" if isinstance(value, float) else otherwise(value)
 
 
 class _Vetted:

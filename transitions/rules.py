@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, ValidationError, model_validator
 
-from bypass.transitions.conditions import Condition, InvalidRule
+from bypass.transitions.conditions import Condition, InvalidRule, told
 from bypass.transitions.errors import InvalidPlan
 from bypass.transitions.plan import Name, Plan, describe_problem, dump_yaml, first_error, load_yaml
 
@@ -87,7 +87,7 @@ def fill(data: JsonValue, facts: Facts) -> Any:
         return data
     try:
         whole = _GAP.fullmatch(data)
-        return facts[whole[1]] if whole else _GAP.sub(lambda gap: str(facts[gap[1]]), data)
+        return facts[whole[1]] if whole else _GAP.sub(lambda gap: told(facts[gap[1]]), data)
     except KeyError as error:
         raise InvalidRule(f"{data!r} cannot be filled: there is no fact {error.args[0]!r}") from None
 

@@ -1,4 +1,4 @@
-"""How stations of a radio medium take turns: kernels that follow one thing that is due after the other.
+"""What happens on a radio medium, one thing after the other: who sends, and who receives it.
 
 A frame is received where its power stands out from noise and all other power as long as it is on the air.
 Since it must stand out by a factor of at least 1, a station can be receiving at most one frame at a time.
@@ -7,127 +7,43 @@ Since it must stand out by a factor of at least 1, a station can be receiving at
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bypass.draws import Purpose, uniform_pair
-from bypass.kernel import kernel, kernel_using
+from bypass.draws import uniform_pair
+from bypass.kernel import kernel_using
 from bypass.models.network.arrivals import Bytes, Ports, same_decision, take, take_events
 from bypass.models.network.heap import pop, push
 from bypass.models.network.radio import UNIT, Part
-from bypass.models.network.state import NEVER, NOBODY, Doing, Due, F, Found, G, Kind, L, P, S
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from bypass.models.network.state import NEVER, NOBODY, Doing, Due, F, Found, G, Kind, L, P, S, layout
+from bypass.models.network.turns import (
+    STEP,
+    Air,
+    Floats,
+    Ints,
+    contend,
+    draw,
+    is_busy,
+    release_frame,
+    schedule,
+    take_off,
+    turn_busy,
+    turn_idle,
+)
 
 DONE = 0
 FOUND = 1
 NEEDS_POSITIONS = 2
 NEEDS_ROOM = 3
 
-_STEP = 8  # keys of the heap are time × 8 + what is due
 _SLOTS = 1 << 24  # of frames at a time
 
 
-class Air(NamedTuple):
-    """All of a medium's state. `neighbours`, `powers` and `offsets` are of two snapshots, used in turn:
-    a transmission goes on as it began while those that begin later see new positions."""
-
-    stations: Ints
-    frames: Ints
-    keys: Ints
-    references: Ints
-    heap: Ints
-    once: Ints
-    parameters: Ints
-    sinr: Floats
-    offsets: Ints
-    neighbours: Ints
-    powers: Ints
-    x: Floats
-    y: Floats
-    found: Ints
-    receivers: Ints
-
-
-# What is called for every neighbour of every sender takes the arrays that it needs and no others: handing
-# over all of `Air` would take longer than the work.
-
-
-@kernel
-def schedule(heap: Ints, once: Ints, at: int, due: int, number: int) -> None:
-    """Have something done at a time."""
-    once[G.HEAP] = push(heap, once[G.HEAP], at * _STEP + due, number)
-
-
-@kernel_using(uniform_pair)
-def draw(air: Air, s: int, t: int) -> None:
-    """Give a station a new number of slots to wait."""
-    me = air.stations[s]
-    share, _ = uniform_pair(np.uint64(air.parameters[P.SEED]), Purpose.RADIO, s, me[S.DRAWS])
-    me[S.DRAWS] += 1
-    me[S.BACKOFF] = int(share * (me[S.WINDOW] + 1))
-    if me[S.BUSY] == 0:
-        me[S.COUNT_FROM] = max(me[S.COUNT_FROM], t)
-
-
-@kernel
-def contend(stations: Ints, heap: Ints, once: Ints, slot: int, s: int, t: int) -> None:
-    """Let a station that has something to send, and hears nobody, start when its slots are counted."""
-    if (
-        not stations[s, S.WAITING]
-        or stations[s, S.BUSY]
-        or stations[s, S.DOING] != Doing.NOTHING
-        or not stations[s, S.ON]
-    ):
-        return
-    start = max(t, stations[s, S.COUNT_FROM] + stations[s, S.BACKOFF] * slot)
-    stations[s, S.START_AT] = start
-    # One entry that is early enough will do: it is put off when its time comes.
-    if stations[s, S.ENTRY_AT] > start:
-        stations[s, S.ENTRY_AT] = start
-        schedule(heap, once, start, Due.START, s)
-
-
-@kernel
-def is_busy(stations: Ints, carrier: int, s: int, t: int) -> bool:
-    """Whether a station must keep silent, by what it hears, sends and was asked."""
-    if stations[s, S.ENDS] != NEVER or stations[s, S.NAV] > t:
-        return True
-    return bool(carrier != 0 and stations[s, S.POWER] >= UNIT)
-
-
-@kernel
-def turn_busy(stations: Ints, parameters: Ints, s: int, t: int) -> None:
-    """Stop counting slots, unless the station starts before it notices."""
-    stations[s, S.BUSY] = 1
-    if stations[s, S.START_AT] <= t + parameters[P.SENSE]:
-        return
-    stations[s, S.START_AT] = NEVER
-    # Most have no slots left to count.
-    if stations[s, S.BACKOFF] > 0 and t > stations[s, S.COUNT_FROM]:
-        counted = (t - stations[s, S.COUNT_FROM]) // parameters[P.SLOT]
-        stations[s, S.BACKOFF] = max(0, stations[s, S.BACKOFF] - counted)
-
-
-@kernel
-def turn_idle(stations: Ints, heap: Ints, once: Ints, parameters: Ints, s: int, t: int) -> None:
-    """Count slots again, after a while."""
-    stations[s, S.BUSY] = 0
-    stations[s, S.COUNT_FROM] = t + parameters[P.DIFS]
-    if stations[s, S.WAITING]:
-        contend(stations, heap, once, parameters[P.SLOT], s, t)
-
-
-@kernel
+@kernel_using(layout)
 def stands_out(sinr: float, power: int, all_power: int) -> bool:
     """Whether one power is far enough above noise and the rest."""
     return float(power) >= sinr * float(all_power - power + UNIT)
 
 
-@kernel
+@kernel_using(layout, schedule, push)
 def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     """A station sends: all around it is more power, which may drown what they receive or be received."""
     me, p = air.stations[s], air.parameters
@@ -173,7 +89,7 @@ def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     schedule(air.heap, air.once, t + duration, Due.END, s)
 
 
-@kernel_using(same_decision, take, take_events)
+@kernel_using(layout, schedule, push, pop, uniform_pair, same_decision)
 def end(air: Air, ports: Ports, s: int, t: int) -> int:
     """A transmission is over: what was received has its effect. Gives the number of rows in `found`."""
     me = air.stations[s]
@@ -210,7 +126,7 @@ def end(air: Air, ports: Ports, s: int, t: int) -> int:
     return found
 
 
-@kernel_using(same_decision, take, take_events)
+@kernel_using(layout, schedule, push, pop, uniform_pair, same_decision)
 def receive(air: Air, ports: Ports, part: int, f: int, s: int, j: int, t: int, found: int) -> int:
     """Station j has received what station s sent it."""
     other, frame = air.stations[j], air.frames[f]
@@ -237,7 +153,7 @@ def receive(air: Air, ports: Ports, part: int, f: int, s: int, j: int, t: int, f
     return found
 
 
-@kernel
+@kernel_using(layout, schedule, push)
 def respond(air: Air, j: int, part: int, s: int, t: int) -> None:
     """Answer station s after a short while, unless the station is in the middle of something."""
     other = air.stations[j]
@@ -250,7 +166,7 @@ def respond(air: Air, j: int, part: int, s: int, t: int) -> None:
         schedule(air.heap, air.once, at, Due.RESPONSE, j)
 
 
-@kernel_using(same_decision, take, take_events)
+@kernel_using(layout, same_decision, take, take_events)
 def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
     """A frame goes to the port that it is for, at all who received it; gives the rows in `found`."""
     frame, stations, rows, keys = air.frames[f], air.stations, air.found, air.keys
@@ -280,7 +196,7 @@ def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
     return found
 
 
-@kernel
+@kernel_using(layout, schedule, push)
 def overhear(stations: Ints, heap: Ints, once: Ints, p: Ints, part: int, length: int, j: int, t: int) -> None:
     """Keep silent for as long as an exchange of others will take."""
     rest = p[P.SIFS] + p[P.ACK_US]
@@ -297,7 +213,7 @@ def overhear(stations: Ints, heap: Ints, once: Ints, p: Ints, part: int, length:
             turn_busy(stations, p, j, t)
 
 
-@kernel
+@kernel_using(layout, schedule, push, uniform_pair)
 def finish_own(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     """What the end of a transmission means to the station that sent."""
     me, p = air.stations[s], air.parameters
@@ -315,29 +231,7 @@ def finish_own(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
         schedule(air.heap, air.once, me[S.TIMEOUT_AT], Due.TIMEOUT, s)
 
 
-@kernel
-def take_off(air: Air, s: int) -> None:
-    """The first frame leaves a station's queue."""
-    me = air.stations[s]
-    f = me[S.HEAD]
-    me[S.HEAD] = air.frames[f, F.NEXT]
-    me[S.WAITING] -= 1
-    me[S.TRIES] = 0
-    me[S.WINDOW] = air.parameters[P.CW_MIN]
-    release_frame(air, f)
-
-
-@kernel
-def release_frame(air: Air, f: int) -> None:
-    """A frame's row is free for another one."""
-    frame = air.frames[f]
-    for k in range(frame[F.KEYS]):
-        air.references[air.keys[f, k]] -= 1
-    frame[F.NEXT] = air.once[G.FREE]
-    air.once[G.FREE] = f
-
-
-@kernel
+@kernel_using(layout, schedule, push, uniform_pair)
 def conclude(air: Air, s: int, t: int) -> None:
     """An exchange has ended well."""
     air.stations[s, S.DOING] = Doing.NOTHING
@@ -346,7 +240,7 @@ def conclude(air: Air, s: int, t: int) -> None:
     contend(air.stations, air.heap, air.once, air.parameters[P.SLOT], s, t)
 
 
-@kernel
+@kernel_using(layout, schedule, push, uniform_pair)
 def time_out(air: Air, s: int, t: int) -> int:
     """No answer came: try again, or give up. Gives the number of rows in `found`."""
     me, p = air.stations[s], air.parameters
@@ -371,7 +265,7 @@ def time_out(air: Air, s: int, t: int) -> int:
     return found
 
 
-@kernel
+@kernel_using(layout, schedule, push, uniform_pair)
 def join_queue(air: Air, ports: Ports, f: int, t: int) -> None:
     """A frame is there to be sent, unless enough copies of it were heard, or the queue is full."""
     frame = air.frames[f]
@@ -401,7 +295,7 @@ def join_queue(air: Air, ports: Ports, f: int, t: int) -> None:
         contend(air.stations, air.heap, air.once, air.parameters[P.SLOT], s, t)
 
 
-@kernel
+@kernel_using(layout, schedule, push)
 def start(air: Air, s: int, t: int) -> None:
     """A station's slots are counted: it sends the first frame of its queue."""
     me = air.stations[s]
@@ -417,7 +311,7 @@ def start(air: Air, s: int, t: int) -> None:
         begin(air, s, Part.DATA, f, target, t)
 
 
-@kernel
+@kernel_using(layout, schedule, push)
 def answer(air: Air, s: int, t: int) -> None:
     """A station sends what it owes another one."""
     me = air.stations[s]
@@ -431,7 +325,7 @@ def answer(air: Air, s: int, t: int) -> None:
         begin(air, s, part, NOBODY, me[S.TO], t)
 
 
-@kernel_using(same_decision, take, take_events)
+@kernel_using(layout, schedule, push, pop, uniform_pair, same_decision)
 def run(
     stations: Ints,
     frames: Ints,
@@ -467,11 +361,11 @@ def run(
     ports = Ports(listening, copies, near, known, heard_at, counts)
     room = len(heap) - 4 * len(air.stations) - 16
     refresh = air.parameters[P.REFRESH]
-    while once[G.HEAP] and heap[0, 0] < until * _STEP:
+    while once[G.HEAP] and heap[0, 0] < until * STEP:
         if once[G.HEAP] > room:
             return NEEDS_ROOM
         key, number = heap[0, 0], heap[0, 1]
-        t, due = key // _STEP, key % _STEP
+        t, due = key // STEP, key % STEP
         if (due == Due.START or due == Due.RESPONSE) and t // refresh != once[G.SNAPSHOT]:
             once[G.NOW] = t
             return NEEDS_POSITIONS
@@ -502,13 +396,13 @@ def run(
             found = time_out(air, number, t)
         if found:
             once[G.FOUND] = found
-            once[G.NEXT] = heap[0, 0] // _STEP if once[G.HEAP] else NEVER
+            once[G.NEXT] = heap[0, 0] // STEP if once[G.HEAP] else NEVER
             return FOUND
-    once[G.NEXT] = heap[0, 0] // _STEP if once[G.HEAP] else NEVER
+    once[G.NEXT] = heap[0, 0] // STEP if once[G.HEAP] else NEVER
     return DONE
 
 
-@kernel
+@kernel_using(layout, push)
 def hand_over(
     frames: Ints,
     keys: Ints,
@@ -547,14 +441,14 @@ def hand_over(
     own = listening[sender, port]
     frame[F.FLAG], frame[F.COUNTER], frame[F.SCOPE] = own[L.FLAG], own[L.COUNTER], own[L.SCOPE]
     frame[F.MOST_COPIES], frame[F.MOST_NEAR] = most_copies, most_near
-    once[G.HEAP] = push(heap, once[G.HEAP], at * _STEP + Due.RELEASE, once[G.NUMBER] * _SLOTS + f)
+    once[G.HEAP] = push(heap, once[G.HEAP], at * STEP + Due.RELEASE, once[G.NUMBER] * _SLOTS + f)
     once[G.NUMBER] += 1
     if at < once[G.NEXT]:
         once[G.NEXT] = at
     return int(f)
 
 
-@kernel
+@kernel_using(layout)
 def add_event(frames: Ints, keys: Ints, references: Ints, copies: Bytes, f: int, event: int) -> None:
     """Put an event into a frame that was just handed over. Whoever sends an event has a copy of it."""
     frame = frames[f]
@@ -566,7 +460,7 @@ def add_event(frames: Ints, keys: Ints, references: Ints, copies: Bytes, f: int,
         copies[event, sender] = 1
 
 
-@kernel
+@kernel_using(layout, is_busy)
 def switch(air: Air, s: int, on: bool, t: int) -> None:
     """Turn a station's radio on or off."""
     me = air.stations[s]

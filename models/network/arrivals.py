@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.kernel import kernel
-from bypass.models.network.state import F, Found, Kind, L
+from bypass.kernel import kernel_using
+from bypass.models.network.state import F, Found, Kind, L, layout
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -47,7 +47,7 @@ def make_ports(stations: int, ports: int, events: int) -> Ports:
     )
 
 
-@kernel
+@kernel_using(layout)
 def same_decision(frame: Ints, own: Ints) -> bool:
     """Whether a frame can be taken as it is: it is of the mechanism that listens here and nobody has to
     follow.
@@ -59,7 +59,7 @@ def same_decision(frame: Ints, own: Ints) -> bool:
     return bool(frame[F.SCOPE] != own[L.SCOPE] or frame[F.COUNTER] == own[L.COUNTER])
 
 
-@kernel
+@kernel_using(layout)
 def take_events(
     f: int,
     station: int,
@@ -86,7 +86,7 @@ def take_events(
     return count
 
 
-@kernel
+@kernel_using(layout)
 def take(
     now: int,
     f: int,
@@ -123,7 +123,7 @@ def take(
     return count
 
 
-@kernel
+@kernel_using(layout)
 def meet(now: int, station: int, port: int, sender: int, new_after: int, ports: Ports) -> bool:
     """Note that a neighbour said hello; gives whether it is new."""
     ids, heard_at = ports.neighbours[station, port], ports.heard_at[station, port]
@@ -143,7 +143,7 @@ def meet(now: int, station: int, port: int, sender: int, new_after: int, ports: 
     return True
 
 
-@kernel
+@kernel_using(layout)
 def count_neighbours(station: int, port: int, since: int, ports: Ports) -> int:
     """How many neighbours said hello at `since` or later."""
     heard_at = ports.heard_at[station, port]
@@ -154,14 +154,14 @@ def count_neighbours(station: int, port: int, since: int, ports: Ports) -> int:
     return count
 
 
-@kernel
+@kernel_using(layout)
 def forget_event(event: int, ports: Ports) -> None:
     """Make an event's place ready for another one."""
     ports.copies[event, :] = 0
     ports.near[event, :] = 0
 
 
-@kernel
+@kernel_using(layout)
 def forget_station(station: int, ports: Ports) -> None:
     """A station was switched off: whom it has heard of is of no use any more."""
     ports.counts[station, :] = 0

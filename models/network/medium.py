@@ -13,7 +13,6 @@ from bypass.models.network.access import (
     DONE,
     FOUND,
     NEEDS_POSITIONS,
-    Air,
     add_event,
     hand_over,
     run,
@@ -22,6 +21,7 @@ from bypass.models.network.access import (
 from bypass.models.network.arrivals import Ports, make_ports
 from bypass.models.network.radio import Ending, Part, RadioModel
 from bypass.models.network.state import NEVER, NOBODY, F, G, Kind, P, S
+from bypass.models.network.turns import Air
 from bypass.models.network.vicinity import find_neighbours
 
 Ints = NDArray[np.int64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -170,6 +170,7 @@ PROXIES = ("transport", "direct", "gateway", "gateway-logic", "mode", "filter")
 
 @settings(max_examples=25, deadline=None)
 @given(plans)
+@example([("gateway", "unicast", {}), ("gateway", None, {"geofence": False}), ("gateway", "unicast", {})])
 def test_who_joins_late_runs_what_all_others_were_told(
     told: list[tuple[str, str | None, dict[str, JsonValue]]],
 ) -> None:

@@ -264,7 +264,7 @@ def test_plans_carry_reasons() -> None:
     world.density(4.0)
     assert [plan.who for plan in world.plans] == ["rule dense", "rule sparse"]
     assert world.plans[0].why == "place 1 is crowded: 8.89"
-    assert world.plans[1].why.startswith("rho <= delta - hysteresis and mode == 'high' (rho = 4.0, delta = 8")
+    assert world.plans[1].why.startswith("rho <= delta - hysteresis and mode == 'high' (rho = 4, delta = 8")
 
 
 def test_what_is_kept_is_bounded() -> None:
