@@ -24,6 +24,7 @@ from bypass.models.network.state import S
 from bypass.models.waypoints import within
 from bypass.models.workloads import World
 from bypass.region import Place, Region
+from bypass.scenarios.figures import distance_to_border
 from bypass.scenarios.gateway_watch import GatewayWatch
 from bypass.scenarios.measures import Around, Column, Phase, Stats, between, precision, recall
 from bypass.scenarios.rulebooks import load_rules
@@ -220,15 +221,21 @@ class Experiment:
 
         Together, because kernels are called several times as fast in a row as in between of all the rest.
         """
+        inside = self._inside()
         for event, at_us, kind, number, place in self._published:
             at = at_us / MICROSECONDS
             if kind == Kind.LOCAL:
                 place = self._trace.position(number, at)
             truth = within(*self._trace.arrays, at, *place, self._radius)
             truth[number] = False  # nobody is told of his own events
-            self._ledger.published(event, at_us, kind, number, place, truth)
+            self._ledger.published(event, at_us, kind, number, place, truth, inside)
         self._published.clear()
         self._ledger.settle()
+
+    def _inside(self) -> NDArray[np.bool_]:
+        """Which clients are at an attraction point: told apart, for there they may hear of each other."""
+        x, y = self._trace.positions(self.system.clock.now())
+        return distance_to_border(x, y, self.region.places) <= 0
 
     def _step(self, step: Step) -> None:
         self._mark()

@@ -85,6 +85,7 @@ def by_place(events: Columns, places: Iterable[Place]) -> dict[str, dict[str, fl
             "recall": _mean(recall(events)[chosen]),
             "precision": _mean(precision(events)[chosen]),
             "delay_ms": _mean(events["delay_us"][chosen]) / 1000.0,
+            "delay_there_ms": _mean(events["delay_close_us"][chosen]) / 1000.0,
         }
         for zone, chosen in zones.items()
     }

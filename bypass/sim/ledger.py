@@ -30,6 +30,8 @@ COLUMNS: dict[str, type[np.generic]] = {
     "notified": np.int32,
     "correct": np.int32,
     "delay_us": np.float64,  # mean over the correctly notified; NaN if there are none
+    "close": np.int32,  # those of the correctly notified whom the experimenter tells apart
+    "delay_close_us": np.float64,
 }
 
 NOT_ENTERED = -1  # stands for the row of an event that nobody entered, or that is closed
@@ -38,9 +40,10 @@ NOT_ENTERED = -1  # stands for the row of an event that nobody entered, or that 
 @kernel
 def enter(
     rows: Ints, delays: Ints, starts: Ints, clients: Ints, horizon: int,
-    truth: Bools, got: Bools, counts: Ints,
+    truth: Bools, close: Bools, got: Bools, counts: Ints,
 ) -> None:  # fmt: skip
-    """Count deliveries, each client once an event; `counts` are (notified, correct, sum of delays).
+    """Count deliveries, each client once an event; `counts` are (notified, correct, sum of delays, and the
+    last two again of those told apart).
 
     The event in rows[i] came to clients[starts[i]:starts[i + 1]], delays[i] after its publication. What is
     later than `horizon`, or of an event in no row (a negative number), does not count.
@@ -56,6 +59,9 @@ def enter(
                 if truth[row, client]:
                     counts[row, 1] += 1
                     counts[row, 2] += delays[i]
+                    if close[row, client]:
+                        counts[row, 3] += 1
+                        counts[row, 4] += delays[i]
 
 
 class Ledger:
@@ -73,7 +79,8 @@ class Ledger:
         self._open: list[tuple[int, int, int, int, float, float]] = []
         self._truth = np.zeros((64, clients), np.bool_)
         self._got = np.zeros((64, clients), np.bool_)
-        self._counts = np.zeros((64, 3), np.int64)
+        self._close_to = np.zeros((64, clients), np.bool_)
+        self._counts = np.zeros((64, 5), np.int64)
         self._closed: list[dict[str, NDArray[Any]]] = []
         self._batches: list[tuple[int, int, int]] = []  # event, delay (µs), place of its first in _arrivals
         self._arrivals = array("q")  # clients, in the order of deliveries
@@ -81,13 +88,22 @@ class Ledger:
         self._arrived_us = 0
 
     def published(
-        self, number: int, at_us: int, kind: int, publisher: int, place: tuple[float, float], truth: Bools
+        self,
+        number: int,
+        at_us: int,
+        kind: int,
+        publisher: int,
+        place: tuple[float, float],
+        truth: Bools,
+        close: Bools | None = None,
     ) -> None:
-        """An event was published that concerns the clients in `truth`."""
+        """An event was published that concerns the clients in `truth`; those in `close` are told apart."""
         row = len(self._open)
         if row == len(self._truth):
             self._resize(2 * row)
         self._truth[row] = truth
+        if close is not None:
+            self._close_to[row] = close
         self._rows[number] = self._closed_rows + row
         self._open.append((number, at_us, kind, publisher, *place))
 
@@ -130,6 +146,7 @@ class Ledger:
             np.array(self._arrivals),
             self._horizon_us,
             self._truth,
+            self._close_to,
             self._got,
             self._counts,
         )
@@ -140,10 +157,13 @@ class Ledger:
     def _close(self, count: int) -> None:
         if not count:
             return
-        notified, correct, delay = self._counts[:count].T
-        mean_delay = np.divide(delay, correct, out=np.full(count, np.nan), where=correct > 0)
+        notified, correct, delay, close, close_delay = self._counts[:count].T
+        means = [
+            np.divide(sums, numbers, out=np.full(count, np.nan), where=numbers > 0)
+            for sums, numbers in ((delay, correct), (close_delay, close))
+        ]
         events = list(zip(*self._open[:count], strict=True))
-        values = [*events, self._truth[:count].sum(axis=1), notified, correct, mean_delay]
+        values = [*events, self._truth[:count].sum(axis=1), notified, correct, means[0], close, means[1]]
         self._closed.append(
             {name: np.array(v, dtype) for (name, dtype), v in zip(COLUMNS.items(), values, strict=True)}
         )
@@ -152,7 +172,7 @@ class Ledger:
         del self._open[:count]
         self._closed_rows += count
         left = len(self._open)
-        for table in (self._truth, self._got, self._counts):
+        for table in (self._truth, self._close_to, self._got, self._counts):
             table[:left] = table[count : count + left].copy()
             table[left : left + count] = 0
 
@@ -162,4 +182,6 @@ class Ledger:
             larger[: len(table)] = table
             return larger
 
-        self._truth, self._got, self._counts = map(grown, (self._truth, self._got, self._counts))
+        self._truth, self._close_to, self._got, self._counts = map(
+            grown, (self._truth, self._close_to, self._got, self._counts)
+        )

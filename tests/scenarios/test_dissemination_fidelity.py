@@ -45,7 +45,7 @@ def alone(mechanism: str) -> Phase:
     [
         ("broadcast", 0.5, 0.7),
         ("gossip", 0.75, 0.92),
-        ("hyperg", 0.7, 0.95),
+        ("hyperg", 0.7, 0.92),
         ("plan-b", 0.88, 0.99),
         ("flooding", 0.88, 0.99),
     ],
