@@ -18,7 +18,7 @@ from bypass.mechanisms.filters import FilterBroker
 from bypass.messages import Kind, Publish
 from bypass.scenarios import load
 from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.run import Run
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.schema import Scenario
 
 TARGETS: dict[str, tuple[dict[str, Any], float]] = {

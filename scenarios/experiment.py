@@ -27,8 +27,8 @@ from bypass.region import Place, Region
 from bypass.scenarios.figures import distance_to_border
 from bypass.scenarios.gateway_watch import GatewayWatch
 from bypass.scenarios.measures import Around, Column, Phase, Stats, between, precision, recall
+from bypass.scenarios.outcome import LOCAL_COUNTERS, LOCAL_PROXIES, TRAFFIC_COLUMNS, Run
 from bypass.scenarios.rulebooks import load_rules
-from bypass.scenarios.run import LOCAL_COUNTERS, LOCAL_PROXIES, TRAFFIC_COLUMNS, Run
 from bypass.scenarios.schema import Scenario, Step
 from bypass.scenarios.usage import Attendance, Execution
 from bypass.sim.cellular import Traffic

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bypass.scenarios.measures import Phase
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.page import Column, Html, html_of
 from bypass.scenarios.plots.style import mechanism_colour
 from bypass.scenarios.plots.telling import PROXIES, used_in, without_broker
-from bypass.scenarios.run import Run
 
 COLUMNS = {
     "scheme": ("filter",),

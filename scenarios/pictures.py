@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bypass.scenarios.measures import Columns, between, precision, recall
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.page import paragraph, pictures
 from bypass.scenarios.pictures_nearby import spread_maps, taking_part
 from bypass.scenarios.plots.bars import bars
@@ -26,7 +27,6 @@ from bypass.scenarios.plots.telling import (
 )
 from bypass.scenarios.plots.zoom import around_transition
 from bypass.scenarios.result import Result
-from bypass.scenarios.run import Run
 from bypass.scenarios.tables import whole
 
 TRAFFIC = {

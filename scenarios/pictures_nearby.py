@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bypass.scenarios.outcome import LOCAL_PROXIES, Run
 from bypass.scenarios.page import paragraph, pictures
 from bypass.scenarios.plots.attempts import count_map, lorenz_curves
 from bypass.scenarios.plots.shares import shares
@@ -12,7 +13,6 @@ from bypass.scenarios.plots.style import WIDE, Picture
 from bypass.scenarios.plots.telling import PROXIES
 from bypass.scenarios.plots.utilisation import utilisation
 from bypass.scenarios.result import Result
-from bypass.scenarios.run import LOCAL_PROXIES, Run
 from bypass.scenarios.tables import grouped
 from bypass.scenarios.usage import Course, courses
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bypass.scenarios.checks import Verdict, judge
 from bypass.scenarios.measures import Phase, precision, recall
-from bypass.scenarios.run import CELLULAR_COLUMNS, Run
+from bypass.scenarios.outcome import CELLULAR_COLUMNS, Run
 from bypass.scenarios.schema import Scenario
 
 DOWNLOAD = tuple(name for name in CELLULAR_COLUMNS if name.endswith("_down"))

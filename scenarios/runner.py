@@ -14,8 +14,8 @@ from typing import Any
 
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.loader import load, variants
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.result import Result
-from bypass.scenarios.run import Run
 from bypass.scenarios.schema import Scenario
 
 

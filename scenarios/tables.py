@@ -9,9 +9,9 @@ from typing import Any
 from bypass.scenarios.checks import Verdict, figure
 from bypass.scenarios.labels import mechanism_columns
 from bypass.scenarios.measures import Phase, Stats, precision, recall
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.page import Cell, Column, Html, fixed, html_of, number, table
 from bypass.scenarios.result import Result
-from bypass.scenarios.run import Run
 from bypass.scenarios.schema import Check
 from bypass.transitions import Firing
 

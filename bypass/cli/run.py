@@ -12,8 +12,8 @@ import click
 from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable, watched
 
 if TYPE_CHECKING:  # what runs experiments takes seconds to import
+    from bypass.scenarios.outcome import Run
     from bypass.scenarios.result import Result
-    from bypass.scenarios.run import Run
 
 
 @commands.command()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.plots.aggregate import Floats
-from bypass.scenarios.run import Run
 from bypass.scenarios.usage import Execution
 from bypass.transitions import Record
 

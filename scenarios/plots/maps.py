@@ -10,11 +10,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
 from bypass.region import Region
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.plots.aggregate import Floats, cell_means, cells
 from bypass.scenarios.plots.executions import single_executions
 from bypass.scenarios.plots.style import INK, MUTED, WIDE, Picture, mechanism_colour, sheet, to_svg
 from bypass.scenarios.plots.telling import PROXIES
-from bypass.scenarios.run import Run
 
 METRIC_CELL_M = 20.0
 TRANSITION_CELL_M = 10.0

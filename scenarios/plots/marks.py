@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.plots.style import MUTED, mechanism_colour
 from bypass.scenarios.plots.telling import told_by, used_in
-from bypass.scenarios.run import Run
 
 LETTER = 0.0145  # a letter's share of the width of the axes
 MARGIN = 0.03  # what the last label may stand out

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.plots.aggregate import Binned, Floats, bin_of, time_edges
 from bypass.scenarios.plots.marks import draw_marks, stretches
 from bypass.scenarios.plots.style import (
@@ -22,7 +23,6 @@ from bypass.scenarios.plots.style import (
     to_svg,
 )
 from bypass.scenarios.plots.telling import run_lines
-from bypass.scenarios.run import Run
 
 HEIGHT = 2.6
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bypass.scenarios.measures import Phase
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.plots.style import INK, MUTED, mechanism_colour
-from bypass.scenarios.run import Run
 
 PROXIES = {
     "filter": "filter scheme",

@@ -13,7 +13,7 @@ import pytest
 from bypass.messages import Publish
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.loader import load
-from bypass.scenarios.run import Run
+from bypass.scenarios.outcome import Run
 
 ALONE = {"runs": {}, "main": "", "checks": [], "baseline": ""}
 DURATION, CLIENTS = 20.0, 30

@@ -15,8 +15,8 @@ from bypass.scenarios.checks import figure
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.loader import load, variants
 from bypass.scenarios.measures import Phase, between, precision, recall
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.result import Result
-from bypass.scenarios.run import Run
 
 SCENARIOS = (
     "adhoc",

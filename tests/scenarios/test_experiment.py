@@ -12,8 +12,8 @@ import pytest
 from bypass.messages import Publish
 from bypass.scenarios.experiment import Experiment, ExperimentFailed
 from bypass.scenarios.loader import load
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.result import Result
-from bypass.scenarios.run import Run
 
 SHORT = {"runs": {}, "main": "", "checks": []}
 

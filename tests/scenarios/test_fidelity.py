@@ -11,8 +11,8 @@ from bypass.scenarios.checks import judge
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.loader import load, variants
 from bypass.scenarios.measures import between, precision, recall
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.result import Result
-from bypass.scenarios.run import Run
 from bypass.scenarios.runner import run
 
 ALONE = {"timeline": [], "runs": {}, "main": "", "checks": []}

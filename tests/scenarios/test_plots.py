@@ -16,6 +16,7 @@ from bypass.region import Place, Region
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.gateway_watch import GatewayUse
 from bypass.scenarios.measures import Around, Stats, precision, recall
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.plots.aggregate import Floats, time_edges
 from bypass.scenarios.plots.bars import bars
 from bypass.scenarios.plots.boxes import boxes
@@ -33,7 +34,6 @@ from bypass.scenarios.plots.spread import spread
 from bypass.scenarios.plots.style import SMALL, Picture, mechanism_colour, sheet, to_svg
 from bypass.scenarios.plots.telling import MOST_LINES, Line, run_colours, run_lines, told_by, used_in
 from bypass.scenarios.plots.zoom import around_transition
-from bypass.scenarios.run import Run
 from bypass.scenarios.schema import Scenario
 from bypass.scenarios.usage import Execution
 from bypass.transitions import Record
