@@ -361,8 +361,8 @@ class Broker:
         recipients = dict(zip(clients.tolist(), handles, strict=True))
         eligible = [client for client in recipients if client in self.addresses]
         if choice.serves == "channels":
-            members = [scheme.clients for scheme in self._schemes() if isinstance(scheme, CircleBroker)]
-            eligible = [client for client in eligible if any(client in each for each in members)]
+            circles = [scheme.clients for scheme in self._schemes() if isinstance(scheme, CircleBroker)]
+            eligible = [client for clients in circles for client in eligible if client in clients]
         assigned = self.selection.assign(eligible)
         if not assigned:
             return clients, handles
