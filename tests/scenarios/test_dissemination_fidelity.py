@@ -112,7 +112,7 @@ def test_one_client_that_is_told_is_enough_for_most_others() -> None:
 def test_gateways_save_download_and_cost_hardly_any_recall() -> None:
     scenario = load("coexistence-gateway", duration=15.0)
     names = ("none", "wca-broadcast", "skc-broadcast")
-    runs = {name: short("coexistence-gateway", name, 15.0) for name in names}
+    runs = {name: short("coexistence-gateway", name, 13.0) for name in names}
     alone, wca, skc = runs.values()
     assert scenario.baseline == "none"
     extra = Result(scenario.model_copy(update={"main": "wca-broadcast"}), runs).summary()["extra"]
@@ -128,7 +128,7 @@ def test_gateways_save_download_and_cost_hardly_any_recall() -> None:
 
 def test_modes_are_what_they_consist_of() -> None:
     cloud, ad_hoc, offload, augment = (
-        short("hybrid-modes", name, 6.0).phases[0] for name in ("cloud", "ad-hoc", "offload", "augment")
+        short("hybrid-modes", name, 4.5).phases[0] for name in ("cloud", "ad-hoc", "offload", "augment")
     )
     assert offload.recall.mean == pytest.approx(ad_hoc.recall.mean, abs=0.02)
     assert augment.recall.mean > cloud.recall.mean > ad_hoc.recall.mean
