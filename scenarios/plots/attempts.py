@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from bypass.region import Region
 from bypass.scenarios.fairness import jain
 from bypass.scenarios.plots.aggregate import Floats, Ints, cell_means
-from bypass.scenarios.plots.maps import METRIC_CELL_M, draw_world
+from bypass.scenarios.plots.maps import METRIC_CELL_M, means_map
 from bypass.scenarios.plots.style import MUTED, SMALL, Picture, sheet, to_svg
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -27,28 +27,9 @@ def count_map(
     if np.isnan(values).all():
         return None
     means = cell_means(x, y, values, region.area, METRIC_CELL_M)
-    rows, columns = means.shape
-    x0, y0, _, _ = region.area
-    with sheet(width, 0.85 * width) as figure:
-        figure.set_layout_engine("compressed")  # square axes would float in too much space
-        axes = figure.subplots()
-        image = axes.imshow(
-            means,
-            origin="lower",
-            extent=(x0, x0 + columns * METRIC_CELL_M, y0, y0 + rows * METRIC_CELL_M),
-            vmin=0,
-            vmax=np.nanmax(means) or 1.0,
-            cmap="viridis",
-            interpolation="none",
-        )
-        draw_world(axes, region)
-        bar = figure.colorbar(
-            image, ax=axes, aspect=25, ticks=MaxNLocator(4, steps=(1, 2, 5, 10)), format="{x:g}"
-        )
-        bar.outline.set_visible(False)
-        return Picture(
-            to_svg(figure, f"map of mean {title}"), title, f"At most {np.nanmax(means):.3g} in a cell."
-        )
+    most = float(np.nanmax(means))
+    drawn = means_map(title, region, means, width, most or 1.0, MaxNLocator(4, steps=(1, 2, 5, 10)))
+    return Picture(drawn, title, f"At most {most:.3g} in a cell.")
 
 
 def lorenz_curves(title: str, rows: Sequence[tuple[str, Ints]]) -> Picture | None:

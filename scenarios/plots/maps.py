@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -24,10 +25,15 @@ NO_DATA = "#80808038"
 def metric_map(
     title: str, region: Region, x: Floats, y: Floats, values: Floats, width: float
 ) -> Picture | None:
-    """Means of one value an event by the event's place; None if no event has the value."""
+    """Means of one share an event by the event's place; None if no event has the value."""
     if np.isnan(values).all():
         return None
     means = cell_means(x, y, values, region.area, METRIC_CELL_M)
+    return Picture(means_map(title, region, means, width, 1.0, [0, 0.5, 1]), title)
+
+
+def means_map(title: str, region: Region, means: Floats, width: float, most: float, ticks: Any) -> str:
+    """Means in cells of METRIC_CELL_M, in colours from 0 to `most`, as SVG."""
     rows, columns = means.shape
     x0, y0, _, _ = region.area
     with sheet(width, 0.85 * width) as figure:
@@ -38,14 +44,14 @@ def metric_map(
             origin="lower",
             extent=(x0, x0 + columns * METRIC_CELL_M, y0, y0 + rows * METRIC_CELL_M),
             vmin=0,
-            vmax=1,
+            vmax=most,
             cmap="viridis",
             interpolation="none",
         )
         draw_world(axes, region)
-        bar = figure.colorbar(image, ax=axes, aspect=25, ticks=[0, 0.5, 1], format="{x:g}")
+        bar = figure.colorbar(image, ax=axes, aspect=25, ticks=ticks, format="{x:g}")
         bar.outline.set_visible(False)
-        return Picture(to_svg(figure, f"map of mean {title}"), title)
+        return to_svg(figure, f"map of mean {title}")
 
 
 def transition_map(run: Run, proxy: str) -> Picture | None:
