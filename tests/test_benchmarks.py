@@ -21,6 +21,7 @@ SMALL = {
     "dissemination": [
         *("--duration", "3", "--scale-duration", "3", "--most", "100", "--repetitions", "1"),
     ],
+    "fuzz": ["--frames", "10000"],
     "radio": ["--duration", "1", "--seeds", "1"],
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
 }

@@ -3,26 +3,40 @@
 from bypass.wire.bodies import MOST_IDS
 from bypass.wire.codec import (
     MAX_MESSAGE_BYTES,
+    MAX_PUBLISH_BYTES,
     PROTOCOL_VERSION,
     MalformedMessage,
+    UnknownVersion,
     decode,
+    decode_raw,
     encode,
     piggyback_size,
 )
+from bypass.wire.forwarding import Forwarding, recipient
+from bypass.wire.packets import MAX_PACKET_BYTES, MOST_MESSAGES, pack, unpack
 from bypass.wire.sizes import digest_size, encoded_size, frame_size, notify_size
 from bypass.wire.values import register_value_type
 
 __all__ = [
     "MAX_MESSAGE_BYTES",
+    "MAX_PACKET_BYTES",
+    "MAX_PUBLISH_BYTES",
     "MOST_IDS",
+    "MOST_MESSAGES",
     "PROTOCOL_VERSION",
+    "Forwarding",
     "MalformedMessage",
+    "UnknownVersion",
     "decode",
+    "decode_raw",
     "digest_size",
     "encode",
     "encoded_size",
     "frame_size",
     "notify_size",
+    "pack",
     "piggyback_size",
+    "recipient",
     "register_value_type",
+    "unpack",
 ]

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any
 
 from google.protobuf.message import Error as ProtobufError
 
 from bypass.errors import BypassError, shown
 from bypass.messages import ContextMessage, Frame, Message, Notify, Publish, Subscribe
+from bypass.session import Welcome
 from bypass.wire import bypass_pb2 as pb
 from bypass.wire.bodies import READERS, WRITERS, stamp
+from bypass.wire.fields import varint
 
 PROTOCOL_VERSION = 1
 MAX_MESSAGE_BYTES = 1 << 20
+MAX_PUBLISH_BYTES = MAX_MESSAGE_BYTES // 2
+"""Of a publication: in a notification there are the handles of a client beside it."""
 
 
 class MalformedMessage(BypassError):
     """Bytes that are no message, or a message that no bytes can express."""
+
+
+class UnknownVersion(MalformedMessage):
+    """A message of a protocol version that is not spoken here."""
 
 
 _REFUSALS = (KeyError, TypeError, ValueError, OverflowError, ProtobufError)
@@ -27,12 +36,14 @@ def encode(message: Message) -> bytes:
     """`message` as bytes.
 
     What rides on a message has the sender of that message: its own client, scheme, epoch and address do not
-    travel. Nor does the address of a publication in a notification or frame, or what rides on one in a frame.
-    A vector and a frame's place are rounded to single precision.
+    travel. Nor does the address of a publication in a notification or frame, what rides on one in a frame, or
+    anything of a kept subscription but itself. A vector and a frame's place are rounded to single precision,
+    the reason of a refusal becomes one line and may be cut.
 
     Raises MalformedMessage for numbers out of range or not finite, values that cannot travel, a class that is
-    not in `bypass.messages`, a frame with more than MOST_TOGETHER publications, more than MOST_IDS ids, or
-    publications and ids, and more than MAX_MESSAGE_BYTES.
+    in neither `bypass.messages` nor `bypass.session`, a frame with more than MOST_TOGETHER publications, more
+    than MOST_IDS ids, or publications and ids, and more than MAX_MESSAGE_BYTES, or MAX_PUBLISH_BYTES of a
+    publication.
     """
     # A new envelope each time: one that is cleared and used again keeps all memory it ever had.
     envelope = pb.Envelope()
@@ -51,10 +62,9 @@ def encode(message: Message) -> bytes:
             data = _leading(message.address) + data
     except _REFUSALS as error:
         raise _unencodable(message, error) from error
-    if len(data) > MAX_MESSAGE_BYTES:
-        raise MalformedMessage(
-            f"{type(message).__name__} of {len(data)} bytes: expected at most {MAX_MESSAGE_BYTES}"
-        )
+    most = MAX_PUBLISH_BYTES if field == "publish" else MAX_MESSAGE_BYTES
+    if len(data) > most:
+        raise MalformedMessage(f"{type(message).__name__} of {len(data)} bytes: expected at most {most}")
     return data
 
 
@@ -63,6 +73,29 @@ def decode(data: bytes) -> Message:
 
     Raises MalformedMessage, and nothing else, for bytes that are no message of this protocol version.
     """
+    message, _ = _decode(data)
+    return message
+
+
+def decode_raw(data: bytes) -> tuple[Message, bytes]:
+    """As `decode`; and of a publication its body as it came, with the fields that are not known here.
+
+    Those may be nested so deeply that a notification, which encloses them once more, could not be read: such
+    a publication raises MalformedMessage as well.
+    """
+    message, body = _decode(data)
+    if not isinstance(body, pb.Publish):
+        return message, b""
+    raw = body.SerializeToString()
+    enclosed = b"\x0a" + varint(len(raw)) + raw
+    try:
+        pb.Envelope.FromString(b"\x4a" + varint(len(enclosed)) + enclosed)  # a notification's publication
+    except ProtobufError as error:
+        raise MalformedMessage(f"publish message that cannot be passed on: {error}") from error
+    return message, raw
+
+
+def _decode(data: bytes) -> tuple[Message, Any]:
     if len(data) > MAX_MESSAGE_BYTES:
         raise MalformedMessage(f"message of {len(data)} bytes: expected at most {MAX_MESSAGE_BYTES}")
     try:
@@ -70,12 +103,15 @@ def decode(data: bytes) -> Message:
     except ProtobufError as error:
         raise MalformedMessage(f"message {shown(data)}: {error}") from error
     if envelope.version != PROTOCOL_VERSION:
-        raise MalformedMessage(f"message of protocol version {envelope.version}: expected {PROTOCOL_VERSION}")
+        raise UnknownVersion(f"message of protocol version {envelope.version}: expected {PROTOCOL_VERSION}")
     field = envelope.WhichOneof("body")
     if field is None:
         raise MalformedMessage(f"message {shown(data)} without a body: expected one of {', '.join(READERS)}")
+    if field == "publish" and len(data) > MAX_PUBLISH_BYTES:
+        raise MalformedMessage(f"publish message of {len(data)} bytes: expected at most {MAX_PUBLISH_BYTES}")
+    body = getattr(envelope, field)
     try:
-        message = READERS[field](getattr(envelope, field))
+        message = READERS[field](body)
         stamp(message, envelope.client, envelope.scheme, envelope.epoch, envelope.address)
         riding = envelope.WhichOneof("piggyback")
         if riding is not None:
@@ -83,7 +119,7 @@ def decode(data: bytes) -> Message:
     except (BypassError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())  # it may quote the sender, who must not write lines in our log
         raise MalformedMessage(f"{field} message: {reason}") from error
-    return message
+    return message, body
 
 
 def piggyback_size(message: Message) -> int:
@@ -141,17 +177,23 @@ _BITS = {
     "scope": 32,
     "id": 64,
     "at_us": 64,
+    "life": 64,
+    "published": 32,
+    "missed": 64,
+    "request": 32,
 }
 """The numbers in messages that protobuf limits: it names the value in its errors, but not the field."""
 
 
 def _unencodable(message: Message, error: Exception) -> MalformedMessage:
-    publications: tuple[Publish, ...] = ()
+    inside: tuple[Message, ...] = ()
     if isinstance(message, Notify):
-        publications = (message.publication,)
+        inside = (message.publication,)
     elif isinstance(message, Frame):
-        publications = message.publications
-    for part in filter(None, (message, *publications, _riding_on(message))):
+        inside = message.publications
+    elif isinstance(message, Welcome):
+        inside = message.kept
+    for part in filter(None, (message, *inside, _riding_on(message))):
         name = type(part).__name__
         if type(part) not in WRITERS:
             expected = ", ".join(cls.__name__ for cls in WRITERS)

@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bypass.attributes import FLOAT, INTEGER, SET, STRING, Attribute
 from bypass.events import MAX_PAYLOAD, Event
-from bypass.filters import Filter, Subscription, attr
+from bypass.filters import Subscription, attr
 from bypass.messages import (
-    Assignment,
     AssignmentRequest,
-    Circle,
     ContextUpdate,
     Frame,
     Kind,
     Message,
     Notify,
-    OutcomeMessage,
     PlanMessage,
     Publish,
     Subscribe,
-    Unsubscribe,
 )
+from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
 from bypass.wire import (
     MAX_MESSAGE_BYTES,
+    MAX_PUBLISH_BYTES,
     PROTOCOL_VERSION,
     MalformedMessage,
+    UnknownVersion,
     decode,
     encode,
     encoded_size,
@@ -39,119 +36,17 @@ from bypass.wire import (
     piggyback_size,
 )
 from bypass.wire import bypass_pb2 as pb
+from bypass.wire.bodies import WRITERS
+from tests.wire_strategies import addresses, handles, messages, publishes, subscribes, u32
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=200)
 thorough = settings(repeatable, max_examples=800)
-
-u32 = st.integers(0, 2**32 - 1)
-u64 = st.integers(0, 2**64 - 1)
-stamps = {"client": u32, "scheme": u32, "epoch": u32, "address": st.just(0) | u64}
-
-finite = st.floats(allow_nan=False, allow_infinity=False)
-points = st.tuples(finite, finite)
-speeds = st.floats(width=32, allow_nan=False, allow_infinity=False)
-bounds = st.lists(st.floats(allow_nan=False), min_size=2, max_size=2, unique=True).map(sorted)
-rectangles = st.tuples(bounds, bounds).map(lambda xy: (xy[0][0], xy[1][0], xy[0][1], xy[1][1]))
-texts = st.text(st.characters(codec="utf-8"), max_size=8)
-names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
-
-integers = st.integers(-(2**63), 2**63 - 1)
-numbers = st.floats(allow_nan=False)
-scalars = integers | numbers | texts
-sets = st.frozensets(scalars, max_size=4)
-pairs = st.lists(st.tuples(names, scalars | sets), max_size=4)
-events = st.builds(lambda pairs, payload: Event(pairs, payload=payload), pairs, st.binary(max_size=64))
-
-order = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
-filters = st.one_of(
-    st.builds(
-        Filter, st.builds(Attribute, names, st.sampled_from([INTEGER, FLOAT])), integers | numbers, order
-    ),
-    st.builds(
-        Filter, st.builds(Attribute, names, st.just(INTEGER)), st.sets(integers, min_size=1), st.just("in")
-    ),
-    st.builds(Filter, st.builds(Attribute, names, st.just(STRING)), texts, order | st.just("prefix")),
-    st.builds(Filter, st.builds(Attribute, names, st.just(SET)), sets, st.sampled_from(["=", "intersects"])),
-    st.builds(Filter, st.builds(Attribute, names, st.just(SET)), scalars, st.just("contains")),
-)
-subscriptions = st.builds(Subscription, st.lists(filters, min_size=1, max_size=3))
-
-updates = st.builds(ContextUpdate, points, st.none() | st.tuples(speeds, speeds), **stamps)
-requests = st.builds(AssignmentRequest, points, **stamps)
-assignments = st.builds(
-    Assignment,
-    u32,
-    texts,
-    st.lists(texts, max_size=9).map(tuple),
-    st.none() | rectangles,
-    st.none() | rectangles,
-    st.lists(st.builds(Circle, texts, finite, finite, finite), max_size=3).map(tuple),
-    **stamps,
-)
-
-
-Carrier = TypeVar("Carrier", Publish, Subscribe)
-
-
-@st.composite
-def carriers(draw: st.DrawFn, bare: st.SearchStrategy[Carrier]) -> Carrier:
-    """A message with, at times, something that rides on it and so has its stamp."""
-    message = draw(bare)
-    riding = draw(st.none() | updates | requests | assignments)
-    if riding is not None:
-        riding.client, riding.scheme, riding.epoch = message.client, message.scheme, message.epoch
-        riding.address = message.address
-    message.piggyback = riding
-    return message
-
-
-def passed_on(publication: Publish) -> Publish:
-    """As others get it: the address was for the broker."""
-    publication.address = 0
-    if publication.piggyback is not None:
-        publication.piggyback.address = 0
-    return publication
-
-
-bare = st.builds(
-    Publish,
-    u64,
-    events,
-    st.sampled_from(Kind),
-    u64,
-    st.none() | points,
-    st.none() | texts,
-    **stamps,
-)
-publishes = carriers(bare)
-subscribes = carriers(st.builds(Subscribe, u32, subscriptions, st.none() | u32, **stamps))
-handles = st.lists(u32, max_size=40).map(tuple)
-addresses = st.lists(u64, max_size=20).map(tuple)
-notifies = st.builds(
-    Notify, publishes.map(passed_on), handles, st.booleans(), st.booleans(), addresses, **stamps
-)
-copies = st.lists(bare.map(passed_on), max_size=3).map(tuple)
-places = st.none() | st.tuples(speeds, speeds)
-frames = st.builds(Frame, u32, u32, places, copies, **stamps) | st.builds(
-    Frame, u32, u32, places, ids=st.none() | addresses, **stamps
-)
-messages: st.SearchStrategy[Message] = st.one_of(
-    updates,
-    requests,
-    assignments,
-    subscribes,
-    st.builds(Unsubscribe, u32, **stamps),
-    publishes,
-    notifies,
-    st.builds(PlanMessage, st.binary(max_size=64), **stamps),
-    st.builds(OutcomeMessage, st.binary(max_size=64), **stamps),
-    frames,
-)
 
 EVENT = Event(kind="monster", level=42, payload=b"\x01\x02")
 UPDATE = ContextUpdate((650.25, 700.5), (1.5, -0.5))
 PUBLISH = Publish(77, EVENT, Kind.LOCAL, 1_000_000, (650.25, 700.5), "g3:4:7")
 SUBSCRIBE = Subscribe(5, Subscription([attr("level") >= 12]), 125)
+WELCOME = Welcome(0, 5.0, (0.0, 0.0, 1300.0, 1300.0))
 
 
 # ---- there and back
@@ -161,6 +56,18 @@ SUBSCRIBE = Subscribe(5, Subscription([attr("level") >= 12]), 125)
 @given(messages)
 def test_decoding_undoes_encoding(message: Message) -> None:
     assert decode(encode(message)) == message
+
+
+def test_every_kind_of_message_is_drawn() -> None:
+    drawn: set[type[Message]] = set()
+
+    @thorough
+    @given(messages)
+    def look(message: Message) -> None:
+        drawn.add(type(message))
+
+    look()
+    assert drawn == set(WRITERS)
 
 
 @repeatable
@@ -205,6 +112,28 @@ def test_what_rides_takes_the_stamp_of_its_carrier() -> None:
 def test_addresses_of_publishers_stay_with_the_broker() -> None:
     addressed = replace(PUBLISH, address=4, piggyback=replace(UPDATE, address=4))
     assert encode(Notify(addressed, (1,))) == encode(Notify(replace(PUBLISH, piggyback=UPDATE), (1,)))
+
+
+def test_of_a_kept_subscription_nothing_travels_but_itself() -> None:
+    kept = replace(SUBSCRIBE, client=1, scheme=2, epoch=3, address=4, piggyback=UPDATE)
+    decoded = decode(encode(replace(WELCOME, kept=(kept, SUBSCRIBE))))
+    assert decoded == replace(WELCOME, kept=(SUBSCRIBE, SUBSCRIBE))
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("two\nlines\x85 or  more\n", "two lines or more"),
+        ("x" * 600, "x" * 500),
+        ("x" * 499 + " y", "x" * 499),
+    ],
+)
+def test_reasons_are_one_line_and_not_long(reason: str, said: str) -> None:
+    data = encode(Refused(reason, id=1))
+    assert decode(data) == Refused(said, id=1)
+    envelope = pb.Envelope.FromString(data)
+    envelope.refused.reason = reason  # as somebody else may write it
+    assert decode(envelope.SerializeToString()) == Refused(said, id=1)
 
 
 @repeatable
@@ -328,11 +257,53 @@ def test_no_beginning_of_a_message_is_a_message(data: bytes, choose: st.DataObje
     refused(data[: choose.draw(st.integers(0, len(data) - 1))])
 
 
+@pytest.mark.parametrize("address", [0, 2**64 - 1])
+@pytest.mark.parametrize(
+    "message",
+    [
+        Ping(),
+        Ping(True),
+        Bye(),
+        Bye(True),
+        Ack(),
+        Ack((1,), (2,)),
+        Hello("", 0),
+        Hello("phone", 1, (1, 2), False),
+        WELCOME,
+        replace(WELCOME, origin=(49.9, 8.7), kept=(SUBSCRIBE, SUBSCRIBE), missed=2**64 - 1),
+        Refused(""),
+        Refused("no", id=0),
+        Refused("no", handle=2),
+        Control(0, "status"),
+        Control(1, "plan", b"{}"),
+        Reply(0, False),
+        Reply(1, True, b"{}"),
+        PlanMessage(b""),
+    ],
+)
+def test_no_beginning_of_a_session_message_is_a_message(message: Message, address: int) -> None:
+    data = encode(replace(message, address=address))
+    for end in range(len(data)):
+        refused(data[:end])
+
+
 def test_another_version_is_named_with_ours() -> None:
     envelope = pb.Envelope.FromString(encode(PUBLISH))
     envelope.version = 7
     message = refused(envelope.SerializeToString())
     assert message == f"message of protocol version 7: expected {PROTOCOL_VERSION}"
+
+
+@repeatable
+@given(messages, st.integers(2, 2**32 - 1))
+def test_another_version_is_told_from_noise(message: Message, version: int) -> None:
+    envelope = pb.Envelope.FromString(encode(message))
+    envelope.version = version
+    with pytest.raises(UnknownVersion):
+        decode(envelope.SerializeToString())
+    with pytest.raises(MalformedMessage) as caught:
+        decode(encode(message)[:-1])
+    assert type(caught.value) is MalformedMessage
 
 
 def test_messages_are_limited_in_size() -> None:
@@ -344,6 +315,23 @@ def test_messages_are_limited_in_size() -> None:
     assert f"expected at most {MAX_MESSAGE_BYTES}" in refused(fits + b"\x98\x06\x2a")
     with pytest.raises(MalformedMessage, match=f"^PlanMessage of {MAX_MESSAGE_BYTES + 1} bytes: "):
         encode(PlanMessage(b"x" * (longest + 1)))
+
+
+def test_publications_leave_room_for_the_handles_in_their_notifications() -> None:
+    def publication(length: int) -> Publish:
+        return Publish(1, Event(text="x" * length))
+
+    longest = MAX_PUBLISH_BYTES - encoded_size(publication(100_000)) + 100_000
+    fits = encode(publication(longest))
+    assert len(fits) == MAX_PUBLISH_BYTES
+    assert decode(fits) == publication(longest)
+    assert f"publish message of {MAX_PUBLISH_BYTES + 3} bytes: expected" in refused(fits + b"\x98\x06\x2a")
+    with pytest.raises(
+        MalformedMessage, match=f"^Publish of {MAX_PUBLISH_BYTES + 1} bytes: expected at most"
+    ):
+        encode(publication(longest + 1))
+    notification = Notify(publication(longest), tuple(range(100_000)))
+    assert decode(encode(notification)) == notification
 
 
 def test_equal_numbers_of_different_types_have_their_own_sizes() -> None:

@@ -25,6 +25,7 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
+from bypass.session import Ack, Control, Hello, Refused, Reply, Welcome
 from bypass.wire import (
     MOST_IDS,
     PROTOCOL_VERSION,
@@ -38,6 +39,8 @@ from bypass.wire import (
 from bypass.wire import bypass_pb2 as pb
 
 PUBLISH = Publish(1, Event(kind="a"))
+WANTED = Subscription([attr("a") == 1])
+WELCOME = Welcome(0, 5.0, (0.0, 0.0, 1300.0, 1300.0))
 
 
 class Foreign(Message):
@@ -102,6 +105,34 @@ UNENCODABLE: list[tuple[Message, str]] = [
         Frame(0, publications=(PUBLISH,), ids=()),
         "Frame: 1 publications and 0 ids: expected publications or a digest",
     ),
+    (
+        Hello("phone", 2**64),
+        "Hello.life 18446744073709551616: expected an integer from 0 to 1844674407370955",
+    ),
+    (Hello("phone", 1, (-1,)), "Hello: handles (-1,): Value out of range: -1"),
+    (Hello("x" * 201, 1), "Hello: name of 201 characters: expected 0 to 200 printable ones"),
+    (Hello("a\nb", 1), "Hello: name of 3 characters: expected 0 to 200 printable ones"),
+    (replace(WELCOME, published=-1), "Welcome.published -1: expected an integer from 0 to 4294967295"),
+    (replace(WELCOME, missed=2**64), "Welcome.missed 18446744073709551616: expected an integer from 0 to 18"),
+    (replace(WELCOME, heartbeat=0.0), "Welcome: heartbeat 0.0: expected finite seconds above 0"),
+    (replace(WELCOME, heartbeat=inf), "Welcome: heartbeat inf: expected finite seconds above 0"),
+    (replace(WELCOME, heartbeat=nan), "Welcome: heartbeat nan: expected finite seconds above 0"),
+    (replace(WELCOME, area=(0, 0, 0, 1)), "Welcome: area [0, 0, 0, 1]: expected x0 < x1 and y0 < y1"),
+    (replace(WELCOME, area=(0, 0, inf, 1)), "Welcome: area [0, 0, inf, 1]: expected 4 finite numbers"),
+    (replace(WELCOME, origin=(nan, 1.0)), "Welcome: origin [nan, 1.0]: expected 2 finite numbers"),
+    (
+        replace(WELCOME, kept=(Subscribe(1, WANTED), Subscribe(-1, WANTED))),
+        "Subscribe.handle -1: expected an integer from 0 to 4294967295",
+    ),
+    (Ack((2**64,)), "Ack: ids (18446744073709551616,): Value out of range"),
+    (Ack((), (-1,)), "Ack: handles (-1,): Value out of range"),
+    (Refused("no", id=2**64), "Refused.id 18446744073709551616: expected an integer from 0"),
+    (Refused("no", handle=2**32), "Refused.handle 4294967296: expected an integer from 0 to 4294967295"),
+    (Refused("no", 1, 2), "Refused: id 1 and handle 2: expected one of them at most"),
+    (Refused("\ud800"), "Refused: 'utf-8' codec can't encode"),
+    (Control(2**32, "status"), "Control.request 4294967296: expected an integer from 0 to 4294967295"),
+    (Control(1, ""), "Control: command of 0 characters: expected 1 to 200 printable ones"),
+    (Reply(-1, True), "Reply.request -1: expected an integer from 0 to 4294967295"),
     (Foreign(), "message of class Foreign: expected one of Publish, Notify, "),
     (
         replace(PUBLISH, piggyback=ForeignContext()),
@@ -136,6 +167,11 @@ def envelope(**fields: Any) -> pb.Envelope:
     return pb.Envelope(version=PROTOCOL_VERSION, client=1, scheme=0, epoch=0, **fields)
 
 
+def welcome(**fields: Any) -> dict[str, Any]:
+    """The fields of a greeting that is understood, with others."""
+    return {"published": 1, "heartbeat": 5.0, "area": [0, 0, 1, 1], **fields}
+
+
 UNDECODABLE: list[tuple[pb.Envelope, str]] = [
     (envelope(), "without a body: expected one of publish, notify, "),
     (envelope(publish=pb.Publish(at_us=1)), "publish message: id is missing"),
@@ -145,6 +181,16 @@ UNDECODABLE: list[tuple[pb.Envelope, str]] = [
     (
         envelope(publish={"id": 1, "attributes": [{"name": "a"}]}),
         "publish message: attribute 'a': value is missing",
+    ),
+    (
+        envelope(
+            publish={"id": 1, "attributes": [{"name": "a", "set": {"elements": [{"set": {}}]}}]},
+        ),
+        "publish message: set in a set: expected other elements",
+    ),
+    (
+        envelope(publish={"id": 1, "attributes": [{"name": "a", "set": {"elements": [{}]}}]}),
+        "publish message: element: value is missing",
     ),
     (
         envelope(publish={"id": 1, "attributes": [{"text": "a"}]}),
@@ -214,6 +260,41 @@ UNDECODABLE: list[tuple[pb.Envelope, str]] = [
         envelope(unsubscribe={"handle": 1}, riding_assignment_request={"x": 1, "y": 1}),
         "unsubscribe message: riding_assignment_request: expected only publications and subscriptions",
     ),
+    (
+        envelope(ping={}, riding_assignment_request={"x": 1, "y": 1}),
+        "ping message: riding_assignment_request: expected only publications and subscriptions",
+    ),
+    (envelope(hello={"name": "phone"}), "hello message: life is missing"),
+    (envelope(hello={"name": "x" * 201, "life": 1}), "hello message: name of 201 characters: expected 0 to"),
+    (envelope(hello={"name": "a\nb", "life": 1}), "hello message: name of 3 characters: expected 0 to 200"),
+    (envelope(welcome=welcome(published=None)), "welcome message: published is missing"),
+    (envelope(welcome=welcome(heartbeat=None)), "welcome message: heartbeat 0.0: expected finite seconds"),
+    (envelope(welcome=welcome(heartbeat=-1.0)), "welcome message: heartbeat -1.0: expected finite seconds"),
+    (envelope(welcome=welcome(heartbeat=nan)), "welcome message: heartbeat nan: expected finite seconds"),
+    (envelope(welcome=welcome(area=None)), "welcome message: area []: expected 4 finite numbers"),
+    (envelope(welcome=welcome(area=[0, 0, 1])), "welcome message: area [0.0, 0.0, 1.0]: expected 4 finite"),
+    (
+        envelope(welcome=welcome(area=[0, 0, inf, 1])),
+        "welcome message: area [0.0, 0.0, inf, 1.0]: expected 4",
+    ),
+    (envelope(welcome=welcome(area=[0, 0, 1, 0])), "welcome message: area [0.0, 0.0, 1.0, 0.0]: expected x0"),
+    (envelope(welcome=welcome(origin=[1])), "welcome message: origin [1.0]: expected 2 finite numbers"),
+    (envelope(welcome=welcome(origin=[1, nan])), "welcome message: origin [1.0, nan]: expected 2 finite"),
+    (
+        envelope(welcome=welcome(kept=[{"handle": 1}])),
+        "welcome message: subscription to (): expected at least",
+    ),
+    (envelope(refused={"reason": "no"}), "refused message: what is refused is missing"),
+    (envelope(control={"command": "status"}), "control message: request is missing"),
+    (
+        envelope(control={"request": 1}),
+        "control message: command of 0 characters: expected 1 to 200 printable",
+    ),
+    (
+        envelope(control={"request": 1, "command": "a\x1b[2J"}),
+        "control message: command of 5 characters: expected 1 to 200 printable",
+    ),
+    (envelope(reply={"ok": True}), "reply message: request is missing"),
 ]
 
 

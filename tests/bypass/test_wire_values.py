@@ -97,6 +97,14 @@ def test_what_an_application_raises_is_a_malformed_message() -> None:
         decode(data.replace(b"wire-test-colour", b"wire-test-colouR"))
 
 
+def test_sets_in_sets_do_not_travel() -> None:
+    wanted = Filter(PAINT, frozenset([frozenset([RED])]), "one-of")
+    with pytest.raises(
+        MalformedMessage, match=r"^Subscribe: attribute 'paint' .*: set in a set: expected other"
+    ):
+        encode(Subscribe(1, Subscription([wanted])))
+
+
 def test_a_type_that_cannot_travel_is_named() -> None:
     with pytest.raises(
         MalformedMessage, match=r"^Publish: attribute 'home' Homebody\(\): value of class Homebody: expected"

@@ -1,0 +1,92 @@
+"""What a live broker and its clients say about their connection: greetings, receipts, refusals, requests.
+
+A session is the broker's memory of one client: it outlives connections and, if it is durable, processes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bypass.messages import Message, Subscribe
+
+
+@dataclass(slots=True)
+class Hello(Message):
+    """Client to broker, first on every connection.
+
+    `life` is drawn at random by each process. `handles` are all that it has subscribed so far: those of its
+    earlier connections that it does not name are withdrawn. `durable` sessions are kept while nobody is
+    connected.
+    """
+
+    name: str
+    life: int
+    handles: tuple[int, ...] = ()
+    durable: bool = True
+
+
+@dataclass(slots=True)
+class Welcome(Message):
+    """Broker to client: the answer. `client`, `scheme` and `epoch` are what the broker has for the client.
+
+    `published` is the number of the client's latest event that is known, `heartbeat` how often (s) to say
+    something, `origin` latitude and longitude of the region's plane. `kept` are subscriptions of earlier
+    lives, `missed` counts events for this client that were given up because they were too many or too old.
+    """
+
+    published: int
+    heartbeat: float
+    area: tuple[float, float, float, float]
+    origin: tuple[float, float] | None = None
+    kept: tuple[Subscribe, ...] = ()
+    missed: int = 0
+
+
+@dataclass(slots=True)
+class Ack(Message):
+    """To a client: these publications, subscriptions and withdrawals are safe. To a broker: these events have
+    reached the application."""
+
+    ids: tuple[int, ...] = ()
+    handles: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Refused(Message):
+    """Broker to client: a publication, a subscription or, without either, the connection was refused."""
+
+    reason: str
+    id: int | None = None
+    handle: int | None = None
+
+
+@dataclass(slots=True)
+class Ping(Message):
+    """Still here; who `asks` wants to hear the same."""
+
+    asks: bool = False
+
+
+@dataclass(slots=True)
+class Bye(Message):
+    """Client to broker: leaves, for good if it says `forget`. Broker to client: shuts down."""
+
+    forget: bool = False
+
+
+@dataclass(slots=True)
+class Control(Message):
+    """Client to broker: an operator's request, its arguments as JSON."""
+
+    request: int
+    command: str
+    content: bytes = b""
+
+
+@dataclass(slots=True)
+class Reply(Message):
+    """Broker to client: the answer to a request as JSON; without `ok`, what was wrong with it."""
+
+    request: int
+    ok: bool
+    content: bytes = b""

@@ -1,0 +1,168 @@
+"""The bodies of messages about a live connection; as in `bodies`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+from bypass.errors import shown
+from bypass.messages import Message
+from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
+from bypass.wire import bypass_pb2 as pb
+from bypass.wire.fields import extend, finite, rectangle, required
+from bypass.wire.subscriptions import read_subscribe, write_subscribe
+
+MAX_NAME = 200
+"""Characters in the name of a session or a command."""
+
+MAX_REASON = 500
+"""Characters in what is said about a refusal; more are cut off."""
+
+
+def _name(what: str, text: str, least: int) -> str:
+    if not least <= len(text) <= MAX_NAME or not text.isprintable():
+        raise ValueError(f"{what} of {len(text)} characters: expected {least} to {MAX_NAME} printable ones")
+    return text
+
+
+def _reason(text: str) -> str:
+    """On one line: it ends up in somebody else's log."""
+    return " ".join(text[:MAX_REASON].split())
+
+
+def _heartbeat(seconds: float) -> float:
+    if not 0 < seconds < inf:
+        raise ValueError(f"heartbeat {shown(seconds)}: expected finite seconds above 0")
+    return seconds
+
+
+def _area(bounds: Sequence[float]) -> tuple[Any, ...]:
+    return rectangle("area", finite("area", bounds, 4))
+
+
+def _write_hello(body: pb.Hello, message: Hello) -> None:
+    body.name = _name("name", message.name, 0)
+    body.life = message.life
+    extend("handles", body.handles, message.handles)
+    body.durable = message.durable
+
+
+def _read_hello(body: pb.Hello) -> Hello:
+    return Hello(_name("name", body.name, 0), required(body, "life"), tuple(body.handles), body.durable)
+
+
+def _write_welcome(body: pb.Welcome, message: Welcome) -> None:
+    body.published = message.published
+    body.heartbeat = _heartbeat(message.heartbeat)
+    body.area.extend(_area(message.area))
+    if message.origin is not None:
+        body.origin.extend(finite("origin", message.origin, 2))
+    for each in message.kept:
+        write_subscribe(body.kept.add(), each)
+    body.missed = message.missed
+
+
+def _read_welcome(body: pb.Welcome) -> Welcome:
+    return Welcome(
+        required(body, "published"),
+        _heartbeat(body.heartbeat),
+        _area(body.area),
+        finite("origin", body.origin, 2) if body.origin else None,
+        tuple(map(read_subscribe, body.kept)),
+        body.missed,
+    )
+
+
+def _write_ack(body: pb.Ack, message: Ack) -> None:
+    body.SetInParent()  # one without numbers is one, too
+    extend("ids", body.ids, message.ids)
+    extend("handles", body.handles, message.handles)
+
+
+def _read_ack(body: pb.Ack) -> Ack:
+    return Ack(tuple(body.ids), tuple(body.handles))
+
+
+def _write_refused(body: pb.Refused, message: Refused) -> None:
+    body.reason = _reason(message.reason)
+    if message.id is not None and message.handle is not None:
+        raise ValueError(f"id {message.id} and handle {message.handle}: expected one of them at most")
+    if message.id is not None:
+        body.id = message.id
+    elif message.handle is not None:
+        body.handle = message.handle
+    else:
+        body.connection = True
+
+
+def _read_refused(body: pb.Refused) -> Refused:
+    what = body.WhichOneof("what")
+    if what is None:
+        raise ValueError("what is refused is missing")
+    return Refused(
+        _reason(body.reason),
+        body.id if what == "id" else None,
+        body.handle if what == "handle" else None,
+    )
+
+
+def _write_ping(body: pb.Ping, message: Ping) -> None:
+    body.SetInParent()
+    body.asks = message.asks
+
+
+def _read_ping(body: pb.Ping) -> Ping:
+    return Ping(body.asks)
+
+
+def _write_bye(body: pb.Bye, message: Bye) -> None:
+    body.SetInParent()
+    body.forget = message.forget
+
+
+def _read_bye(body: pb.Bye) -> Bye:
+    return Bye(body.forget)
+
+
+def _write_control(body: pb.Control, message: Control) -> None:
+    body.request = message.request
+    body.command = _name("command", message.command, 1)
+    body.content = message.content
+
+
+def _read_control(body: pb.Control) -> Control:
+    return Control(required(body, "request"), _name("command", body.command, 1), body.content)
+
+
+def _write_reply(body: pb.Reply, message: Reply) -> None:
+    body.request = message.request
+    body.ok = message.ok
+    body.content = message.content
+
+
+def _read_reply(body: pb.Reply) -> Reply:
+    return Reply(required(body, "request"), body.ok, body.content)
+
+
+SESSION_WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
+    Hello: ("hello", _write_hello),
+    Welcome: ("welcome", _write_welcome),
+    Ack: ("ack", _write_ack),
+    Refused: ("refused", _write_refused),
+    Ping: ("ping", _write_ping),
+    Bye: ("bye", _write_bye),
+    Control: ("control", _write_control),
+    Reply: ("reply", _write_reply),
+}
+
+SESSION_READERS: dict[str, Callable[[Any], Message]] = {
+    "hello": _read_hello,
+    "welcome": _read_welcome,
+    "ack": _read_ack,
+    "refused": _read_refused,
+    "ping": _read_ping,
+    "bye": _read_bye,
+    "control": _read_control,
+    "reply": _read_reply,
+}

@@ -1,0 +1,161 @@
+"""Messages of every kind, as hypothesis draws them: whatever can be said."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from bypass.attributes import FLOAT, INTEGER, SET, STRING, Attribute
+from bypass.events import Event
+from bypass.filters import Filter, Subscription
+from bypass.messages import (
+    Assignment,
+    AssignmentRequest,
+    Circle,
+    ContextUpdate,
+    Frame,
+    Kind,
+    Message,
+    Notify,
+    OutcomeMessage,
+    PlanMessage,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
+
+u32 = st.integers(0, 2**32 - 1)
+u64 = st.integers(0, 2**64 - 1)
+stamps = {"client": u32, "scheme": u32, "epoch": u32, "address": st.just(0) | u64}
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+points = st.tuples(finite, finite)
+speeds = st.floats(width=32, allow_nan=False, allow_infinity=False)
+bounds = st.lists(st.floats(allow_nan=False), min_size=2, max_size=2, unique=True).map(sorted)
+rectangles = st.tuples(bounds, bounds).map(lambda xy: (xy[0][0], xy[1][0], xy[0][1], xy[1][1]))
+texts = st.text(st.characters(codec="utf-8"), max_size=8)
+names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
+lines = texts.filter(str.isprintable)
+reasons = texts.map(lambda text: " ".join(text.split()))
+
+integers = st.integers(-(2**63), 2**63 - 1)
+numbers = st.floats(allow_nan=False)
+scalars = integers | numbers | texts
+sets = st.frozensets(scalars, max_size=4)
+pairs = st.lists(st.tuples(names, scalars | sets), max_size=4)
+events = st.builds(lambda pairs, payload: Event(pairs, payload=payload), pairs, st.binary(max_size=64))
+
+order = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+filters = st.one_of(
+    st.builds(
+        Filter, st.builds(Attribute, names, st.sampled_from([INTEGER, FLOAT])), integers | numbers, order
+    ),
+    st.builds(
+        Filter, st.builds(Attribute, names, st.just(INTEGER)), st.sets(integers, min_size=1), st.just("in")
+    ),
+    st.builds(Filter, st.builds(Attribute, names, st.just(STRING)), texts, order | st.just("prefix")),
+    st.builds(Filter, st.builds(Attribute, names, st.just(SET)), sets, st.sampled_from(["=", "intersects"])),
+    st.builds(Filter, st.builds(Attribute, names, st.just(SET)), scalars, st.just("contains")),
+)
+subscriptions = st.builds(Subscription, st.lists(filters, min_size=1, max_size=3))
+
+updates = st.builds(ContextUpdate, points, st.none() | st.tuples(speeds, speeds), **stamps)
+requests = st.builds(AssignmentRequest, points, **stamps)
+assignments = st.builds(
+    Assignment,
+    u32,
+    texts,
+    st.lists(texts, max_size=9).map(tuple),
+    st.none() | rectangles,
+    st.none() | rectangles,
+    st.lists(st.builds(Circle, texts, finite, finite, finite), max_size=3).map(tuple),
+    **stamps,
+)
+
+
+Carrier = TypeVar("Carrier", Publish, Subscribe)
+
+
+@st.composite
+def carriers(draw: st.DrawFn, bare: st.SearchStrategy[Carrier]) -> Carrier:
+    """A message with, at times, something that rides on it and so has its stamp."""
+    message = draw(bare)
+    riding = draw(st.none() | updates | requests | assignments)
+    if riding is not None:
+        riding.client, riding.scheme, riding.epoch = message.client, message.scheme, message.epoch
+        riding.address = message.address
+    message.piggyback = riding
+    return message
+
+
+def passed_on(publication: Publish) -> Publish:
+    """As others get it: the address was for the broker."""
+    publication.address = 0
+    if publication.piggyback is not None:
+        publication.piggyback.address = 0
+    return publication
+
+
+bare = st.builds(
+    Publish,
+    u64,
+    events,
+    st.sampled_from(Kind),
+    u64,
+    st.none() | points,
+    st.none() | texts,
+    **stamps,
+)
+publishes = carriers(bare)
+subscribes = carriers(st.builds(Subscribe, u32, subscriptions, st.none() | u32, **stamps))
+handles = st.lists(u32, max_size=40).map(tuple)
+addresses = st.lists(u64, max_size=20).map(tuple)
+notifies = st.builds(
+    Notify, publishes.map(passed_on), handles, st.booleans(), st.booleans(), addresses, **stamps
+)
+copies = st.lists(bare.map(passed_on), max_size=3).map(tuple)
+places = st.none() | st.tuples(speeds, speeds)
+frames = st.builds(Frame, u32, u32, places, copies, **stamps) | st.builds(
+    Frame, u32, u32, places, ids=st.none() | addresses, **stamps
+)
+hellos = st.builds(Hello, lines, u64, handles, st.booleans(), **stamps)
+welcomes = st.builds(
+    Welcome,
+    u32,
+    st.floats(0, exclude_min=True, allow_infinity=False),
+    rectangles.filter(lambda bounds: all(map(isfinite, bounds))),
+    st.none() | points,
+    st.lists(st.builds(Subscribe, u32, subscriptions, st.none() | u32), max_size=3).map(tuple),
+    u64,
+    **stamps,
+)
+acks = st.builds(Ack, addresses, handles, **stamps)
+refusals = st.one_of(
+    st.builds(Refused, reasons, **stamps),
+    st.builds(Refused, reasons, id=u64, **stamps),
+    st.builds(Refused, reasons, handle=u32, **stamps),
+)
+messages: st.SearchStrategy[Message] = st.one_of(
+    updates,
+    requests,
+    assignments,
+    subscribes,
+    st.builds(Unsubscribe, u32, **stamps),
+    publishes,
+    notifies,
+    st.builds(PlanMessage, st.binary(max_size=64), **stamps),
+    st.builds(OutcomeMessage, st.binary(max_size=64), **stamps),
+    frames,
+    hellos,
+    welcomes,
+    acks,
+    refusals,
+    st.builds(Ping, st.booleans(), **stamps),
+    st.builds(Bye, st.booleans(), **stamps),
+    st.builds(Control, u32, lines.filter(bool), st.binary(max_size=64), **stamps),
+    st.builds(Reply, u32, st.booleans(), st.binary(max_size=64), **stamps),
+)
+"""Every kind of message."""
