@@ -1,0 +1,172 @@
+"""What one turn of a broker changes in its store, and what a stored publication is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, chain, repeat
+from struct import pack, unpack
+from typing import NamedTuple
+
+
+class Recipient(NamedTuple):
+    """A client that an event is for, and its handles that the event matches."""
+
+    client: int
+    handles: tuple[int, ...]
+    unfiltered: bool
+
+
+@dataclass(slots=True)
+class Logged:
+    """One publication: `raw` is its body as it came; `publisher`, `scheme` and `epoch` are its stamp.
+
+    `seq` numbers the publications in the order in which the broker took them.
+    """
+
+    seq: int
+    at: float
+    id: int
+    publisher: int
+    scheme: int
+    epoch: int
+    raw: bytes
+    recipients: tuple[Recipient, ...]
+
+
+class Batch:
+    """Changes that are written together, or not at all. Later calls win over earlier ones.
+
+    What is said about a client that the store does not know, or that was forgotten, changes nothing: a client
+    is known from `client` on, wherever in the batch that is.
+    """
+
+    __slots__ = (
+        "clients",
+        "counts",
+        "cursors",
+        "departed",
+        "history",
+        "log",
+        "places",
+        "settings",
+        "spent",
+        "subscriptions",
+    )
+
+    def __init__(self) -> None:
+        self.clients: dict[int, tuple[str, int, float]] = {}  # name, life, seen
+        self.departed: set[int] = set()
+        self.subscriptions: dict[int, dict[int, bytes | None]] = {}  # client -> handle; None: withdrawn
+        self.places: dict[int, tuple[float, float, float, float, float]] = {}
+        self.counts: dict[int, int] = {}
+        self.log: list[Logged] = []
+        self.cursors: dict[int, tuple[int, int]] = {}  # seq, missed
+        self.spent: set[int] = set()
+        self.settings: dict[str, str] = {}
+        self.history: list[tuple[float, str, str]] = []
+
+    def client(self, number: int, name: str, life: int, seen: float) -> None:
+        """A client is new, or one of these has changed."""
+        self.clients[number] = (name, life, seen)
+
+    def forgotten(self, number: int) -> None:
+        """Nothing is kept of this client: subscriptions, place and marks go as well."""
+        self.departed.add(number)
+        self.clients.pop(number, None)
+        self.subscriptions.pop(number, None)
+        self.places.pop(number, None)
+        self.counts.pop(number, None)
+        self.cursors.pop(number, None)
+
+    def subscribed(self, client: int, handle: int, data: bytes) -> None:
+        self.subscriptions.setdefault(client, {})[handle] = data
+
+    def unsubscribed(self, client: int, handle: int) -> None:
+        self.subscriptions.setdefault(client, {})[handle] = None
+
+    def located(self, client: int, x: float, y: float, vx: float, vy: float, at: float) -> None:
+        self.places[client] = (x, y, vx, vy, at)
+
+    def published(self, client: int, count: int) -> None:
+        """The number of the client's latest publication."""
+        self.counts[client] = count
+
+    def logged(self, logged: Logged) -> None:
+        """Keep a publication until it is released. It must not change any more."""
+        self.log.append(logged)
+
+    def cursor(self, client: int, seq: int, missed: int) -> None:
+        """This client is done with all publications up to `seq`."""
+        self.cursors[client] = (seq, missed)
+
+    def released(self, seqs: Iterable[int]) -> None:
+        """Nobody needs these publications any more."""
+        self.spent.update(seqs)
+
+    def setting(self, key: str, value: str) -> None:
+        self.settings[key] = value
+
+    def record(self, at: float, kind: str, content: str) -> None:
+        """Something that happened, for the history."""
+        self.history.append((at, kind, content))
+
+    def retry(self, failed: Batch) -> None:
+        """Take over what is still true of an earlier batch that could not be written: who was forgotten,
+        who was where, and what has happened."""
+        self.departed |= failed.departed
+        self.places = failed.places | self.places
+        self.history = failed.history + self.history
+
+    def __bool__(self) -> bool:
+        """Whether there is something to write."""
+        return bool(
+            self.log
+            or self.cursors
+            or self.counts
+            or self.places
+            or self.spent
+            or self.clients
+            or self.departed
+            or self.subscriptions
+            or self.settings
+            or self.history
+        )
+
+
+def pack_recipients(recipients: Sequence[Recipient]) -> bytes:
+    """Four bytes each: how many and whether all are plain, their numbers, their shapes, all their handles.
+
+    A shape is the number of handles and a bit for `unfiltered`. Nearly always everybody has one handle and
+    no such bit: then the recipients are plain, and their shapes are left out.
+    """
+    if not recipients:
+        return b""
+    clients, own, unfiltered = zip(*recipients, strict=True)
+    handles = list(chain.from_iterable(own))
+    if len(handles) == len(clients) and all(own) and True not in unfiltered:
+        values = [len(clients) << 1 | 1, *clients, *handles]
+    else:
+        shapes = [len(some) << 1 | flag for some, flag in zip(own, unfiltered, strict=True)]
+        values = [len(clients) << 1, *clients, *shapes, *handles]
+    return pack(f"<{len(values)}I", *values)
+
+
+def unpack_recipients(data: bytes) -> Iterator[Recipient]:
+    """Reverse of `pack_recipients`. Raises `ValueError`, `IndexError` or `struct.error` for anything else."""
+    values: tuple[int, ...] = unpack(f"<{len(data) // 4}I", data) if data else (1,)
+    count, plain = divmod(values[0], 2)
+    clients, handles = values[1 : count + 1], values[count + 1 :]
+    unfiltered: Iterable[bool] = repeat(False, count)
+    own: Iterable[tuple[int, ...]] = zip(handles, strict=True)
+    if not plain:
+        shapes, handles = handles[:count], handles[count:]
+        unfiltered = [bool(shape & 1) for shape in shapes]
+        ends = accumulate(shape >> 1 for shape in shapes)
+        own = [handles[end - (shape >> 1) : end] for shape, end in zip(shapes, ends, strict=True)]
+    # The constructor of a named tuple, called a million times, is most of what starting a broker takes.
+    return map(_as_recipient, zip(clients, own, unfiltered, strict=True))
+
+
+_as_recipient: Callable[[tuple[int, tuple[int, ...], bool]], Recipient] = partial(tuple.__new__, Recipient)
