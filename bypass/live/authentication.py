@@ -1,0 +1,100 @@
+"""Who may connect: answers what ZeroMQ asks about a client's key before it lets the client in (ZAP)."""
+
+from __future__ import annotations
+
+import logging
+import struct
+
+import zmq
+from zmq.utils import z85
+
+from bypass.errors import shown
+from bypass.live.keys import Admitted, AllowList, BrokerKeys
+
+USER_ID = "User-Id"
+"""Property of every frame that an authenticated client has sent: the name that its key is listed under."""
+PUBLIC_KEY = "Public-Key"
+"""Property of every frame that an authenticated client has sent: its key in Z85, to look it up again."""
+
+_ADDRESS = "inproc://zeromq.zap.01"
+_VERSION = b"1.0"
+
+_log = logging.getLogger(__name__)
+
+
+class Authenticator:
+    """Admits the keys of an allow-list to the sockets of one domain. There is one in a context.
+
+    Whoever runs it polls `socket` and calls `handle` when there is something to read; clients wait until
+    then. `admitted` and `refused` count connections. Raises ValueError for an empty domain: ZeroMQ would ask
+    nobody, and admit everybody who knows the broker's public key.
+    """
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], allow_list: AllowList, domain: str) -> None:
+        if not domain:
+            raise ValueError("domain '': expected a name")
+        self.admitted = 0
+        self.refused = 0
+        self._allow_list = allow_list
+        self._domain = domain.encode()
+        self.socket = context.socket(zmq.REP)
+        self.socket.linger = 0
+        self.socket.bind(_ADDRESS)
+
+    def guard(self, socket: zmq.Socket[bytes], keys: BrokerKeys) -> None:
+        """Let nobody connect to `socket`, which is not bound yet, but those whom this one admits."""
+        socket.curve_server = True
+        socket.curve_publickey = keys.public
+        socket.curve_secretkey = keys.secret
+        socket.zap_domain = self._domain
+        socket.zap_enforce_domain = True
+
+    def handle(self) -> None:
+        """Answer all that is asked now. Does not wait."""
+        while True:
+            try:
+                request = self.socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            self.socket.send_multipart(self._answer(request))
+
+    def close(self) -> None:
+        """From now on nobody is admitted."""
+        self.socket.close()
+
+    def _answer(self, request: list[bytes]) -> list[bytes]:
+        number = request[1] if len(request) > 1 else b""
+        try:
+            key, admitted = self._admit(request)
+        except _NotAdmitted as refusal:
+            self.refused += 1
+            _log.info("not admitted: %s", refusal)
+            return [_VERSION, number, b"400", b"not admitted", b"", b""]
+        self.admitted += 1
+        properties = _property(PUBLIC_KEY, z85.encode(key))
+        return [_VERSION, number, b"200", b"OK", admitted.name.encode(), properties]
+
+    def _admit(self, request: list[bytes]) -> tuple[bytes, Admitted]:
+        """The key that is asked about and whose it is. Raises _NotAdmitted."""
+        if len(request) != 7 or request[0] != _VERSION:
+            raise _NotAdmitted(f"request of {len(request)} parts: expected 7, of version {_VERSION.decode()}")
+        _, _, domain, address, _, mechanism, key = request
+        if domain != self._domain:
+            raise _NotAdmitted(f"domain {shown(domain)}: expected {self._domain!r}")
+        if mechanism != b"CURVE" or len(key) != 32:
+            raise _NotAdmitted(f"mechanism {shown(mechanism)}: expected CURVE with a key of 32 bytes")
+        admitted = self._allow_list.find(key)
+        if admitted is None:
+            where = address.decode(errors="backslashreplace")
+            raise _NotAdmitted(
+                f"key {z85.encode(key).decode()} from {where!r}: expected one of the allow-list"
+            )
+        return key, admitted
+
+
+class _NotAdmitted(Exception):
+    """Why."""
+
+
+def _property(name: str, value: bytes) -> bytes:
+    return struct.pack("!B", len(name)) + name.encode() + struct.pack("!I", len(value)) + value

@@ -1,0 +1,300 @@
+"""What a live broker is told before it starts: a YAML file, and environment variables that count for more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from bypass.errors import BypassError, shown
+from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
+from bypass.region import Place, Region
+from bypass.wire import MAX_MESSAGE_BYTES, MAX_PACKET_BYTES
+
+DASHBOARD = "127.0.0.1:7780"
+"""Where the dashboard is if nobody says where."""
+
+PREFIX = "BYPASS_BROKER_"
+"""How variables begin that change a key; `__` leads into a group, as in BYPASS_BROKER_LIMITS__CLIENTS."""
+
+_HOST = r"(?:[^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\])"
+_TCP = re.compile(rf"tcp://{_HOST}:(\d{{1,5}}|\*)")
+_HTTP = re.compile(rf"{_HOST}:(\d{{1,5}})")
+_LARGEST_PORT = 65_535
+_LONGEST_IPC = 107  # bytes; more do not fit into the address of a Unix socket
+
+_PATHS = ("keys", "clients", "store", "rules")
+
+Keys = tuple[int | str, ...]
+
+
+class InvalidConfig(BypassError):
+    """A configuration that a broker cannot run with."""
+
+
+class _Misfit(ValueError):
+    """A complaint about `value`, which stands under `keys` below the group that is validated."""
+
+    def __init__(self, keys: Keys, value: Any, complaint: str) -> None:
+        super().__init__(complaint)
+        self.keys = keys
+        self.value = value
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class PlaceConfig(_Group):
+    """An attraction point: a circle in metres."""
+
+    name: str = Field(min_length=1)
+    x: float
+    y: float
+    radius: float = Field(gt=0)
+
+
+class RegionConfig(_Group):
+    """The rectangle that the broker serves, in metres; `origin` is the latitude and longitude of (0, 0)."""
+
+    area: tuple[float, float, float, float] = (0.0, 0.0, 1000.0, 1000.0)
+    origin: tuple[Annotated[float, Field(ge=-90, le=90)], Annotated[float, Field(ge=-180, le=180)]] | None = (
+        None
+    )
+    places: tuple[PlaceConfig, ...] = ()
+
+    @field_validator("area")
+    @classmethod
+    def _ascending(cls, area: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+        x0, y0, x1, y1 = area
+        if not (x0 < x1 and y0 < y1):
+            raise ValueError("expected [x0, y0, x1, y1] with x0 < x1 and y0 < y1")
+        return area
+
+    def region(self) -> Region:
+        """The region as a broker takes it."""
+        return Region(self.area, tuple(Place(each.name, each.x, each.y, each.radius) for each in self.places))
+
+
+class Limits(_Group):
+    """What one client may ask for, and how much the broker keeps for how long (s) for those who are away.
+
+    `client_rate` is in messages a second, with bursts of twice as many; 0: no limit.
+    """
+
+    message_bytes: int = Field(default=131_072, gt=0, le=MAX_MESSAGE_BYTES)
+    packet_bytes: int = Field(default=1_048_576, gt=0, le=MAX_PACKET_BYTES)
+    client_rate: float = Field(default=500.0, ge=0)
+    clients: int = Field(default=20_000, gt=0)
+    subscriptions_per_client: int = Field(default=100, gt=0)
+    pending_events: int = Field(default=10_000, gt=0)
+    pending_age: float = Field(default=86_400.0, gt=0)
+    session_age: float = Field(default=604_800.0, gt=0)
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if self.message_bytes > self.packet_bytes:
+            raise _Misfit(
+                ("message_bytes",),
+                self.message_bytes,
+                f"expected at most packet_bytes, which is {self.packet_bytes}",
+            )
+        return self
+
+
+class LogConfig(_Group):
+    """What is logged, and how a line looks."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["text", "json"] = "text"
+
+
+class BrokerConfig(_Group):
+    """All that can be set. An `open` broker encrypts nothing and admits everybody.
+
+    `set` are parameters of filter schemes, as in `Broker`; `mechanisms` are import paths of mechanisms of
+    one's own; `rules` is the file of a rule book.
+    """
+
+    listen: tuple[str, ...] = Field(default=("tcp://127.0.0.1:7700",), min_length=1)
+    keys: Path = Path("keys/broker.key")
+    clients: Path = Path("keys/clients")
+    open: bool = False
+    store: Path = Path("bypass.db")
+    sync: Literal["full", "normal"] = "full"
+    region: RegionConfig = RegionConfig()
+    scheme: str = "radial"
+    set: dict[str, JsonValue] = {}
+    grace: float = Field(default=1.5, ge=0)
+    rules: Path | None = None
+    mechanisms: tuple[str, ...] = ()
+    heartbeat: float = Field(default=5.0, gt=0)
+    limits: Limits = Limits()
+    http: str | None = None
+    dashboard: bool = False
+    log: LogConfig = LogConfig()
+
+    @field_validator("listen", "mechanisms", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("listen")
+    @classmethod
+    def _addresses(cls, addresses: tuple[str, ...]) -> tuple[str, ...]:
+        for i, address in enumerate(addresses):
+            tcp, path = _TCP.fullmatch(address), address.removeprefix("ipc://")
+            if not (_is_port(tcp[1]) if tcp else path != address and 0 < len(path.encode()) <= _LONGEST_IPC):
+                raise _Misfit((i,), address, "expected tcp://HOST:PORT or ipc://PATH")
+        return addresses
+
+    @field_validator("scheme")
+    @classmethod
+    def _known(cls, scheme: str) -> str:
+        names = [part.name for part in BROKER_PARTS]
+        if scheme not in names:
+            raise ValueError(f"expected one of {', '.join(names)}")
+        return scheme
+
+    @field_validator("set")
+    @classmethod
+    def _parameters(cls, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        known = [part.parameters() for part in (*BROKER_PARTS, *CLIENT_PARTS)]
+        for name, value in values.items():
+            found = [parameters[name] for parameters in known if name in parameters]
+            if not found:
+                names = sorted({each for parameters in known for each in parameters})
+                raise _Misfit((name,), value, f"unknown: expected one of {', '.join(names)}")
+            for parameter in found:
+                try:
+                    parameter.adapter.validate_python(value)
+                except ValidationError as error:
+                    raise _Misfit((name,), value, _expected(error.errors()[0]["msg"])) from None
+        return values
+
+    @field_validator("http")
+    @classmethod
+    def _address(cls, http: str | None) -> str | None:
+        if http is not None:
+            found = _HTTP.fullmatch(http)
+            if not (found and _is_port(found[1])):
+                raise ValueError("expected HOST:PORT, as in 127.0.0.1:7780")
+        return http
+
+    @property
+    def web_address(self) -> str | None:
+        """Where to serve metrics and the dashboard; None: nowhere."""
+        return self.http or (DASHBOARD if self.dashboard else None)
+
+
+def load_config(path: str | Path | None, environ: Mapping[str, str]) -> BrokerConfig:
+    """What a file (if any) and the environment say; the environment counts for more, its values are YAML.
+
+    With a file, relative paths are relative to its folder, defaults included; those of the environment are
+    relative to the working directory. Raises InvalidConfig.
+    """
+    data = {} if path is None else _read(Path(path))
+    variables = _override(data, environ)
+    if path is not None:
+        for name in _PATHS:
+            value = data.get(name, BrokerConfig.model_fields[name].default)
+            if (name,) not in variables and isinstance(value, str | Path):
+                data[name] = Path(path).parent / value
+    try:
+        return BrokerConfig.model_validate(data)
+    except ValidationError as error:
+        keys, complaint = _first_misfit(error)
+        where = "environment" if path is None else str(path)
+        for length in range(len(keys), 0, -1):
+            if keys[:length] in variables:
+                where, keys = variables[keys[:length]], keys[length:]
+                break
+        key = f"{'.'.join(map(str, keys))}: " if keys else ""
+        raise InvalidConfig(f"{where}: {key}{complaint}") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidConfig(f"{path}: {error.strerror}: expected a YAML file") from None
+    except UnicodeDecodeError as error:
+        raise InvalidConfig(f"{path}: byte {error.start}: expected text in UTF-8") from None
+    data = _parsed(str(path), text)
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise InvalidConfig(f"{path}: {shown(data)}: expected keys and values")
+    return data
+
+
+def _override(data: dict[str, Any], environ: Mapping[str, str]) -> dict[Keys, str]:
+    """Change what variables change; gives the variable for each key that has one."""
+    variables: dict[Keys, str] = {}
+    for name in sorted(name for name in environ if name.startswith(PREFIX)):  # a group before what is in it
+        keys = tuple(name.removeprefix(PREFIX).lower().split("__"))
+        group = data
+        for key in keys[:-1]:
+            group = group.setdefault(key, {})
+            if not isinstance(group, dict):
+                raise InvalidConfig(f"{name}: {key}: {shown(group)}: expected a group of keys")
+        group[keys[-1]] = _parsed(name, environ[name])
+        variables[keys] = name
+    return variables
+
+
+def _parsed(where: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    # PyYAML lets through whatever the constructors of tagged values raise.
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        raise InvalidConfig(f"{where}: {' '.join(str(error).split())}: expected YAML") from None
+
+
+def _first_misfit(error: ValidationError) -> tuple[Keys, str]:
+    """The first thing that pydantic complains about: where it is, what it is and what was expected."""
+    problem = error.errors(include_url=False)[0]
+    keys, value = problem["loc"], problem["input"]
+    raised = problem.get("ctx", {}).get("error")
+    if isinstance(raised, _Misfit):
+        return keys + raised.keys, f"{shown(raised.value)}: {raised}"
+    if problem["type"] == "extra_forbidden":
+        return keys, f"{shown(value)}: unknown: expected one of {', '.join(_group(keys[:-1]).model_fields)}"
+    if problem["type"] == "missing":
+        return keys, "missing: expected a value"
+    return keys, f"{shown(value)}: {_expected(problem['msg'])}"
+
+
+def _group(keys: Keys) -> type[_Group]:
+    groups: dict[int | str, type[_Group]] = {
+        "region": RegionConfig,
+        "places": PlaceConfig,
+        "limits": Limits,
+        "log": LogConfig,
+    }
+    return next((groups[key] for key in reversed(keys) if key in groups), BrokerConfig)
+
+
+def _expected(message: str) -> str:
+    """What pydantic says is wrong, in the words that errors have here."""
+    message = message.removeprefix("Value error, ")
+    if message.startswith("expected"):
+        return message
+    found = re.fullmatch(r"\w+ (?:should (?:be|have)|is not) (.*)", message, re.DOTALL)
+    return f"expected {found[1]}" if found else f"expected otherwise: {message}"
+
+
+def _is_port(text: str) -> bool:
+    return text == "*" or int(text) <= _LARGEST_PORT
