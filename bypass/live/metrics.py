@@ -1,0 +1,114 @@
+"""What a broker's snapshot says, as Prometheus reads it.
+
+Rates are not here: whoever reads counters makes them. No client's name is a label, so that the number of time
+series does not grow with the number of clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+COUNTERS = {  # by their key in the snapshot; one that is not here is named by its key
+    "publications": ("publications", "Publications taken."),
+    "deliveries": ("deliveries", "Events sent to subscribers, each subscriber counted."),
+    "acknowledged": ("deliveries_acknowledged", "Deliveries that their client has acknowledged."),
+    "missed": ("deliveries_missed", "Deliveries given up: too old, or too many waited for one client."),
+    "bytes_in": ("received_bytes", "Bytes received from clients."),
+    "bytes_out": ("sent_bytes", "Bytes sent to clients."),
+    "malformed": ("messages_malformed", "Messages dropped because they could not be read."),
+    "refused": ("requests_refused", "Requests of clients that were refused."),
+    "unauthorised": ("connections_unauthorised", "Connections refused for want of an admitted key."),
+    "oversized": ("messages_oversized", "Messages dropped because they were too large."),
+    "limited": ("messages_limited", "Messages held back because their client sent too fast."),
+    "stalled": ("sends_stalled", "Sends put off because a client did not read."),
+}
+WAITING = "waiting"  # goes down as well as up, though it stands among the counters
+
+
+def exposition(snapshot: Mapping[str, Any]) -> bytes:
+    """The snapshot in Prometheus' text format, version 0.0.4."""
+    return generate_latest(_Snapshot(snapshot))
+
+
+class _Snapshot(Collector):
+    def __init__(self, snapshot: Mapping[str, Any]) -> None:
+        self._snapshot = snapshot
+
+    def collect(self) -> Iterator[Metric]:
+        snapshot = self._snapshot
+        info = GaugeMetricFamily("bypass_info", "Which broker this is; always 1.", labels=["version"])
+        info.add_metric([snapshot["version"]], 1)
+        yield info
+        yield _gauge("start_time_seconds", "When the broker started (Unix time).", snapshot["started"])
+        yield _gauge("snapshot_time_seconds", "When these figures were taken (Unix time).", snapshot["at"])
+        yield _gauge("epoch", "Number of the mechanisms' current configuration.", snapshot["epoch"])
+        yield _gauge("clients_connected", "Clients with a connection.", snapshot["clients"]["connected"])
+        yield _gauge("sessions", "Sessions, connected or kept.", snapshot["clients"]["sessions"])
+        yield _gauge("subscriptions", "Subscriptions of all sessions.", snapshot["subscriptions"])
+        yield _by("scheme_clients", "Clients that a filter scheme serves.", "scheme", _members(snapshot))
+        yield from _counters(snapshot["counters"])
+        yield from _store(snapshot["store"])
+        if snapshot["transitions"]:
+            yield from _last_transition(snapshot["transitions"][0])
+
+
+def _members(snapshot: Mapping[str, Any]) -> dict[str, float]:
+    """Clients by scheme; one name may stand for several schemes with different parameters."""
+    members: dict[str, float] = {}
+    for scheme in snapshot["schemes"]:
+        members[scheme["name"]] = members.get(scheme["name"], 0) + scheme["clients"]
+    return members
+
+
+def _counters(counters: Mapping[str, float]) -> Iterator[Metric]:
+    for key, value in counters.items():
+        if key == WAITING:
+            yield _gauge("deliveries_waiting", "Deliveries that wait for an acknowledgement.", value)
+        else:
+            yield _counter(*COUNTERS.get(key, (key, f"Counter {key} of the broker.")), value)
+
+
+def _store(store: Mapping[str, Any]) -> Iterator[Metric]:
+    yield _gauge("store_size_bytes", "Size of the store on disk.", store["bytes"])
+    yield _counter("store_commits", "Batches made durable.", store["commits"])
+    yield _gauge(
+        "store_commit_seconds", "Mean time to make a batch durable, last minute.", store["commit_ms"] / 1e3
+    )
+    yield _gauge("store_failing", "1 if the store cannot be written, else 0.", store["failing"] is not None)
+
+
+def _last_transition(transition: Mapping[str, Any]) -> Iterator[Metric]:
+    yield _gauge("last_transition_time_seconds", "When it began (Unix time).", transition["at"])
+    yield _by(
+        "last_transition_clients",
+        "Clients of the newest transition, by what became of it there.",
+        "outcome",
+        {outcome: transition[outcome] for outcome in ("done", "failed", "pending")},
+    )
+    yield _gauge("last_transition_isolated", "Clients that it left unreachable.", len(transition["isolated"]))
+    if transition["took_ms"] is not None:
+        yield _gauge("last_transition_seconds", "How long it took.", transition["took_ms"] / 1e3)
+    if transition["recall"] is not None:
+        yield _gauge("last_transition_recall", "Share of events that arrived.", transition["recall"])
+
+
+def _gauge(name: str, what: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"bypass_{name}", what, value=value)
+
+
+def _counter(name: str, what: str, value: float) -> Metric:
+    return CounterMetricFamily(f"bypass_{name}", what, value=value)
+
+
+def _by(name: str, what: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"bypass_{name}", what, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
