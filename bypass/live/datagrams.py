@@ -1,0 +1,135 @@
+"""Datagrams between the members of a group who share a key: who is no member is not heard, nothing is heard
+twice."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum, auto
+from hashlib import blake2b
+from hmac import compare_digest
+from struct import Struct
+
+from bypass.errors import BypassError
+
+VERSION = 1
+MOST_BYTES = 1400  # fits one packet on every network in use, with headers and a tunnel around it
+SHORTEST_KEY, LONGEST_KEY = 16, 64
+WINDOW = 64  # counters: what comes later than so many newer ones is taken for a repetition
+MOST_SENDERS = 1024
+
+_HEADER = Struct("!BIQ")  # version, sender, counter
+_TAG = 16
+MOST_CONTENT = MOST_BYTES - _HEADER.size - _TAG
+
+_PERSON = b"bypass nearby"  # a key that serves for something else, too, makes other tags there
+_MASK = (1 << WINDOW) - 1
+
+
+class InvalidGroupKey(BypassError):
+    """A key that no group can use."""
+
+
+class Refusal(StrEnum):
+    """Why a datagram was not taken."""
+
+    OVERSIZED = auto()
+    TRUNCATED = auto()
+    VERSION = auto()
+    UNAUTHENTIC = auto()
+    OWN = auto()  # a broadcast comes back to its sender
+    REPEATED = auto()
+    MALFORMED = auto()  # a member sent what is no frame
+
+
+class Group:
+    """One member's view of a group; `number` is the member's, which nobody else may have.
+
+    A datagram is version, sender, counter, content and a tag over all of that: BLAKE2b with the group's key,
+    16 bytes. A sender's counter rises with each datagram. It begins with the time of day in microseconds, so
+    that a member who starts anew is not taken for somebody who repeats what was heard before. If its clock
+    was set back meanwhile, it has to start once more when the clock is right: members who remember it do not
+    hear it until then.
+
+    This keeps out everybody who does not have the key: nobody else can make a datagram, change one, or have
+    one taken a second time by a member who has heard it, or something sufficiently newer of the same sender.
+
+    It does not keep members from anything: each of them can speak in the name of another, or make the others
+    deaf to it by a high counter. Contents are not encrypted: who is near can read them. Who records a
+    datagram can still play it, later or elsewhere, to a member who has heard nothing newer of its sender: who
+    was out of reach, has been started since, or has heard `MOST_SENDERS` others meanwhile. Nor does it help
+    against those who drown the network.
+    """
+
+    def __init__(self, key: bytes, number: int) -> None:
+        """Raises InvalidGroupKey."""
+        if not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
+            raise InvalidGroupKey(
+                f"group key of {len(key)} bytes: expected {SHORTEST_KEY} to {LONGEST_KEY} random ones"
+            )
+        self._number = number
+        self._keyed = blake2b(digest_size=_TAG, key=key, person=_PERSON)
+        self._counter = time.time_ns() // 1000
+        self._windows: dict[int, _Window] = {}  # whoever was heard last is last
+
+    def seal(self, content: bytes) -> bytes:
+        """A datagram that other members take, once; `content` is at most `MOST_CONTENT` bytes long."""
+        assert len(content) <= MOST_CONTENT
+        self._counter += 1
+        data = _HEADER.pack(VERSION, self._number, self._counter) + content
+        return data + self._tag(data)
+
+    def open(self, data: bytes) -> tuple[int, bytes] | Refusal:
+        """The number of the sender and the content of a datagram, or why it must not be taken."""
+        if len(data) > MOST_BYTES:
+            return Refusal.OVERSIZED
+        if len(data) < _HEADER.size + _TAG:
+            return Refusal.TRUNCATED
+        version, sender, counter = _HEADER.unpack_from(data)
+        if version != VERSION:
+            return Refusal.VERSION
+        if not compare_digest(self._tag(data[:-_TAG]), data[-_TAG:]):
+            return Refusal.UNAUTHENTIC
+        if sender == self._number:
+            return Refusal.OWN
+        if not self._is_new(sender, counter):
+            return Refusal.REPEATED
+        return sender, data[_HEADER.size : -_TAG]
+
+    def _tag(self, data: bytes) -> bytes:
+        keyed = self._keyed.copy()
+        keyed.update(data)
+        return keyed.digest()
+
+    def _is_new(self, sender: int, counter: int) -> bool:
+        window = self._windows.pop(sender, None)
+        new = True
+        if window is None:
+            window = _Window(counter)
+            if len(self._windows) == MOST_SENDERS:
+                del self._windows[next(iter(self._windows))]
+        else:
+            new = window.admits(counter)
+        self._windows[sender] = window
+        return new
+
+
+class _Window:
+    """Which of a sender's latest counters have been heard. Bit k of `heard` stands for `highest` - k."""
+
+    __slots__ = ("heard", "highest")
+
+    def __init__(self, counter: int) -> None:
+        self.highest = counter
+        self.heard = 1
+
+    def admits(self, counter: int) -> bool:
+        """Whether a counter has not been heard yet, as far as is known; from now on it has."""
+        ahead = counter - self.highest
+        if ahead > 0:
+            self.heard = (self.heard << ahead | 1) & _MASK if ahead < WINDOW else 1
+            self.highest = counter
+            return True
+        bit = 1 << -ahead if -ahead < WINDOW else 0
+        new = bit != 0 and not self.heard & bit
+        self.heard |= bit
+        return new

@@ -1,0 +1,39 @@
+"""A host in real time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from bypass.host import Timer
+from bypass.location import LocationSensor
+from bypass.monitor import Monitor
+from bypass.sis import StateInformation
+
+
+class Clock(Protocol):
+    """What a runtime tells the time with."""
+
+    def now(self) -> float:
+        """Seconds since 1970, never going back."""
+
+    def after(self, delay: float, action: Callable[..., None], *args: Any) -> Timer:
+        """Call `action(*args)` in `delay` seconds."""
+
+
+class LiveHost:
+    """What a participant of a live system sees of the world."""
+
+    def __init__(self, number: int, clock: Clock, location: LocationSensor, monitor: Monitor) -> None:
+        self.id = number
+        self.location = location
+        self.monitor = monitor
+        self.now = clock.now
+        self.after = clock.after
+        self.sis = StateInformation(clock.now)
+        self._streams: dict[str, random.Random] = {}
+
+    def random(self, purpose: str) -> random.Random:
+        """Drawn from the system's entropy: no two hosts have the same."""
+        return self._streams.setdefault(purpose, random.Random())
