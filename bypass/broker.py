@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
@@ -39,6 +39,7 @@ from bypass.roles import GatewaySelection
 from bypass.sis import LOCATION, VELOCITY, Reading, VelocityFromLocations
 from bypass.standing import Standing
 from bypass.transitions import (
+    Action,
     AtomicTransition,
     Coordinator,
     Distribution,
@@ -83,6 +84,16 @@ class ClientListener(Protocol):
 
     def client_left(self, client: int) -> None:
         """A client has left for good."""
+
+
+class PlanListener(Protocol):
+    """Is told of plans; it must not execute others meanwhile."""
+
+    def plan_executed(self, plan: Plan, records: list[Record]) -> None:
+        """A plan was executed here, with these records; clients are told next."""
+
+    def plan_distributed(self, distribution: Distribution) -> None:
+        """Clients were told a share of a plan, or what they had missed."""
 
 
 class GatewayAnalyzer(Protocol):
@@ -141,9 +152,11 @@ class Broker:
         self.late_subscriptions = 0  # subscriptions that arrived under a scheme their sender had left
         self.distributions: deque[Distribution] = deque(maxlen=KEPT_DISTRIBUTIONS)
         self.listeners: list[ClientListener] = []
+        self.plan_listeners: list[PlanListener] = []
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
-        self._standing = Standing()
-        self._decisions: dict[int, int] = {}  # the number of the latest decision, by scope
+        self.standing = Standing()
+        self.decisions: dict[int, int] = {}  # the number of the latest decision, by scope
+        self._told: dict[int, int] = {}  # the epoch of the latest plan that was sent to a client
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
         self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
@@ -192,29 +205,47 @@ class Broker:
         name = plan.id or f"{plan.plan[:100]}-{self.epoch}"
         plan = plan.model_copy(update={"epoch": self.epoch, "id": name})
         if plan.decision:
-            self._decisions[plan.scope] = plan.decision
+            self.decisions[plan.scope] = plan.decision
         elif not plan.scope and any(a.proxy in PORT_OF and a.to and not a.members for a in plan.actions):
             plan = plan.model_copy(update={"decision": self.decide(0)})
         here = [action for action in plan.actions if action.proxy in BROKER_MECHANISMS]
         records = self.engine.execute(plan.model_copy(update={"actions": tuple(here)})) if here else []
+        for listener in self.plan_listeners:
+            listener.plan_executed(plan, records)
         failed = [action for action, record in zip(here, records, strict=True) if record.outcome == "failed"]
         succeeded = [action for action in plan.actions if action not in failed]
         if failed and plan.on_error == "abort":
             succeeded = list(plan.actions[: plan.actions.index(failed[0])])
         if succeeded:
-            self._standing.remember(plan, succeeded)
-            served = [scheme.clients for scheme in self._schemes()]
+            self.standing.remember(plan, succeeded)
+            served = [scheme.clients for scheme in self.filter_schemes]
             self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}), served)
         return records
 
+    def tell_all(self, values: Mapping[str, Any]) -> None:
+        """Have every client that comes set these parameters of its filter scheme, as far as it has them."""
+        kinds = CLIENT_MECHANISMS["filter"].values()
+        known = {name: value for name, value in values.items() if any(name in k.parameters() for k in kinds)}
+        if known:
+            action = Action(proxy="filter", set=known)
+            self.standing.remember(Plan(plan="begin", actions=(action,)), (action,))
+
+    def repeat(self, plan: Plan, client: int, name: str) -> None:
+        """Send a client its share of a plan again, under another name: one that it knows it only answers."""
+        self._distribute(plan.model_copy(update={"id": name}), [{client}])
+
     def decide(self, scope: int) -> int:
         """A number for a new decision about an area (0: everywhere): clients who hear of it follow it."""
-        self._decisions[scope] = successor(self._decisions.get(scope, 0))
-        return self._decisions[scope]
+        self.decisions[scope] = successor(self.decisions.get(scope, 0))
+        return self.decisions[scope]
 
     def _distribute(self, plan: Plan, served: Sequence[AbstractSet[int]]) -> None:
         for share, clients in shares(plan, served, resubscribe=not self._state_transfer):
-            self.distributions.append(self.coordinator.distribute(share, clients))
+            self._told.update(dict.fromkeys(clients, share.epoch))
+            distribution = self.coordinator.distribute(share, clients)
+            self.distributions.append(distribution)
+            for listener in self.plan_listeners:
+                listener.plan_distributed(distribution)
 
     def transition_started(self, record: Record) -> None:
         """Nothing: the table's listeners change when the transition is complete."""
@@ -227,7 +258,7 @@ class Broker:
 
     def watch_indexes(self) -> None:
         """Have the table tell exactly the indexes in use of changes."""
-        schemes = self._schemes()
+        schemes = self.filter_schemes
         self.table = schemes[0].table
         self._grace = schemes[0].grace
         self.table.listeners = (*(scheme.index for scheme in schemes), self._grace)
@@ -255,12 +286,45 @@ class Broker:
         elif isinstance(message, OutcomeMessage):
             self.coordinator.receive_outcome(message.client, message.outcome)
 
+    def join(self, client: int, flag: int) -> None:
+        """A client with this scheme takes part from now on; one that is new is told what others were told."""
+        self._scheme_of_sender(client, flag)
+
+    def reconnect(self, client: int, flag: int, epoch: int) -> None:
+        """A client is back, with this scheme and epoch: tell it what it may have missed.
+
+        One that nobody serves yet, or that is as it was left, is told nothing.
+        """
+        schemes = [scheme for scheme in self.filter_schemes if client in scheme.clients]
+        if schemes and (self._told.get(client) != epoch or flag != schemes[0].flag):
+            self.coordinator.forget(client)  # what it was told before is said again
+            self._welcome(client, schemes[0], flag)
+
+    def admit(
+        self,
+        client: int,
+        subscriptions: Iterable[Subscribe],
+        place: tuple[float, float, float, float, float] | None,
+    ) -> None:
+        """Serve a client that a broker before this one served: its subscriptions, and where it was when.
+
+        `place` is x, y, vx, vy and the time.
+        """
+        scheme = self.scheme_of(client)
+        if place is not None:
+            x, y, vx, vy, at = place
+            self.table.locate(client, x, y, at, (vx, vy))
+        for each in subscriptions:
+            row = self.table.add(client, each.handle, each.subscription, each.radius)
+            scheme.subscribed(client, row)
+
     def disconnect(self, client: int) -> None:
         """Forget a client that has left for good, with its subscriptions."""
         scheme = self.scheme_of(client)
         self.table.remove_client(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
+        self._told.pop(client, None)
         self._velocities.forget(client)
         self.coordinator.forget(client)
         for listener in self.listeners:
@@ -268,7 +332,7 @@ class Broker:
 
     def scheme_of(self, client: int) -> FilterBroker:
         """The one scheme that serves a client; a client that is new here gets the default one."""
-        schemes = self._schemes()
+        schemes = self.filter_schemes
         for scheme in schemes:
             if client in scheme.clients:
                 return scheme
@@ -277,17 +341,17 @@ class Broker:
 
     def _scheme_of_sender(self, client: int, flag: int) -> FilterBroker:
         """The scheme that serves a client; one that is new is told what all others have been told."""
-        new = not any(client in scheme.clients for scheme in self._schemes())
+        new = not any(client in scheme.clients for scheme in self.filter_schemes)
         scheme = self.scheme_of(client)
         if new:
             self._welcome(client, scheme, flag)
         return scheme
 
     def _welcome(self, client: int, scheme: FilterBroker, flag: int) -> None:
-        """Tell a new client what all others were told, each thing by the decision that it was told by."""
-        for plan in self._standing.plans(scheme.name, flag != scheme.flag):
+        """Tell a client that is new, or back, what all others were told, each thing by its decision."""
+        for plan in self.standing.plans(scheme.name, flag != scheme.flag):
             self.epoch += 1
-            about = {"why": f"client {client} is new", "id": f"join-{self.epoch}", "epoch": self.epoch}
+            about = {"why": f"client {client} has come", "id": f"join-{self.epoch}", "epoch": self.epoch}
             self._distribute(plan.model_copy(update=about), [{client}])
 
     def _subscribe(self, message: Subscribe) -> None:
@@ -318,7 +382,7 @@ class Broker:
 
     def publish(self, publication: Publish) -> None:
         """Select the subscriptions that an event concerns and notify their owners."""
-        schemes = self._schemes()
+        schemes = self.filter_schemes
         if publication.kind is Kind.PLAIN:
             self.deliver(publication, self.table.rows())
             return
@@ -361,7 +425,7 @@ class Broker:
         recipients = dict(zip(clients.tolist(), handles, strict=True))
         eligible = [client for client in recipients if client in self.addresses]
         if choice.serves == "channels":
-            circles = [scheme.clients for scheme in self._schemes() if isinstance(scheme, CircleBroker)]
+            circles = [scheme.clients for scheme in self.filter_schemes if isinstance(scheme, CircleBroker)]
             eligible = [client for clients in circles for client in eligible if client in clients]
         assigned = self.selection.assign(eligible)
         if not assigned:
@@ -404,17 +468,19 @@ class Broker:
 
     def _readings(self) -> dict[str, Callable[[], float]]:
         return {
-            "clients": lambda: sum(len(scheme.clients) for scheme in self._schemes()),
+            "clients": lambda: sum(len(scheme.clients) for scheme in self.filter_schemes),
             "subscriptions": lambda: len(self.table),
-            "schemes": lambda: len(self._schemes()),
+            "schemes": lambda: len(self.filter_schemes),
             "epoch": lambda: self.epoch,
             "plans_sent": lambda: self.plans_sent,
             "late_context": lambda: self.late_context,
             "late_subscriptions": lambda: self.late_subscriptions,
-            "unplaced_events": lambda: sum(scheme.unplaced for scheme in self._schemes()),
+            "unplaced_events": lambda: sum(scheme.unplaced for scheme in self.filter_schemes),
         }
 
-    def _schemes(self) -> tuple[FilterBroker, ...]:
+    @property
+    def filter_schemes(self) -> tuple[FilterBroker, ...]:
+        """The schemes that run, the default one first."""
         return self.schemes.active  # type: ignore[return-value] # the group holds nothing else
 
     def _lease(self, proxy: str) -> Lease:

@@ -17,7 +17,7 @@ class Standing:
     """
 
     def __init__(self) -> None:
-        self._told: list[Plan] = []  # each with one action
+        self.told: list[Plan] = []  # each with one action
 
     def remember(self, plan: Plan, actions: Iterable[Action]) -> None:
         """These actions of a plan were told to clients."""
@@ -28,7 +28,7 @@ class Standing:
     def plans(self, scheme: str, switch: bool) -> list[Plan]:
         """What a new client that `scheme` serves must do; `switch`: it came with another scheme."""
         found = [Plan(plan="join", actions=(Action(proxy="filter", to=scheme),))] if switch else []
-        for told in self._told:
+        for told in self.told:
             (action,) = told.actions
             if action.proxy != "filter" or (action.to in (None, scheme) and action.set):
                 found.append(told)
@@ -43,11 +43,11 @@ class Standing:
         ]
 
     def _add(self, plan: Plan, action: Action) -> None:
-        own = [told for told in self._told if told.actions[0].proxy == action.proxy]
+        own = [told for told in self.told if told.actions[0].proxy == action.proxy]
         known = next((t.actions[0].to for t in reversed(own) if t.actions[0].to is not None), None)
         if action.to is not None and known not in (None, action.to):
-            self._told = [told for told in self._told if told.actions[0].proxy != action.proxy]
+            self.told = [told for told in self.told if told.actions[0].proxy != action.proxy]
         elif own and own[-1].actions[0].to == action.to and own[-1].actions[0].of == action.of:
-            self._told.remove(own[-1])  # what it set is set again
+            self.told.remove(own[-1])  # what it set is set again
             action = action.model_copy(update={"set": own[-1].actions[0].set | action.set})
-        self._told.append(plan.model_copy(update={"actions": (action,)}))
+        self.told.append(plan.model_copy(update={"actions": (action,)}))

@@ -8,8 +8,9 @@ from typing import NoReturn
 
 import click
 
-from bypass.cli import evaluate, run, sweep, traces  # noqa: F401 - a module of commands adds them to the group
-from bypass.cli import map as _map  # noqa: F401 - a module of commands adds them to the group
+# A module of commands adds them to the group.
+from bypass.cli import broker, evaluate, keygen, operate, run, sweep, traces  # noqa: F401
+from bypass.cli import map as _map  # noqa: F401
 from bypass.cli.group import commands
 from bypass.errors import BypassError
 

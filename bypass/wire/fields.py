@@ -46,6 +46,8 @@ def varint(number: int) -> bytes:
     """A number that is not negative, as lengths are written."""
     if number < 0x80:
         return bytes((number,))
+    if number < 0x4000:  # nearly all lengths
+        return bytes((number & 0x7F | 0x80, number >> 7))
     out = bytearray()
     while number >= 0x80:
         out.append(number & 0x7F | 0x80)

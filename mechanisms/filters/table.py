@@ -119,6 +119,10 @@ class SubscriptionTable:
         place = self._places.get(client)
         return None if place is None else (place[0], place[1], place[4])
 
+    def whereabouts(self, client: int) -> tuple[float, float, float, float, float] | None:
+        """x, y, vx, vy and the time of the last report of a client, if there was one."""
+        return self._places.get(client)
+
     def rows_of(self, client: int) -> Ints:
         """The rows of one client, in the order of subscribing."""
         return np.array(self._rows.get(client, ()), np.int64)

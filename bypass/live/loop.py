@@ -1,0 +1,137 @@
+"""One thread that serves sockets and timers: everything a live broker does, it does there, in turns."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from math import ceil
+from typing import Any
+
+import zmq
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT = 1.0
+
+
+class LoopTimer:
+    """Something that will happen unless it is cancelled."""
+
+    __slots__ = ("action", "args")
+
+    def __init__(self, action: Callable[..., None] | None, args: tuple[Any, ...]) -> None:
+        self.action = action
+        self.args = args
+
+    def cancel(self) -> None:
+        """Never fire; harmless if it has fired."""
+        self.action = None
+        self.args = ()
+
+
+class Loop:
+    """Turns of waiting for sockets, serving them, and doing what is due.
+
+    An action that raises is logged, and the loop goes on: one client's mistake must not end all others'
+    service. Only `soon` and `stop` may be called from other threads.
+    """
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        self.end_of_turn: Callable[[], None] = _nothing
+        """Called after whatever was done in a turn."""
+        self._poller = zmq.Poller()
+        self._served: dict[Any, Callable[[], None]] = {}
+        self._timers: list[tuple[float, int, LoopTimer]] = []
+        self._number = itertools.count()
+        self._soon: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._began = time.time() - time.monotonic()
+        self._running = False
+        address = f"inproc://wake-{id(self)}"
+        self._awake = context.socket(zmq.PULL)
+        self._awake.bind(address)
+        self._context = context
+        self._address = address
+        self.serve(self._awake, self._woken)
+
+    def now(self) -> float:
+        """Seconds since 1970 by the clock at the start, and never going back since."""
+        return self._began + time.monotonic()
+
+    def after(self, delay: float, action: Callable[..., None], *args: Any) -> LoopTimer:
+        """Call `action(*args)` in `delay` seconds."""
+        timer = LoopTimer(action, args)
+        heapq.heappush(self._timers, (time.monotonic() + delay, next(self._number), timer))
+        return timer
+
+    def serve(self, socket: zmq.Socket[bytes], action: Callable[[], None]) -> None:
+        """Call `action` in every turn in which something can be read from `socket`."""
+        self._served[socket] = action
+        self._poller.register(socket, zmq.POLLIN)
+
+    def leave(self, socket: zmq.Socket[bytes]) -> None:
+        """Do not look at a socket until it is served again."""
+        if self._served.pop(socket, None) is not None:
+            self._poller.unregister(socket)
+
+    def soon(self, action: Callable[..., None], *args: Any) -> None:
+        """Call `action(*args)` in the loop's thread; from any thread."""
+        self._soon.append((action, args))
+        waker = self._context.socket(zmq.PUSH)
+        waker.connect(self._address)
+        waker.send(b"")
+        waker.close()
+
+    def run(self) -> None:
+        """Go on until `stop` is called."""
+        self._running = True
+        while self._running:
+            self._turn()
+        for socket in list(self._served):
+            self.leave(socket)
+        self._awake.close(0)
+
+    def stop(self) -> None:
+        """Let this be the last turn; from any thread."""
+        self.soon(self._stop)
+
+    def _stop(self) -> None:
+        self._running = False
+
+    def _turn(self) -> None:
+        wait = LONGEST_WAIT
+        if self._timers:
+            wait = min(max(self._timers[0][0] - time.monotonic(), 0.0), wait)
+        for socket, _ in self._poller.poll(ceil(wait * 1000.0)):
+            action = self._served.get(socket)
+            if action is not None:
+                self._guarded(action)
+        now = time.monotonic()
+        while self._timers and self._timers[0][0] <= now:
+            timer = heapq.heappop(self._timers)[2]
+            if timer.action is not None:
+                self._guarded(timer.action, *timer.args)
+        self._guarded(self.end_of_turn)
+
+    def _woken(self) -> None:
+        try:
+            while True:
+                self._awake.recv(zmq.NOBLOCK)
+        except zmq.Again:
+            pass
+        while self._soon:
+            action, args = self._soon.popleft()
+            self._guarded(action, *args)
+
+    def _guarded(self, action: Callable[..., None], *args: Any) -> None:
+        try:
+            action(*args)
+        except Exception:
+            log.exception("the loop goes on after an error")
+
+
+def _nothing() -> None:
+    """What is done at the end of a turn that nobody cares about."""

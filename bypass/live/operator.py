@@ -1,0 +1,99 @@
+"""An operator's way to a live broker: one request, one answer."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import zmq
+
+from bypass.errors import BypassError
+from bypass.live.keys import load_client_keys
+from bypass.session import Bye, Control, Hello, Ping, Refused, Reply, Welcome
+from bypass.wire import decode, encode, unpack
+
+PATIENCE = 5.0
+
+
+class OperatorFailed(BypassError):
+    """The broker did not answer, or not what was asked."""
+
+
+class Operator:
+    """A connection for requests. Raises OperatorFailed without an answer in `patience` seconds."""
+
+    def __init__(self, endpoint: str, keys: Path | None, *, patience: float = PATIENCE) -> None:
+        """Without `keys`, the broker must be open. Raises InvalidKeys for keys that cannot be used."""
+        self._endpoint = endpoint
+        self._patience = patience
+        self._number = 0
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.linger = 200
+        try:
+            if keys is not None:
+                own = load_client_keys(keys)
+                self._socket.curve_serverkey = own.broker
+                self._socket.curve_publickey = own.public
+                self._socket.curve_secretkey = own.secret
+            self._socket.connect(endpoint)
+            self._socket.send(
+                encode(Hello(f"operator-{secrets.token_hex(8)}", secrets.randbits(63), durable=False))
+            )
+            self._wait_for(Welcome)
+        except zmq.ZMQError as error:
+            self.close()
+            raise OperatorFailed(f"broker {endpoint!r}: {error.strerror}") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.send(encode(Bye(forget=True)))
+        self.close()
+
+    def close(self) -> None:
+        """End the connection."""
+        self._socket.close()
+        self._context.term()
+
+    def ask(self, command: str, **arguments: Any) -> Any:
+        """What the broker answers. Raises OperatorFailed with what it says is wrong."""
+        self._number += 1
+        self._socket.send(encode(Control(self._number, command, json.dumps(arguments).encode())))
+        while True:
+            reply = self._wait_for(Reply)
+            assert isinstance(reply, Reply)
+            if reply.request == self._number:
+                break
+        content = json.loads(reply.content)
+        if not reply.ok:
+            raise OperatorFailed(str(content["error"]))
+        return content
+
+    def _wait_for(self, kind: type[Welcome | Reply]) -> Welcome | Reply:
+        deadline = time.monotonic() + self._patience
+        while (left := deadline - time.monotonic()) > 0:
+            if not self._socket.poll(int(1000 * left) + 1):
+                break
+            for data in unpack(self._socket.recv()):
+                message = decode(data)
+                if isinstance(message, kind):
+                    return message
+                if isinstance(message, Refused):
+                    raise OperatorFailed(f"broker {self._endpoint!r}: {message.reason}")
+                if isinstance(message, Ping) and message.asks:
+                    self._socket.send(encode(Ping()))
+        raise OperatorFailed(
+            f"broker {self._endpoint!r}: no answer in {self._patience:g} s: expected a broker there "
+            "that admits this key"
+        )

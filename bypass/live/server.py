@@ -1,0 +1,409 @@
+"""The live broker: sockets, sessions and a store around the broker that decides who gets what."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import zmq
+
+from bypass.broker import Broker
+from bypass.broker_state import BrokerState
+from bypass.errors import BypassError
+from bypass.live.authentication import PUBLIC_KEY, Authenticator
+from bypass.live.config import BrokerConfig
+from bypass.live.deliveries import Deliveries, Limits, Turn
+from bypass.live.host import LiveHost
+from bypass.live.keys import AllowList, load_broker_keys
+from bypass.live.loop import Loop
+from bypass.live.reception import Reception
+from bypass.live.sessions import Session, Sessions
+from bypass.live.store import Store, StoreFailed
+from bypass.live.writer import Writer
+from bypass.location import NoSensor
+from bypass.messages import Subscribe
+from bypass.monitor import Monitor
+from bypass.session import Bye, Refused
+from bypass.transitions import Plan, Record
+from bypass.wire import MalformedMessage, UnknownVersion, decode, encode, unpack
+
+log = logging.getLogger(__name__)
+
+MOST_PER_TURN = 2000
+"""Packets that are read before what they led to is stored and sent."""
+
+MOST_COLLECTED = 20_000
+"""Events that are collected while others are written; then nothing is read until these are."""
+
+HIGH_WATER = 1000
+"""Packets that wait for one client in its socket."""
+
+FIRST_NUMBERS = 1 << 30
+NUMBERS = 1000
+"""Client numbers that are reserved at a time."""
+
+NOW, NOW_AND_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
+"""Flags as plain numbers: joining them anew for each packet would cost more than sending it."""
+
+CURSORS_S = 0.5
+BIND_LINGER_MS = 500
+DOMAIN = "bypass"
+
+
+class BrokerServer:
+    """A broker that clients reach over the network. `run` serves until `stop` is called.
+
+    Everything but `stop` and `soon` is for the thread that runs it. Sessions, subscriptions, schemes and
+    events that are on their way are in the store: a server that is started on the same store goes on where
+    the one before it ended, however that was.
+    """
+
+    def __init__(self, config: BrokerConfig) -> None:
+        """Raises what is wrong with the keys, the store or an address; nothing is left open then."""
+        self.config = config
+        self.counters: Counter[str] = Counter()
+        self.ticks: list[Callable[[], None]] = []
+        """Are called every second."""
+        self.store = Store(config.store, sync=config.sync)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._context.set(zmq.MAX_SOCKETS, 1 << 16)
+        try:
+            self.loop = Loop(self._context)
+            self._restore()
+            self._open()
+        except BaseException:
+            self.store.close()
+            self._context.destroy(0)
+            raise
+        self._in_flight: Turn | None = None
+        self._writer = Writer(self.store, lambda error: self.loop.soon(self._written, error))
+        self._failing: str | None = None
+        self._paused = False
+        self._closing = False
+        self.loop.end_of_turn = self._end_of_turn
+        self.loop.after(CURSORS_S, self._note_cursors)
+        self.loop.after(1.0, self._tick)
+
+    # -- life ---------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serve until `stop` is called; then what was begun is finished, and clients are told."""
+        try:
+            self.loop.run()
+        finally:
+            self.close()
+
+    def stop(self) -> None:
+        """End gracefully; from any thread."""
+        self.loop.soon(self._begin_to_close)
+
+    def soon(self, action: Callable[..., None], *args: Any) -> None:
+        """Do something in the server's thread; from any thread."""
+        self.loop.soon(action, *args)
+
+    @property
+    def endpoints(self) -> list[str]:
+        """The addresses that clients can connect to; what was to be any free port is a number here."""
+        return self._endpoints
+
+    @property
+    def failing(self) -> str | None:
+        """What is wrong with the store at the moment."""
+        return self._failing
+
+    @property
+    def commits(self) -> tuple[int, float]:
+        """How many there have been, and how many seconds they took."""
+        return self._writer.commits, self._writer.seconds
+
+    # -- transitions --------------------------------------------------------------------------------------
+
+    def execute(self, plan: Plan) -> list[Record]:
+        """Execute a plan here and at the clients concerned. Raises as the broker does."""
+        return self.broker.execute(plan)
+
+    def transition_started(self, record: Record) -> None:
+        """Nothing has changed yet."""
+
+    def transition_finished(self, record: Record) -> None:
+        """The store must know what is configured now, before clients are told."""
+        self._state_changed = True
+        content = json.dumps(record.to_dict())
+        self.deliveries.turn.batch.record(self.loop.now(), "transition", content)
+
+    # -- start --------------------------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        loaded, config = self.store.load(), self.config
+        # Numbers of a store that is lost must not be given again: clients remember events by them.
+        first = int(loaded.settings.get("numbers") or 1 + secrets.randbelow(FIRST_NUMBERS))
+        self._reserved = first
+        self.sessions = Sessions(first)
+        # Places in the log that were given to what could not be stored may be in cursors all the same.
+        last_seq = max([loaded.last_seq, *(stored.cursor for stored in loaded.clients)])
+        self.deliveries = Deliveries(
+            self.sessions,
+            self.store,
+            self._send_packet,
+            self.loop.now,
+            Limits(config.limits.pending_events, config.limits.pending_age),
+            last_seq,
+        )
+        self._generation = int(loaded.settings.get("generation", "0"))
+        self._state_changed = False
+        self._epoch = 0  # as the store knows it
+        region = replace(config.region.region(), generations=self._generations())
+        host = LiveHost(0, self.loop, NoSensor(), Monitor())
+        self.broker = Broker(
+            host, self.deliveries, region=region, scheme=config.scheme, set=config.set, grace=config.grace
+        )
+        for stored in loaded.clients:
+            session = Session(stored.number, stored.name, stored.life, durable=True)
+            session.published, session.missed, session.seen = stored.published, stored.missed, stored.seen
+            for handle, data in stored.subscriptions.items():
+                message = decode(data)
+                assert isinstance(message, Subscribe)
+                session.handles[handle] = message
+            self.sessions.add(session)
+            self.broker.admit(stored.number, session.handles.values(), stored.place)
+        for waiting in loaded.waiting:
+            for each in waiting.recipients:
+                session_of = self.sessions.by_number.get(each.client)
+                if session_of is not None:
+                    self.deliveries.restore(session_of, waiting.id, waiting.seq, waiting.at)
+        state = loaded.settings.get("state")
+        if state is None:
+            self.broker.tell_all(config.set)
+        else:
+            BrokerState.model_validate_json(state).restore(self.broker)
+            self._epoch = self.broker.epoch
+            log.info(
+                "restored %d sessions, epoch %d, from %s", len(self.sessions), self.broker.epoch, config.store
+            )
+        self.broker.engine.add_listener(self)
+
+    def _generations(self) -> Iterator[int]:
+        """Numbers of channel layouts that no broker on this store has used."""
+        for number in count(self._generation + 1):
+            self._generation = number
+            self._state_changed = True
+            yield number
+
+    def _open(self) -> None:
+        config = self.config
+        self.socket = self._context.socket(zmq.ROUTER)
+        self.socket.set(zmq.ROUTER_MANDATORY, 1)
+        self.socket.set(zmq.SNDHWM, HIGH_WATER)
+        self.socket.set(zmq.RCVHWM, HIGH_WATER)
+        self.socket.set(zmq.LINGER, BIND_LINGER_MS)
+        self.socket.set(zmq.MAXMSGSIZE, config.limits.packet_bytes)
+        self.socket.set(zmq.BACKLOG, 4096)
+        heartbeat = round(config.heartbeat * 1000)
+        self.socket.set(zmq.HEARTBEAT_IVL, heartbeat)
+        self.socket.set(zmq.HEARTBEAT_TIMEOUT, 3 * heartbeat)
+        self.allow_list: AllowList | None = None
+        if not config.open:
+            keys = load_broker_keys(config.keys)
+            self.allow_list = AllowList(config.clients)
+            self.authenticator = Authenticator(self._context, self.allow_list, DOMAIN)
+            self.loop.serve(self.authenticator.socket, self.authenticator.handle)
+            self.authenticator.guard(self.socket, keys)
+        self.reception = Reception(
+            config,
+            self.broker,
+            self.sessions,
+            self.deliveries,
+            self.counters,
+            self.loop.now,
+            None if self.allow_list is None else self.allow_list.find,
+        )
+        self._endpoints = []
+        for address in config.listen:
+            try:
+                self.socket.bind(address)
+            except zmq.ZMQError as error:
+                raise BypassError(f"listen {address!r}: {error.strerror}: expected a free address") from None
+            self._endpoints.append(str(self.socket.get_string(zmq.LAST_ENDPOINT)))
+        self.loop.serve(self.socket, self._read)
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        receive, by_route = self.socket.recv, self.sessions.by_route
+        for _ in range(MOST_PER_TURN):
+            try:
+                route = receive(NOW)
+            except zmq.Again:
+                return
+            session = by_route.get(route)
+            user = ""
+            if session is not None:
+                packet = receive()
+            else:
+                frame = receive(copy=False)
+                packet = frame.bytes
+                user = self._key_of(frame)
+            if self.socket.get(zmq.RCVMORE):
+                self._skip_rest()
+                continue
+            self.counters["bytes_in"] += len(packet)
+            self._take(route, session, user, packet)
+
+    def _key_of(self, frame: zmq.Frame) -> str:
+        """The key of whoever sent a frame; empty if it has none."""
+        try:
+            return str(frame.get(PUBLIC_KEY))
+        except zmq.ZMQError:
+            return ""
+
+    def _skip_rest(self) -> None:
+        """A packet of several parts is none of ours; its rest must not be taken for the next one."""
+        self.counters["malformed"] += 1
+        while self.socket.get(zmq.RCVMORE):
+            self.socket.recv()
+
+    def _take(self, route: bytes, session: Session | None, user: str, packet: bytes) -> None:
+        try:
+            messages = unpack(packet)
+        except MalformedMessage as error:
+            self.counters["malformed"] += 1
+            log.debug("from %s: %s", session.name if session else user or "a stranger", error)
+            return
+        for data in messages:
+            try:
+                if len(data) > self.config.limits.message_bytes:
+                    self._too_large(session, data)
+                elif session is None:
+                    session = self.reception.greet(route, user, data)
+                else:
+                    self.reception.receive(session, data)
+            except UnknownVersion as error:
+                self.counters["refused"] += 1
+                self.deliveries.to_route(route, Refused(str(error)))
+            except MalformedMessage as error:
+                self.counters["malformed"] += 1
+                log.debug("from %s: %s", session.name if session else user or "a stranger", error)
+
+    def _too_large(self, session: Session | None, data: bytes) -> None:
+        self.counters["oversized"] += 1
+        if session is not None:
+            self.reception.oversized(session, data)
+
+    # -- turns --------------------------------------------------------------------------------------------
+
+    def _end_of_turn(self) -> None:
+        turn = self.deliveries.turn
+        if self._writer.busy:
+            if len(turn.logged) > MOST_COLLECTED and not self._paused:
+                self._paused = True
+                self.loop.leave(self.socket)
+            return
+        # Every plan has an epoch of its own, also if only clients execute it, or a single one.
+        if self._state_changed or self.broker.epoch != self._epoch:
+            turn.batch.setting("state", BrokerState.of(self.broker).model_dump_json())
+            turn.batch.setting("generation", str(self._generation))
+            self._state_changed = False
+            self._epoch = self.broker.epoch
+        if self.sessions.last_number >= self._reserved:
+            self._reserved = self.sessions.last_number + NUMBERS
+            turn.batch.setting("numbers", str(self._reserved))
+        for session in self.reception.unsaved:
+            turn.batch.client(session.number, session.name, session.life, session.seen)
+        self.reception.unsaved.clear()
+        turn = self.deliveries.take_turn()
+        if turn.batch:
+            self._in_flight = turn
+            self._writer.write(turn.batch)
+        else:
+            self.deliveries.send_turn(turn)
+
+    def _written(self, error: StoreFailed | None) -> None:
+        turn = self._in_flight
+        assert turn is not None
+        self._in_flight = None
+        self._writer.busy = False
+        if error is None:
+            if self._failing is not None:
+                log.warning("the store works again")
+            self._failing = None
+            self.deliveries.send_turn(turn)
+        else:
+            self._store_failed(turn, str(error))
+        if self._paused:
+            self._paused = False
+            self.loop.serve(self.socket, self._read)
+        if self._closing:
+            self.loop.stop()
+
+    def _store_failed(self, turn: Turn, reason: str) -> None:
+        """Nothing of a turn was stored: undo what it changed here, and say why; a later one may do better."""
+        if self._failing is None:
+            log.error("%s; events and subscriptions are refused until it works again", reason)
+        self._failing = reason
+        self.counters["refused"] += len(turn.logged)
+        self._state_changed = True
+        self._reserved = 0
+        self.reception.undo(turn)
+        self.deliveries.refuse_turn(turn, reason)
+        self.reception.unsaved.update(session for session in self.sessions if session.durable)
+        for session in self.sessions:
+            session.cursor_moved = True
+
+    def _send_packet(self, route: bytes, packet: bytes) -> bool:
+        try:
+            self.socket.send(route, NOW_AND_MORE)
+            self.socket.send(packet, NOW)
+        except zmq.ZMQError as error:
+            # Gone, or it takes nothing: what waits is sent when it connects again.
+            session = self.sessions.by_route.get(route)
+            if session is not None:
+                self.reception.lost(session, "unreachable" if error.errno == zmq.EHOSTUNREACH else "stalled")
+            return error.errno == zmq.EHOSTUNREACH
+        return True
+
+    # -- housekeeping -------------------------------------------------------------------------------------
+
+    def _note_cursors(self) -> None:
+        self.deliveries.note_cursors()
+        self.reception.note_places()
+        self.loop.after(CURSORS_S, self._note_cursors)
+
+    def _tick(self) -> None:
+        self.loop.after(1.0, self._tick)
+        self.reception.look_after()
+        for action in self.ticks:
+            action()
+
+    # -- end ----------------------------------------------------------------------------------------------
+
+    def _begin_to_close(self) -> None:
+        self._closing = True
+        self.loop.leave(self.socket)
+        self._paused = False
+        self.deliveries.note_cursors()
+        self.reception.note_places()
+        farewell = encode(Bye())
+        for route in list(self.sessions.by_route):
+            self.deliveries.turn.packets.setdefault(route, []).append(farewell)
+        self.loop.after(0.0, self._close_when_written)
+
+    def _close_when_written(self) -> None:
+        if not self._writer.busy and not self.deliveries.turn.batch:
+            self.loop.stop()
+        else:
+            self.loop.after(0.01, self._close_when_written)
+
+    def close(self) -> None:
+        """Let go of the store and the sockets; for a server that is not run."""
+        self._writer.close()
+        self.store.close()
+        self.socket.close()
+        if self.allow_list is not None:
+            self.authenticator.close()
+        self._context.term()

@@ -1,0 +1,46 @@
+"""A live broker with all that belongs to it: control, rules, status, metrics and the page to watch."""
+
+from __future__ import annotations
+
+from bypass.adaptation import Adaptation
+from bypass.live.config import BrokerConfig
+from bypass.live.control import Control
+from bypass.live.followup import Followup
+from bypass.live.server import BrokerServer
+from bypass.live.status import Status
+from bypass.live.web import Web
+from bypass.mechanisms import use_mechanism
+from bypass.transitions import RuleBook
+
+
+class Service:
+    """Made from a configuration; `run` serves until the server is stopped."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        """Raises what is wrong with the configuration, the keys, the store or an address."""
+        for path in config.mechanisms:
+            use_mechanism(path)
+        book = None if config.rules is None else RuleBook.from_yaml(config.rules.read_text("utf-8"))
+        self.server = BrokerServer(config)
+        self.followup = Followup(self.server)
+        self.status = Status(self.server, self.followup)
+        self.control = Control(self.server, self.followup, self.status)
+        self.adaptation = None
+        self.web: Web | None = None
+        try:
+            if book is not None:
+                self.adaptation = Adaptation(self.server.broker, book, config.region.region().places)
+            if config.web_address is not None:
+                self.web = Web(config.web_address, lambda: self.status.snapshot, config.dashboard)
+                self.web.start()
+        except BaseException:
+            self.server.close()
+            raise
+
+    def run(self) -> None:
+        """Serve until the server is stopped, from any thread or by a signal."""
+        try:
+            self.server.run()
+        finally:
+            if self.web is not None:
+                self.web.close()

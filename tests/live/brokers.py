@@ -1,0 +1,179 @@
+"""A real broker in a thread, and peers that speak its protocol message by message."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import zmq
+
+from bypass import Event, Subscription, attr
+from bypass.live.config import BrokerConfig
+from bypass.live.keys import ClientKeys
+from bypass.live.service import Service
+from bypass.messages import ContextUpdate, Kind, Message, Notify, Publish, Subscribe
+from bypass.session import Ack, Hello, Ping, Welcome
+from bypass.wire import decode, encode, unpack
+
+M = TypeVar("M", bound=Message)
+PATIENCE = 20.0
+ANYTHING = Subscription.of(attr("kind") == "x")
+
+
+def config(folder: Path, **changes: Any) -> BrokerConfig:
+    """An open broker that only this machine reaches."""
+    settings: dict[str, Any] = {
+        "listen": (f"ipc://{folder}/broker.sock",),
+        "open": True,
+        "store": folder / "store.db",
+        "sync": "normal",
+        **changes,
+    }
+    return BrokerConfig.model_validate(settings)
+
+
+@contextmanager
+def running(settings: BrokerConfig) -> Iterator[Service]:
+    """A broker that serves until the block ends."""
+    service = Service(settings)
+    thread = threading.Thread(target=service.run, name="broker under test")
+    thread.start()
+    try:
+        yield service
+    finally:
+        service.server.stop()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+def in_loop(service: Service, ask: Callable[[], Any]) -> Any:
+    """What `ask` gives in the broker's thread."""
+    answer: list[Any] = []
+    done = threading.Event()
+
+    def act() -> None:
+        try:
+            answer.append(ask())
+        except BaseException as error:
+            answer.append(error)
+        done.set()
+
+    service.server.soon(act)
+    assert done.wait(PATIENCE)
+    if isinstance(answer[0], BaseException):
+        raise answer[0]
+    return answer[0]
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.005)
+
+
+class Peer:
+    """A client that does only what it is told."""
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        endpoint: str,
+        name: str | None,
+        life: int = 1,
+        keys: ClientKeys | None = None,
+        **hello: Any,
+    ) -> None:
+        self.socket = context.socket(zmq.DEALER)
+        self.socket.linger = 0
+        if keys is not None:
+            self.socket.curve_serverkey = keys.broker
+            self.socket.curve_publickey, self.socket.curve_secretkey = keys.public, keys.secret
+        self.socket.connect(endpoint)
+        self.name = name or ""
+        self.inbox: list[Message] = []
+        self.number = 0
+        self.scheme = 0
+        self.epoch = 0
+        self.published = 0
+        self.welcome: Welcome
+        if name is not None:
+            self.greet(life, **hello)
+
+    def greet(self, life: int, **hello: Any) -> None:
+        self.send(Hello(self.name, life, **hello))
+        self.welcome = self.get(Welcome)
+        self.number, self.scheme = self.welcome.client, self.welcome.scheme
+        self.published = self.welcome.published
+
+    def send(self, message: Message) -> None:
+        message.client = self.number
+        message.scheme = message.scheme or self.scheme
+        message.epoch = message.epoch or self.epoch
+        self.socket.send(encode(message))
+
+    def get(self, kind: type[M], patience: float = PATIENCE) -> M:
+        """The next message of a kind; what came before it is in the inbox."""
+        deadline = time.monotonic() + patience
+        while True:
+            for message in self.inbox:
+                if isinstance(message, kind):
+                    self.inbox.remove(message)
+                    return message
+            left = deadline - time.monotonic()
+            if left <= 0 or not self.socket.poll(int(1000 * left) + 1):
+                raise AssertionError(f"no {kind.__name__} in {patience} s; got {self.inbox}")
+            self.inbox += [decode(data) for data in unpack(self.socket.recv())]
+
+    def settle(self) -> list[Message]:
+        """All that was on its way: the broker answers in order."""
+        self.send(Ping(asks=True))
+        self.get(Ping)
+        messages, self.inbox = self.inbox, []
+        return messages
+
+    def subscribe(
+        self, handle: int = 1, radius: int | None = 100, at: tuple[float, float] = (10.0, 10.0)
+    ) -> None:
+        self.send(Subscribe(handle, ANYTHING, radius, ContextUpdate(at)))
+        assert handle in self.get(Ack).handles
+
+    def publish(self, at: tuple[float, float] = (10.0, 10.0), *, wait: bool = True, size: int = 0) -> int:
+        self.published += 1
+        number = self.number << 32 | self.published
+        self.send(Publish(number, Event(kind="x", payload=bytes(size)), Kind.PLACED, 0, at))
+        if wait:
+            assert number in self.get(Ack).ids
+        return number
+
+    def event(self, *, acknowledge: bool = True) -> int:
+        number = self.get(Notify).publication.id
+        if acknowledge:
+            self.send(Ack((number,)))
+        return number
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+@contextmanager
+def peers() -> Iterator[Callable[..., Peer]]:
+    """Makes peers, which are gone when the block ends."""
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    made: list[Peer] = []
+
+    def make(endpoint: str, name: str | None = None, life: int = 1, **hello: Any) -> Peer:
+        made.append(Peer(context, endpoint, name, life, **hello))
+        return made[-1]
+
+    try:
+        yield make
+    finally:
+        for peer in made:
+            peer.close()
+        context.term()

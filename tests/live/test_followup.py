@@ -1,0 +1,173 @@
+"""Plans on a live broker: who follows, who is asked again, who is left with what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bypass.live import followup
+from bypass.live.service import Service
+from bypass.messages import ContextUpdate, Notify, OutcomeMessage, PlanMessage
+from bypass.session import Bye
+from bypass.transitions import Action, Outcome, Plan
+from bypass.transitions.coordinator import Summary
+from tests.live.brokers import Peer, config, in_loop, peers, running, until
+
+Make = Callable[..., Peer]
+TO_STE = Plan(plan="to-ste", why="a test", actions=(Action(proxy="filter", to="ste"),))
+RADIAL, STE = 1, 2
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    with peers() as make:
+        yield make
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    monkeypatch.setattr(followup, "ANSWER_S", 0.3)
+    with running(config(tmp_path)) as service:
+        yield service
+
+
+def member(service: Service, make: Make, name: str, **hello: Any) -> Peer:
+    peer = make(service.server.endpoints[0], name, **hello)
+    peer.subscribe()
+    return peer
+
+
+def execute(service: Service, plan: Plan) -> None:
+    in_loop(service, lambda: service.server.execute(plan))
+
+
+def follow(peer: Peer) -> Plan:
+    """Do what the broker says."""
+    message = peer.get(PlanMessage)
+    plan = Plan.from_bytes(message.plan)
+    (action,) = plan.actions
+    peer.scheme = {"radial": RADIAL, "ste": STE}[action.to or ""]
+    peer.epoch = message.epoch
+    peer.send(OutcomeMessage(Outcome(plan=plan.id, host=peer.name, ok=True).to_bytes()))
+    return plan
+
+
+def fail(peer: Peer) -> Plan:
+    """Say that what the broker says cannot be done."""
+    plan = Plan.from_bytes(peer.get(PlanMessage).plan)
+    record = Summary(id=plan.id, outcome="failed", error="out of memory")
+    outcome = Outcome(plan=plan.id, host=peer.name, ok=False, records=(record,))
+    peer.send(OutcomeMessage(outcome.to_bytes()))
+    return plan
+
+
+def latest(service: Service, plan: str = "to-ste") -> dict[str, Any]:
+    found: dict[str, Any] = next(
+        each for each in in_loop(service, lambda: service.followup.latest(10)) if each["plan"] == plan
+    )
+    return found
+
+
+def scheme_of(service: Service, peer: Peer) -> str:
+    name: str = in_loop(service, lambda: service.server.broker.scheme_of(peer.number).name)
+    return name
+
+
+def test_all_follow_and_it_is_written_down(service: Service, make: Make) -> None:
+    members = [member(service, make, name) for name in ("a", "b")]
+    execute(service, TO_STE)
+    for peer in members:
+        follow(peer)
+    until(lambda: latest(service)["recall"] is not None)
+    execution = latest(service)
+    assert (execution["clients"], execution["done"], execution["failed"]) == (2, 2, 0)
+    assert execution["took_ms"] > 0
+    assert execution["recall"] == 1.0
+    until(lambda: len(service.server.store.records(10)) == 2)
+    assert [kind for _, _, kind, _ in service.server.store.records(10)] == ["plan", "transition"]
+
+
+def test_who_fails_once_is_asked_again(service: Service, make: Make) -> None:
+    peer = member(service, make, "a")
+    execute(service, TO_STE)
+    first = fail(peer)
+    second = follow(peer)
+    assert second.actions == first.actions
+    assert second.id != first.id  # else it would only repeat its answer
+    until(lambda: latest(service)["done"] == 1)
+    assert latest(service)["failed"] == 0
+    assert service.followup.retries == 1
+
+
+def test_who_goes_on_failing_stays_with_its_scheme_while_others_move_on(service: Service, make: Make) -> None:
+    stubborn, other = member(service, make, "stubborn"), member(service, make, "other")
+    execute(service, TO_STE)
+    follow(other)
+    for _ in range(followup.ATTEMPTS):
+        fail(stubborn)
+    until(lambda: latest(service)["isolated"] == ["stubborn"])
+    assert scheme_of(service, stubborn) == "radial"
+    assert scheme_of(service, other) == "ste"
+    assert latest(service, "isolate")["why"].startswith("stubborn failed to-ste-1")
+    number = other.publish()
+    assert stubborn.event() == number
+
+
+def test_who_does_not_answer_counts_as_failed(service: Service, make: Make) -> None:
+    peer = member(service, make, "mute")
+    execute(service, TO_STE)
+    plans = [Plan.from_bytes(peer.get(PlanMessage).plan) for _ in range(followup.ATTEMPTS)]
+    assert len({plan.id for plan in plans}) == followup.ATTEMPTS
+    until(lambda: latest(service)["isolated"] == ["mute"])
+    assert "no answer" in latest(service, "isolate")["why"]
+
+
+def test_who_is_away_is_told_when_it_is_back(service: Service, make: Make) -> None:
+    peer, other = member(service, make, "a"), member(service, make, "b")
+    peer.send(Bye())
+    peer.get(Bye)
+    execute(service, TO_STE)
+    follow(other)
+    until(lambda: latest(service)["pending"] == 0)
+    assert latest(service)["isolated"] == []
+    back = make(service.server.endpoints[0], "a", handles=(1,), scheme=RADIAL)
+    plan = follow(back)
+    assert [action.to for action in plan.actions] == ["ste"]
+    assert service.server.sessions.by_name["a"].route is not None
+
+
+def test_who_is_back_as_it_was_left_is_told_nothing(service: Service, make: Make) -> None:
+    peer = member(service, make, "a")
+    execute(service, TO_STE)
+    follow(peer)
+    until(lambda: latest(service)["done"] == 1)
+    back = make(service.server.endpoints[0], "a", handles=(1,), scheme=STE, epoch=peer.epoch)
+    assert not [m for m in back.settle() if isinstance(m, PlanMessage)]
+
+
+def test_a_client_in_the_old_scheme_is_served_until_it_follows(service: Service, make: Make) -> None:
+    peer, publisher = member(service, make, "a"), make(service.server.endpoints[0], "p")
+    execute(service, TO_STE)
+    number = publisher.publish()
+    assert peer.event() == number
+    peer.send(ContextUpdate((500.0, 500.0)))  # of the scheme that it still has
+    follow(peer)
+    peer.settle()
+    number = publisher.publish((500.0, 500.0))
+    assert peer.get(Notify).publication.id == number
+
+
+def test_isolation_survives_a_restart(tmp_path: Path, make: Make) -> None:
+    settings = config(tmp_path)
+    with running(settings) as service:
+        stubborn, other = member(service, make, "stubborn"), member(service, make, "other")
+        plan = Plan(plan="p", actions=(Action(proxy="filter", to="ste", members=(other.number,)),))
+        execute(service, plan)
+        follow(other)
+        until(lambda: latest(service, "p")["done"] == 1)
+    with running(settings) as service:
+        assert scheme_of(service, stubborn) == "radial"
+        assert scheme_of(service, other) == "ste"
