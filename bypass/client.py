@@ -34,8 +34,9 @@ class Client:
     `set` are parameters, for `scheme` and for all that come after it as far as they have them. `projection`
     turns latitudes and longitudes into the metres of the broker's region. `local` is the way to devices
     nearby, and `begin` what is done first, such as starting a transport and a dissemination mechanism. Who
-    was a client before says how many events it has `published`: their numbers are not used again. Handles and
-    callbacks outlive every transition. A client is not told of its own events.
+    was a client before says how many events it has `published`: their numbers are not used again; what the
+    client `before` has subscribed and seen is taken over. Handles and callbacks outlive every transition. A
+    client is not told of its own events.
     """
 
     def __init__(
@@ -49,13 +50,16 @@ class Client:
         local: LocalAccess = NO_LOCAL_ACCESS,
         begin: Iterable[Action] = (),
         published: int = 0,
+        before: Client | None = None,
     ) -> None:
         """Raises the error of an action in `begin` that is not possible or fails."""
         self.host = host
         self._local = local
         self._projection = projection
-        self.subscriptions = Subscriptions()
+        self.subscriptions: Subscriptions = Subscriptions() if before is None else before.subscriptions
         self.network = ClientNetwork(host.id, uplink, host.after, host.monitor.get(DeliveryAnalyzer))
+        if before is not None:
+            self.network.remember(before.network)
         self.engine = Engine(
             f"client-{host.id}",
             lease=self._lease,

@@ -77,6 +77,10 @@ class ClientNetwork:
         self._on_plan = on_plan
         self._gateway = gateway
 
+    def remember(self, before: ClientNetwork) -> None:
+        """Take for seen what another one, whose place this one takes, has seen."""
+        self._seen, self._seen_before = before._seen, before._seen_before
+
     # -- sending ------------------------------------------------------------------------------------------
 
     def send(self, message: Message) -> None:

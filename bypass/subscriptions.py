@@ -39,20 +39,32 @@ class Subscriptions:
         self._registered: dict[int, Registered] = {}
         self.get: Callable[[int], Registered | None] = self._registered.get
         """What is behind the handle with this number, if it is subscribed; asked at every delivery."""
-        self._numbers = 0
+        self.kept: dict[int, SubHandle] = {}
+        """Handles of an earlier life of the client, which nobody has claimed yet."""
+        self.last_number = 0  # new handles get higher ones
         self.on_change: Callable[[], None] = _nothing
         """Called whenever something is subscribed or withdrawn."""
 
     def add(
         self, subscription: Subscription, callback: Callback, radius: int | None, request: LocationRequest
     ) -> Registered:
-        """Register a subscription under a new handle."""
-        self._numbers += 1
-        handle = SubHandle(self._numbers, subscription, radius)
+        """Register a subscription under a new handle, or under the number of a kept one that is equal."""
+        equal = [k.id for k in self.kept.values() if k.subscription == subscription and k.radius == radius]
+        if equal:
+            number = self.kept.pop(equal[0]).id
+        else:
+            self.last_number += 1
+            number = self.last_number
+        handle = SubHandle(number, subscription, radius)
         registered = Registered(handle, callback, None if radius is None else request)
         self._registered[handle.id] = registered
         self.on_change()
         return registered
+
+    def keep(self, handle: SubHandle) -> None:
+        """A handle of an earlier life: the next subscription that is equal takes over its number."""
+        self.kept[handle.id] = handle
+        self.last_number = max(self.last_number, handle.id)
 
     def remove(self, handle: SubHandle) -> None:
         """Forget a handle. Raises `UnknownHandle` if it is not, or no longer, subscribed."""

@@ -1,0 +1,198 @@
+"""A live client for programs without asyncio: the same connection, on a loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from bypass.adhoc import LocalAccess
+from bypass.events import Event
+from bypass.filters import Filter, Subscription
+from bypass.geo import GeoLocation, PlanarLocation
+from bypass.live.connection import Connection, connect
+from bypass.live.errors import NotConnected
+from bypass.live.inbox import LiveSubscription
+from bypass.live.places import Source
+from bypass.location import LocationRequest
+from bypass.subscriptions import Callback, SubHandle
+
+T = TypeVar("T")
+
+
+def connect_blocking(
+    endpoint: str,
+    *,
+    keys: str | Path | None = None,
+    open: bool = False,  # noqa: A002 - as the broker's configuration calls it
+    name: str = "",
+    location: Source | None = None,
+    durable: bool = True,
+    patience: float = 10.0,
+    local: Callable[[int], LocalAccess] | None = None,
+) -> BlockingConnection:
+    """Connect as `connect` does, and return when connected. `location` is asked in another thread.
+
+    Raises as `connect` and `Connection.open` do.
+    """
+    connection = connect(
+        endpoint,
+        keys=keys,
+        open=open,
+        name=name,
+        location=location,
+        durable=durable,
+        patience=patience,
+        local=local,
+    )
+    return BlockingConnection(connection)
+
+
+class BlockingSubscription:
+    """What `subscribe` gives. `for event in subscription` ends when it is withdrawn or the connection closed.
+
+    An event counts as received when the next one is asked for.
+    """
+
+    def __init__(self, connection: BlockingConnection, subscription: LiveSubscription) -> None:
+        self._connection = connection
+        self._subscription = subscription
+
+    @property
+    def handle(self) -> SubHandle:
+        """The handle that callbacks get."""
+        return self._subscription.handle
+
+    def get(self, timeout: float | None = None) -> Event:
+        """The next event. Raises TimeoutError if none comes within `timeout` seconds, and NotConnected if
+        none will come any more."""
+        try:
+            return self._connection.run(_next(self._subscription, timeout))
+        except StopAsyncIteration:
+            raise NotConnected(f"{self._subscription}: it is over, no more events will come") from None
+
+    def __iter__(self) -> Iterator[Event]:
+        return self.events()
+
+    def events(self, timeout: float | None = None) -> Iterator[Event]:
+        """Events as they come, until none has come for `timeout` seconds."""
+        while True:
+            try:
+                event = self._connection.run(_next(self._subscription, timeout))
+            except (StopAsyncIteration, TimeoutError):
+                return
+            yield event
+
+
+class BlockingConnection:
+    """A `Connection` whose methods return when it is done; they may be called from any thread.
+
+    Callbacks run in the connection's own thread, where nothing of this can be called: it would wait for
+    itself.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="bypass connection", daemon=True)
+        self._thread.start()
+        try:
+            self.run(connection.open())
+        except BaseException:
+            self._stop()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if not self._loop.is_closed():
+                self.run(self._connection.__aexit__(kind, error, trace))
+        finally:
+            self._stop()
+
+    def close(self, *, forget: bool = False) -> None:
+        """As `Connection.close`."""
+        try:
+            if not self._loop.is_closed():
+                self.run(self._connection.close(forget=forget))
+        finally:
+            self._stop()
+
+    def subscribe(
+        self,
+        subscription: Subscription | Filter,
+        *,
+        radius: int | None = None,
+        location_request: LocationRequest | None = None,
+        callback: Callback | None = None,
+    ) -> BlockingSubscription:
+        """As `Connection.subscribe`."""
+        asked = self._connection.subscribe(
+            subscription, radius=radius, location_request=location_request, callback=callback
+        )
+        return BlockingSubscription(self, self.run(asked))
+
+    def unsubscribe(self, subscription: BlockingSubscription | SubHandle) -> None:
+        """As `Connection.unsubscribe`."""
+        handle = subscription.handle if isinstance(subscription, BlockingSubscription) else subscription
+        self.run(self._connection.unsubscribe(handle))
+
+    def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
+        """As `Connection.publish`."""
+        return self.run(self._connection.publish(event, location))
+
+    def publish_local(self, event: Event) -> int:
+        """As `Connection.publish_local`."""
+        return self.run(self._connection.publish_local(event))
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection at the moment."""
+        return self._connection.connected
+
+    @property
+    def number(self) -> int:
+        """As `Connection.number`."""
+        return self._connection.number
+
+    @property
+    def missed(self) -> int:
+        """As `Connection.missed`."""
+        return self._connection.missed
+
+    @property
+    def kept(self) -> tuple[SubHandle, ...]:
+        """As `Connection.kept`."""
+        return self._connection.kept
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something on the connection's loop, and wait for it."""
+        if self._loop.is_closed() or threading.current_thread() is self._thread:
+            work.close()
+            where = "in its own thread" if not self._loop.is_closed() else "after it was closed"
+            raise NotConnected(f"the connection was used {where}: expected neither")
+        done = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return done.result()
+        except BaseException:
+            done.cancel()  # whoever waits was interrupted
+            raise
+
+    def _stop(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+
+async def _next(subscription: LiveSubscription, timeout: float | None) -> Event:
+    async with asyncio.timeout(timeout):
+        return await anext(aiter(subscription))

@@ -1,0 +1,238 @@
+"""A live client: `connect` to a broker, subscribe and publish there, whatever happens to the connection."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bypass.adhoc import LocalAccess
+from bypass.events import Event
+from bypass.filters import Filter, Subscription
+from bypass.geo import GeoLocation, PlanarLocation
+from bypass.live.clock import AsyncClock
+from bypass.live.errors import NotConnected
+from bypass.live.exchange import Exchange
+from bypass.live.inbox import LiveSubscription
+from bypass.live.keeper import Keeper
+from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
+from bypass.live.places import LiveSensor, Source
+from bypass.location import LocationRequest
+from bypass.subscriptions import Callback, SubHandle
+
+
+def connect(
+    endpoint: str,
+    *,
+    keys: str | Path | None = None,
+    open: bool = False,  # noqa: A002 - as the broker's configuration calls it
+    name: str = "",
+    location: Source | None = None,
+    durable: bool = True,
+    patience: float = 10.0,
+    local: Callable[[int], LocalAccess] | None = None,
+) -> Connection:
+    """A connection to the broker at `endpoint`, to be opened by `async with` or `await connection.open()`.
+
+    `keys` is the client's key file. Without one, `open=True` says that the broker may be anybody and
+    everybody may listen. `name` tells several sessions of one key apart; without keys it is the session's.
+    `location` says where the client is: a function or an asynchronous iterable of places. A `durable`
+    session is kept by the broker, with all that arrives for it, while nobody is connected. `patience` is how
+    many seconds the first connection may take. `local` gives the way to devices nearby of the client that
+    has this number.
+
+    Raises InvalidKeys if the keys cannot be used, or if there are none and `open` does not say so.
+    """
+    if (keys is None) != open:
+        found = f"{keys} and open=True" if open else "no keys"
+        raise InvalidKeys(f"{endpoint}: {found}: expected either a key file or open=True")
+    return Connection(
+        endpoint, None if keys is None else load_client_keys(keys), name, location, durable, patience, local
+    )
+
+
+class Connection:
+    """One application's session with a live broker. Made by `connect`; belongs to the loop it is opened in.
+
+    A connection that is lost is made again, for as long as it takes: what is published and subscribed
+    meanwhile reaches the broker then. Within one life of the process every event is handed over once.
+    `on_state` is called with "connected" and "disconnected".
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        keys: ClientKeys | None,
+        name: str,
+        location: Source | None,
+        durable: bool,
+        patience: float,
+        local: Callable[[int], LocalAccess] | None,
+    ) -> None:
+        self.on_state: Callable[[str], None] = _nothing
+        self._endpoint = endpoint
+        self._keys = keys
+        self._name = name
+        self._location = location
+        self._durable = durable
+        self._patience = patience
+        self._local = local
+        self._opened: tuple[Exchange, Keeper] | None = None
+
+    # -- opening and closing ------------------------------------------------------------------------------
+
+    async def open(self) -> Self:
+        """Connect; no effect if it is open. Raises NotConnected if no broker answers in time,
+        ConnectionRefused if it does not want this client, InvalidEndpoint for an address that cannot be one,
+        and InvalidLocation for a `location` that is no source of places."""
+        if self._opened is None:
+            clock = AsyncClock()
+            sensor = LiveSensor(clock, self._location)
+            exchange = Exchange(self._name, self._durable, clock, sensor, self._local)
+            keeper = Keeper(self._endpoint, self._keys, exchange, lambda state: self.on_state(state))
+            self._opened = exchange, keeper
+        try:
+            async with asyncio.timeout(self._patience):
+                await self.until_connected()
+        except BaseException as error:
+            await self._keeper.end()
+            if isinstance(error, TimeoutError):
+                raise NotConnected(
+                    f"{self._endpoint}: {self._keeper.why}; gave up after {self._patience:g} s"
+                ) from None
+            raise
+        return self
+
+    async def close(self, *, forget: bool = False) -> None:
+        """Leave, when what was asked for has been answered, or after some seconds.
+
+        A durable session is kept by the broker unless it is to `forget` it. What the application has not
+        taken yet comes again in its next life. Raises NotConnected if the broker could not be told to forget.
+        """
+        await self._leave(forget, done=True)
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # What a consumer was busy with when it failed is not done: it comes again in the next life.
+        await self._leave(forget=False, done=error is None)
+
+    async def _leave(self, forget: bool, done: bool) -> None:
+        told = False
+        try:
+            if self.connected:
+                self._exchange.flush_receipts(done)
+                told = await self._keeper.say_goodbye(forget)
+        finally:
+            await self._keeper.end()
+        if forget and not told:
+            raise NotConnected(f"{self._endpoint}: the broker was not reached and has not forgotten anything")
+
+    # -- what applications do -----------------------------------------------------------------------------
+
+    async def subscribe(
+        self,
+        subscription: Subscription | Filter,
+        *,
+        radius: int | None = None,
+        location_request: LocationRequest | None = None,
+        callback: Callback | None = None,
+    ) -> LiveSubscription:
+        """Ask for events by their attributes and, with a `radius` in metres, near the client as it moves.
+
+        Returns when the broker has it safe. `callback(event, handle)` is called for each event, which then
+        counts as received; without one, iterate over what this gives. A subscription that equals a `kept`
+        one takes its place, and gets what has arrived meanwhile. Raises as `Client.subscribe` does,
+        SubscriptionRefused, and ConnectionRefused or NotConnected if the connection has ended.
+        """
+        if inspect.iscoroutinefunction(callback):
+            raise TypeError(f"callback {callback!r}: expected a plain function: iterate in order to await")
+        wanted, answer = self._exchange.subscribe(subscription, radius, location_request, callback)
+        try:
+            await answer
+        except asyncio.CancelledError:
+            wanted.close()
+            raise
+        return wanted
+
+    async def unsubscribe(self, subscription: LiveSubscription | SubHandle) -> None:
+        """Withdraw a subscription, or one of the `kept`; returns when the broker has forgotten it.
+
+        No event of it is handed over any more, from the call on. Raises UnknownHandle, and
+        SubscriptionRefused if the broker did not listen.
+        """
+        handle = subscription.handle if isinstance(subscription, LiveSubscription) else subscription
+        await self._exchange.unsubscribe(handle)
+
+    async def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
+        """Publish an event; gives its number when the broker has it safe.
+
+        Waits if too many others are not acknowledged. Who stops waiting does not stop the event. Raises as
+        `Client.publish` does, PublicationRefused, MalformedMessage for what cannot travel, and
+        ConnectionRefused or NotConnected if the connection has ended: then nobody knows about the event.
+        """
+        exchange = self._exchange
+        await exchange.place_for_publication()
+        return await exchange.publish(lambda client: client.publish(event, location), place_taken=True)
+
+    async def publish_local(self, event: Event) -> int:
+        """Publish an event where the client is, as `publish`. Raises InvalidLocation if that is not known."""
+        exchange = self._exchange
+        await exchange.place_for_publication()
+        return await exchange.publish(lambda client: client.publish_local(event), place_taken=True)
+
+    def publish_soon(
+        self, event: Event, location: PlanarLocation | GeoLocation | None = None
+    ) -> asyncio.Future[int]:
+        """As `publish`, but does not wait. Raises OutboxFull if too many are not acknowledged."""
+        return self._exchange.publish(lambda client: client.publish(event, location), place_taken=False)
+
+    @property
+    def number(self) -> int:
+        """The client's number at the broker. Raises NotConnected before the first connection."""
+        return self._exchange.usable().host.id
+
+    @property
+    def missed(self) -> int:
+        """Events for this session that the broker had to give up, as it said when it was last connected."""
+        return self._exchange.missed
+
+    @property
+    def kept(self) -> tuple[SubHandle, ...]:
+        """Subscriptions of earlier lives that were neither subscribed again nor withdrawn.
+
+        What arrives for them waits here.
+        """
+        return tuple(self._exchange.usable().subscriptions.kept.values())
+
+    async def until_connected(self) -> None:
+        """Wait for a connection. Raises ConnectionRefused or NotConnected if there will be none."""
+        await self._keeper.until_connected()
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection at the moment."""
+        return self._opened is not None and self._keeper.connected
+
+    @property
+    def _exchange(self) -> Exchange:
+        return self._parts()[0]
+
+    @property
+    def _keeper(self) -> Keeper:
+        return self._parts()[1]
+
+    def _parts(self) -> tuple[Exchange, Keeper]:
+        if self._opened is None:
+            raise NotConnected(f"{self._endpoint}: the connection was not opened")
+        return self._opened
+
+
+def _nothing(state: str) -> None:
+    """Nobody wants to know."""

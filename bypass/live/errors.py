@@ -1,0 +1,30 @@
+"""What can go wrong between a client and a live broker, by name."""
+
+from __future__ import annotations
+
+from bypass.errors import BypassError
+
+
+class InvalidEndpoint(BypassError):
+    """An address that no broker can have."""
+
+
+class NotConnected(BypassError):
+    """There is no connection, or it ended before what was asked for was certain."""
+
+
+class ConnectionRefused(BypassError):
+    """The broker does not want this client, or the client cannot work with this broker: it is no use to try
+    again."""
+
+
+class PublicationRefused(BypassError):
+    """The broker has not accepted an event."""
+
+
+class SubscriptionRefused(BypassError):
+    """The broker has not accepted a subscription."""
+
+
+class OutboxFull(BypassError):
+    """So many events wait for the broker's acknowledgement that no more are taken."""

@@ -1,0 +1,318 @@
+"""A client's side of its session with a live broker, on whatever connection there is at the moment.
+
+What the application has asked for is kept here until the broker has answered, and said again on the next
+connection; what the broker has sent is acknowledged once the application has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from functools import partial
+
+from bypass.adhoc import LocalAccess
+from bypass.client import Client
+from bypass.filters import Filter, Subscription
+from bypass.live.answers import Answers
+from bypass.live.arrivals import Arrivals
+from bypass.live.errors import NotConnected, SubscriptionRefused
+from bypass.live.host import Clock
+from bypass.live.inbox import LiveSubscription
+from bypass.live.incarnations import Incarnations
+from bypass.live.outbox import Outbox
+from bypass.live.places import LiveSensor
+from bypass.live.receipts import Receipts
+from bypass.location import LocationRequest
+from bypass.messages import Message, Notify, Publish, Subscribe
+from bypass.monitor import Monitor
+from bypass.session import Ack, Hello, Refused, Welcome
+from bypass.subscriptions import Callback, SubHandle
+from bypass.wire import encode
+
+log = logging.getLogger(__name__)
+
+Answer = asyncio.Future[None]
+
+
+class Exchange:
+    """The session `name` of one process, from the first welcome on.
+
+    A broker that has forgotten the client, or what it told it, welcomes it like a new one. Subscriptions then
+    go on under their handles, and publications that were not acknowledged are sent again, with new numbers if
+    the client has another number: none is lost, but one that the broker had before it forgot everything may
+    come twice to others.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        durable: bool,
+        clock: Clock,
+        sensor: LiveSensor,
+        local: Callable[[int], LocalAccess] | None,
+    ) -> None:
+        self.client: Client | None = None
+        self.missed = 0
+        self.resume: Callable[[], None] = _nothing
+        """Called when `may_read` may have changed."""
+        self._name = name
+        self._durable = durable
+        self._life = 0
+        self._sensor = sensor
+        self._named: tuple[int, ...] = ()  # handles in the latest greeting
+        self._send: Callable[[bytes], None] | None = None  # None: not connected
+        self._over: Exception | None = None
+        self._outbox = Outbox()
+        self._added: asyncio.Future[int] | None = None  # what is being published
+        self._receipts = Receipts(self._acknowledge, clock.after)
+        monitor = Monitor()
+        monitor.register(self._receipts)
+        self._incarnations = Incarnations(clock, sensor, monitor, self._uplink, local)
+        self._arrivals = Arrivals(self._receipts, self._resume, self.withdraw)
+        self._subscribing: Answers = Answers()  # by handle, as those below
+        self._withdrawing: Answers = Answers()
+        self._answered = asyncio.Event()  # something was
+
+    # -- connections --------------------------------------------------------------------------------------
+
+    def hello(self) -> Hello:
+        """What to say first on a new connection."""
+        client = self.client
+        if client is None:
+            # An answer that never came must not let the broker take us for somebody who knows it.
+            self._life = secrets.randbits(63)
+            return Hello(self._name, self._life, durable=self._durable)
+        handles = [] if client.network.silent else [each.handle.id for each in client.subscriptions]
+        self._named = (*handles, *client.subscriptions.kept)
+        return Hello(
+            self._name,
+            self._life,
+            self._named,
+            self._durable,
+            client=client.host.id,
+            scheme=client.network.flag,
+            epoch=client.network.epoch,
+        )
+
+    def welcomed(self, welcome: Welcome, send: Callable[[bytes], None]) -> None:
+        """The broker has answered: say again, by `send`, whatever it may not know.
+
+        Raises ConnectionRefused if the client cannot work with this broker.
+        """
+        self.missed = welcome.missed
+        client = self.client
+        if client is None or not self._incarnations.is_same(client, welcome):
+            client = self._begin(welcome)
+        else:
+            self._outbox.known_up_to(client.host.id << 32 | welcome.published)
+        registered = {each.handle.id for each in client.subscriptions}
+        for handle in self._subscribing:
+            if handle not in registered:  # withdrawn meanwhile: the broker will never hear of it
+                self._subscribing.give(handle)
+        for kept in welcome.kept:
+            if kept.handle not in registered and kept.handle not in self._withdrawing:
+                client.subscriptions.keep(SubHandle(kept.handle, kept.subscription, kept.radius))
+        self._send = send
+        for each in list(client.subscriptions):
+            client.filter.subscribe(each)
+        for handle in self._withdrawing:
+            if handle in self._named:  # it was withdrawn while the greeting was on its way
+                client.filter.unsubscribe(handle)
+            else:
+                self._withdrawing.give(handle)
+        for publication in self._outbox:
+            # Where the publisher was then, and which channels there were, is of no interest any more.
+            publication.piggyback = publication.channel = None
+            client.network.send(publication)
+        self._answered.set()
+
+    def disconnected(self) -> None:
+        """The connection is gone."""
+        self._send = None
+        self._receipts.disconnected()
+
+    def end(self, why: Exception, ours: bool) -> None:
+        """There will be no other connection: whoever waits for something is told why.
+
+        `ours`: as the application wished, so that those who iterate just come to the end.
+        """
+        self._over = why
+        self.disconnected()
+        if self.client is not None:
+            self.client.close()
+        self._outbox.fail(why)
+        self._subscribing.refuse_all(why)
+        self._withdrawing.refuse_all(why)
+        self._answered.set()
+        self._arrivals.end(None if ours else why)
+        self._sensor.close()
+
+    def _begin(self, welcome: Welcome) -> Client:
+        """A client as the broker knows it, instead of the one before, if there was one."""
+        before = self.client
+        self.client = client = self._incarnations.begin(welcome, before)
+        if before is not None and before.host.id != client.host.id:
+            for handle in [*client.subscriptions.kept]:
+                del client.subscriptions.kept[handle]
+                self._arrivals.hand_over_early(client, handle)
+            self._outbox.renumber(partial(_next_number, client))
+        return client
+
+    # -- what the application wants -----------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        wanted: Subscription | Filter,
+        radius: int | None,
+        location: LocationRequest | None,
+        callback: Callback | None,
+    ) -> tuple[LiveSubscription, Answer]:
+        """Subscribe, and the broker's answer. Raises as `Client.subscribe` does, and MalformedMessage for
+        what cannot travel."""
+        client = self.usable()
+        wanted = Subscription.of(wanted)
+        encode(Subscribe(0, wanted))
+        subscription = LiveSubscription(self._arrivals, callback)
+        handle = client.subscribe(wanted, subscription.callback, radius=radius, location=location)
+        subscription.handle = handle
+        self._arrivals.add(client, subscription)
+        return subscription, self._ask(client, self._subscribing, handle.id)
+
+    def unsubscribe(self, handle: SubHandle) -> Answer:
+        """Withdraw a subscription or a kept one, and the broker's answer. Raises UnknownHandle."""
+        client = self.usable()
+        if client.subscriptions.kept.get(handle.id) == handle:
+            del client.subscriptions.kept[handle.id]
+            client.filter.unsubscribe(handle.id)
+        else:
+            client.unsubscribe(handle)
+        self._arrivals.remove(client, handle.id)
+        return self._ask(client, self._withdrawing, handle.id)
+
+    def withdraw(self, handle: SubHandle) -> None:
+        """Withdraw a subscription whatever the broker answers. Raises UnknownHandle."""
+        self.unsubscribe(handle)
+
+    async def place_for_publication(self) -> None:
+        """Wait until one more publication may be unacknowledged. Raises NotConnected after the end."""
+        self.usable()
+        await self._outbox.wait_for_place()
+
+    def publish(self, publish: Callable[[Client], int], place_taken: bool) -> asyncio.Future[int]:
+        """Have the client publish something. Raises what that raises, and OutboxFull."""
+        client = self.usable()
+        if not place_taken:
+            self._outbox.take_place()
+        self._added = None
+        try:
+            number = publish(client)
+        except BaseException:
+            if self._added is None:
+                self._outbox.give_back()
+            raise
+        added, self._added = self._added, None
+        if added is None:  # it is not for the broker
+            self._outbox.give_back()
+            added = asyncio.get_running_loop().create_future()
+            added.set_result(number)
+        self.resume()
+        return added
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether something that the application has asked for was not answered yet."""
+        return bool(self._outbox or self._subscribing or self._withdrawing)
+
+    async def all_answered(self) -> None:
+        """Wait until the broker has answered everything."""
+        while self.unanswered:
+            self._answered.clear()
+            await self._answered.wait()
+
+    def flush_receipts(self, done: bool) -> None:
+        """Acknowledge what the application has; `done`: with what it was busy with last as well."""
+        if done:
+            self._arrivals.done()
+        self._receipts.flush()
+
+    def _ask(self, client: Client, answers: Answers, handle: int) -> Answer:
+        """What will have the broker's answer about a handle."""
+        answer = answers.ask(handle)
+        if client.network.silent:
+            answers.give(handle)  # the broker is not told of anything
+        self.resume()
+        return answer
+
+    def usable(self) -> Client:
+        """The client. Raises why there is none, or none any more."""
+        if self._over is not None:
+            raise self._over
+        if self.client is None:
+            raise NotConnected("the connection was never opened")
+        return self.client
+
+    # -- what the broker says -----------------------------------------------------------------------------
+
+    def may_read(self) -> bool:
+        """Whether more may be read: not if events cannot be taken, unless an answer is on its way too."""
+        return not self._arrivals.full or self.unanswered
+
+    def receive(self, message: Message) -> None:
+        """Anything but what is about the connection itself."""
+        assert self.client is not None
+        if isinstance(message, Notify):
+            self._arrivals.notified(self.client, message)
+            return
+        if isinstance(message, Ack):
+            for number in message.ids:
+                self._outbox.acknowledged(number)
+            for handle in message.handles:
+                # Subscribed and withdrawn at once: the first answer is about the former.
+                if not self._subscribing.give(handle):
+                    self._withdrawing.give(handle)
+        elif isinstance(message, Refused):
+            self._refused(self.client, message)
+        else:
+            self.client.network.receive(message)
+            return
+        self._answered.set()
+
+    def _refused(self, client: Client, message: Refused) -> None:
+        handle = message.handle
+        if message.id is not None:
+            self._outbox.refused(message.id, message.reason)
+        elif handle is not None:
+            error = SubscriptionRefused(f"handle {handle}: {message.reason}")
+            registered = client.subscriptions.get(handle)
+            if registered is not None:
+                client.subscriptions.remove(registered.handle)
+            self._arrivals.remove(client, handle, error)
+            if not (self._subscribing.refuse(handle, error) or self._withdrawing.refuse(handle, error)):
+                log.warning("refused by the broker, though nobody waits for it: %s", error)
+
+    # -- to the broker ------------------------------------------------------------------------------------
+
+    def _resume(self) -> None:
+        self.resume()
+
+    def _uplink(self, message: Message) -> None:
+        data = encode(message)
+        if isinstance(message, Publish) and message.id not in self._outbox:
+            self._added = self._outbox.add(message)
+        if self._send is not None:
+            self._send(data)
+
+    def _acknowledge(self, events: tuple[int, ...]) -> None:
+        if self._send is not None and self.client is not None:
+            self._send(encode(Ack(events, client=self.client.host.id)))
+
+
+def _next_number(client: Client) -> int:
+    client.published += 1
+    return client.host.id << 32 | client.published
+
+
+def _nothing() -> None:
+    """Nobody reads."""

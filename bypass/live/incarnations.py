@@ -1,0 +1,91 @@
+"""The clients that an application has one after the other, as brokers forget it and get to know it again."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+
+from bypass.adhoc import NO_LOCAL_ACCESS, LocalAccess
+from bypass.client import Client
+from bypass.geo import GeoLocation, Projection
+from bypass.live.errors import ConnectionRefused
+from bypass.live.host import Clock, LiveHost
+from bypass.live.places import LiveSensor
+from bypass.mechanisms import CLIENT_MECHANISMS
+from bypass.mechanisms.filters import FilterClient
+from bypass.messages import Message
+from bypass.monitor import Monitor
+from bypass.session import Welcome
+
+log = logging.getLogger(__name__)
+
+
+class Incarnations:
+    """Makes clients of a broker's welcomes. `local` gives the way to devices nearby, by a client's number."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        sensor: LiveSensor,
+        monitor: Monitor,
+        uplink: Callable[[Message], None],
+        local: Callable[[int], LocalAccess] | None,
+    ) -> None:
+        self._clock = clock
+        self._sensor = sensor
+        self._monitor = monitor
+        self._uplink = uplink
+        self._local = local
+        self._origin: tuple[float, float] | None = None
+
+    def is_same(self, client: Client, welcome: Welcome) -> bool:
+        """Whether the broker speaks of this client: it may have told it more meanwhile, but not less."""
+        network = client.network
+        return (
+            welcome.client == client.host.id
+            and welcome.origin == self._origin
+            and (
+                welcome.epoch > network.epoch
+                or (welcome.epoch == network.epoch and welcome.scheme == network.flag)
+            )
+        )
+
+    def begin(self, welcome: Welcome, before: Client | None) -> Client:
+        """A client as the broker knows it; the one `before`, which ends, gives it what its application has.
+
+        Raises ConnectionRefused if the broker has a scheme that is not known here.
+        """
+        scheme = _scheme(welcome.scheme)
+        published = welcome.published
+        if before is not None:
+            log.warning(
+                "the broker has forgotten client %d; it is client %d now", before.host.id, welcome.client
+            )
+            before.close()
+            if before.host.id == welcome.client:
+                published = max(published, before.published)
+        self._origin = welcome.origin
+        projection = None if welcome.origin is None else Projection.around(GeoLocation(*welcome.origin))
+        self._sensor.projection = projection
+        client = Client(
+            LiveHost(welcome.client, self._clock, self._sensor, self._monitor),
+            self._uplink,
+            scheme=scheme,
+            projection=projection,
+            local=NO_LOCAL_ACCESS if self._local is None else self._local(welcome.client),
+            published=published,
+            before=before,
+        )
+        client.network.epoch = welcome.epoch
+        if before is None:
+            # What still waits at the broker for handles of an earlier life must not find others under them.
+            client.subscriptions.last_number = secrets.randbelow(1 << 31)
+        return client
+
+
+def _scheme(flag: int) -> str:
+    for name, kind in CLIENT_MECHANISMS["filter"].items():
+        if issubclass(kind, FilterClient) and kind.flag == flag:
+            return name
+    raise ConnectionRefused(f"the broker has filter scheme {flag}: expected one that is known here")

@@ -1,0 +1,220 @@
+"""The location sensor of a live client, whatever tells it where it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bypass.errors import InvalidLocation
+from bypass.geo import GeoLocation, PlanarLocation, Projection
+from bypass.live.gpx import gpx
+from bypass.live.places import LiveSensor, Place
+from bypass.location import Fix, LocationRequest
+from bypass.models.traces.errors import InvalidTrace
+from tests.live.scripted import on_loop, turns
+
+
+class Timer:
+    def __init__(self, at: float, action: Callable[[], None]) -> None:
+        self.at = at
+        self.action = action
+
+    def cancel(self) -> None:
+        """Never asked for here."""
+
+
+class Clock:
+    """Time that the test lets pass."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+        self._timers: list[Timer] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def after(self, delay: float, action: Callable[..., None], *args: Any) -> Timer:
+        timer = Timer(self.time + delay, lambda: action(*args))
+        self._timers.append(timer)
+        return timer
+
+    def run(self, seconds: float) -> None:
+        end = self.time + seconds
+        while due := [timer for timer in self._timers if timer.at <= end]:
+            first = min(due, key=lambda timer: timer.at)
+            self._timers.remove(first)
+            self.time = first.at
+            first.action()
+        self.time = end
+
+
+EVERY_SECOND = LocationRequest(interval=1.0)
+
+
+@on_loop
+async def test_a_function_is_asked_when_somebody_wants_to_know() -> None:
+    clock = Clock()
+    sensor = LiveSensor(clock, lambda: (2.0 * clock.time, 5.0))
+    assert sensor.last() is None
+    assert sensor.current() == Fix(200.0, 5.0, 0.0, 0.0, 100.0)
+    clock.run(0.01)
+    assert sensor.place() == (200.0, 5.0)  # asked again so soon, it would only make speeds noisy
+    clock.run(0.99)
+    assert sensor.current() == Fix(202.0, 5.0, 2.0, 0.0, 101.0)
+    clock.run(100.0)
+    assert sensor.current() == Fix(402.0, 5.0, 0.0, 0.0, 201.0)  # who knows what it did meanwhile
+    assert sensor.last() == sensor.current()
+
+
+@on_loop
+async def test_listeners_share_fixes_at_the_shortest_interval() -> None:
+    clock = Clock()
+    sensor = LiveSensor(clock, lambda: PlanarLocation(clock.time, 0.0))
+    slow: list[float] = []
+    fast: list[float] = []
+
+    def hear_slow(fix: Fix) -> None:
+        slow.append(fix.at)
+
+    def hear_fast(fix: Fix) -> None:
+        fast.append(fix.at)
+        if len(fast) == 3:
+            sensor.release(hear_fast)
+
+    sensor.request(LocationRequest(interval=5.0), hear_slow)
+    clock.run(5.0)
+    assert slow == [105.0]
+    sensor.request(EVERY_SECOND, hear_fast)
+    clock.run(3.0)
+    assert fast == [106.0, 107.0, 108.0]
+    clock.run(5.0)
+    assert slow == [105.0, 106.0, 107.0, 108.0, 113.0]
+    sensor.release(hear_slow)
+    clock.run(60.0)
+    assert len(slow) == 5
+    sensor.close()
+
+
+@on_loop
+async def test_places_that_come_by_themselves() -> None:
+    clock = Clock()
+    coming: asyncio.Queue[Place] = asyncio.Queue()
+
+    async def source() -> AsyncIterator[Place]:
+        while True:
+            yield await coming.get()
+
+    sensor = LiveSensor(clock, source())
+    heard: list[Fix] = []
+    sensor.request(EVERY_SECOND, heard.append)
+    clock.run(3.0)
+    assert heard == []
+    coming.put_nowait((1.0, 1.0))
+    await turns()
+    assert heard == [Fix(1.0, 1.0, 0.0, 0.0, 103.0)]  # the first one is told at once
+    clock.run(2.0)
+    assert len(heard) == 1  # nothing new
+    coming.put_nowait(None)
+    coming.put_nowait((3.0, 1.0))
+    coming.put_nowait((3.0, 2.0))
+    await turns()
+    assert sensor.current() == Fix(3.0, 2.0, 1.0, 0.0, 105.0)  # two in one moment are one
+    clock.run(1.0)
+    assert heard[1:] == [Fix(3.0, 2.0, 1.0, 0.0, 105.0)]
+    sensor.close()
+    coming.put_nowait((9.0, 9.0))
+    await turns()
+    clock.run(5.0)
+    assert len(heard) == 2
+
+
+@on_loop
+async def test_degrees_need_a_projection(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    sensor = LiveSensor(clock, lambda: GeoLocation(49.001, 8.0))
+    for _ in range(3):
+        assert sensor.current() is None
+        clock.run(1.0)
+    assert caplog.text.count("the broker's region has no origin on earth") == 1
+    sensor.projection = Projection.around(GeoLocation(49.0, 8.0))
+    fix = sensor.current()
+    assert fix is not None
+    assert (fix.x, fix.y) == pytest.approx((0.0, 111.19), abs=0.01)
+
+
+@on_loop
+async def test_sources_that_fail_leave_what_was_known(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    answers: list[Any] = [(1.0, 2.0), ValueError("on purpose"), "nowhere", (float("nan"), 0.0), None]
+
+    def source() -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    sensor = LiveSensor(clock, source)
+    for _ in range(5):
+        assert sensor.place() == (1.0, 2.0)
+        clock.run(1.0)
+    assert answers == []
+    assert "on purpose" in caplog.text
+    assert "location 'nowhere': expected a place or (x, y)" in caplog.text
+
+    async def breaks() -> AsyncIterator[Place]:
+        yield (5.0, 5.0)
+        raise ValueError("broken")
+
+    sensor = LiveSensor(clock, breaks())
+    await turns()
+    assert sensor.place() == (5.0, 5.0)
+    assert "the source of locations failed" in caplog.text
+
+
+@on_loop
+async def test_what_is_no_source_is_refused() -> None:
+    with pytest.raises(InvalidLocation, match=r"location \(1, 2\): expected a function"):
+        LiveSensor(Clock(), (1, 2))  # type: ignore[arg-type]
+    assert LiveSensor(Clock(), None).current() is None
+
+
+TRACK = """<?xml version="1.0"?>
+<gpx version="1.1" creator="test" xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg>
+<trkpt lat="49.0" lon="8.0"><time>2024-05-01T10:00:00Z</time></trkpt>
+<trkpt lat="49.001" lon="8.0"><time>2024-05-01T10:01:40Z</time></trkpt>
+<trkpt lat="49.001" lon="8.002"><time>2024-05-01T10:02:40Z</time></trkpt>
+</trkseg></trk></gpx>
+"""
+
+
+def test_a_track_is_played_at_any_speed(tmp_path: Path) -> None:
+    path = tmp_path / "walk.gpx"
+    path.write_text(TRACK)
+    now = [1000.0]
+    place = gpx(path, 10.0, clock=lambda: now[0])
+
+    def after(seconds: float) -> tuple[float, float]:
+        now[0] = 1000.0 + seconds
+        found = place()
+        return found.lat, found.lon
+
+    assert after(0.0) == pytest.approx((49.0, 8.0), abs=1e-8)
+    assert after(5.0) == pytest.approx((49.0005, 8.0), abs=1e-8)
+    assert after(10.0) == pytest.approx((49.001, 8.0), abs=1e-8)
+    assert after(13.0) == pytest.approx((49.001, 8.001), abs=1e-7)
+    assert after(1000.0) == pytest.approx((49.001, 8.002), abs=1e-8)
+
+
+def test_tracks_that_cannot_be_played(tmp_path: Path) -> None:
+    path = tmp_path / "walk.gpx"
+    path.write_text(TRACK)
+    for speed in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(InvalidLocation, match="expected a number above 0"):
+            gpx(path, speed)
+    path.write_text("no track")
+    with pytest.raises(InvalidTrace):
+        gpx(path)
