@@ -106,8 +106,8 @@ class GatewayChoice(Mechanism):
             raise TooFewGateways(f"k {shown(k)}: expected at least 1")
         if k >= len(clients):
             return self._all(clients)
-        get = self.host.sis.get
-        places = {c: reading.value for c in clients if (reading := get(LOCATION, c)) is not None}
+        known = zip(clients, self.host.sis.get_many(LOCATION, clients), strict=True)
+        places = {client: place for client, place in known if place is not None}
         if len(places) == len(clients):
             return self._some(clients, places, k)
         gateways = self._all([client for client in clients if client not in places])
@@ -122,8 +122,7 @@ class GatewayChoice(Mechanism):
 
     def _some(self, clients: list[int], places: dict[int, Vector], k: int) -> Assignment:
         """Some of the clients, the keys of `places`, are gateways; the others each have the nearest."""
-        x = np.array([place[0] for place in places.values()], np.float64)
-        y = np.array([place[1] for place in places.values()], np.float64)
+        x, y = (np.array(column, np.float64) for column in zip(*places.values(), strict=True))
         rows = self.history.rows(clients)
         services = self.history.services
         chosen = self._choose(Candidates(clients, rows, services, x, y), k)
