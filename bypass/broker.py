@@ -359,10 +359,10 @@ class Broker:
     ) -> tuple[Ints, list[tuple[int, ...]]]:
         """Notify by gateways whom they can serve; gives those who are left, with their handles."""
         recipients = dict(zip(clients.tolist(), handles, strict=True))
-        eligible = [client for client in recipients if client in self.addresses]
+        eligible = recipients.keys() & self.addresses.keys()
         if choice.serves == "channels":
             circles = [scheme.clients for scheme in self._schemes() if isinstance(scheme, CircleBroker)]
-            eligible = [client for clients in circles for client in eligible if client in clients]
+            eligible = set[int]().union(*(eligible & members for members in circles))
         assigned = self.selection.assign(eligible)
         if not assigned:
             return clients, handles

@@ -122,7 +122,8 @@ class GatewayChoice(Mechanism):
 
     def _some(self, clients: list[int], places: dict[int, Vector], k: int) -> Assignment:
         """Some of the clients, the keys of `places`, are gateways; the others each have the nearest."""
-        x, y = (np.array(column, np.float64) for column in zip(*places.values(), strict=True))
+        x = np.array([place[0] for place in places.values()], np.float64)
+        y = np.array([place[1] for place in places.values()], np.float64)
         rows = self.history.rows(clients)
         services = self.history.services
         chosen = self._choose(Candidates(clients, rows, services, x, y), k)
