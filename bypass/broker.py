@@ -36,7 +36,7 @@ from bypass.monitor import Metric, MetricRegistry
 from bypass.plans import PORT_OF, shares
 from bypass.region import Region
 from bypass.roles import GatewaySelection
-from bypass.sis import LOCATION, VELOCITY, Reading, VelocityFromLocations
+from bypass.sis import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.standing import Standing
 from bypass.transitions import (
     Action,
@@ -183,9 +183,9 @@ class Broker:
         if not state_transfer:
             self.engine.register_transition("filter", StartFromNothing())
         self.watch_indexes()
-        host.sis.provide(LOCATION, self._place)
+        host.sis.provide(LOCATION, self._place, self._places)
         self._velocities = VelocityFromLocations()
-        host.sis.provide(VELOCITY, self._velocities)
+        host.sis.provide(VELOCITY, self._velocities, self._velocities.many)
         self.metrics = MetricRegistry()
         for name, read in self._readings().items():
             self.metrics.add(Metric(name, read))
@@ -423,10 +423,10 @@ class Broker:
     ) -> tuple[Ints, list[tuple[int, ...]]]:
         """Notify by gateways whom they can serve; gives those who are left, with their handles."""
         recipients = dict(zip(clients.tolist(), handles, strict=True))
-        eligible = [client for client in recipients if client in self.addresses]
+        eligible = recipients.keys() & self.addresses.keys()
         if choice.serves == "channels":
             circles = [scheme.clients for scheme in self.filter_schemes if isinstance(scheme, CircleBroker)]
-            eligible = [client for clients in circles for client in eligible if client in clients]
+            eligible = set[int]().union(*(eligible & members for members in circles))
         assigned = self.selection.assign(eligible)
         if not assigned:
             return clients, handles
@@ -491,6 +491,10 @@ class Broker:
         self.plans_sent += 1
         self.downlink.send(client, PlanMessage(data, client=client, epoch=self.epoch))
 
-    def _place(self, client: int) -> Reading[tuple[float, float]] | None:
+    def _place(self, client: int) -> Reading[Vector] | None:
         place = self.table.place(client)
         return None if place is None else Reading((place[0], place[1]), place[2])
+
+    def _places(self, clients: Sequence[int]) -> list[Vector | None]:
+        places = map(self.table.place, clients)
+        return [None if place is None else (place[0], place[1]) for place in places]

@@ -6,7 +6,7 @@ reading comes from may change while consumers run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -39,6 +39,9 @@ VELOCITY: Key[Vector] = Key("velocity")
 Provider: TypeAlias = Callable[[int], Reading[T] | None]
 """Says what it knows about a client, given the client's number."""
 
+BulkProvider: TypeAlias = Callable[[Sequence[int]], list[T | None]]
+"""Gives the values that a provider has for clients, in their order; None for those it knows nothing about."""
+
 
 class Remote(Protocol):
     """Asks other hosts. Calls `reply` exactly once: with what they know, or None after `timeout` seconds."""
@@ -54,19 +57,21 @@ class StateInformation:
     def __init__(self, clock: Callable[[], float], *, remote: Remote | None = None) -> None:
         self._clock = clock
         self._remote = remote
-        self._providers: dict[Key[Any], list[Provider[Any]]] = {}
+        self._providers: dict[Key[Any], list[tuple[Provider[Any], BulkProvider[Any] | None]]] = {}
 
-    def provide(self, key: Key[T], provider: Provider[T]) -> None:
-        """Ask `provider` too from now on. Providing it again changes nothing."""
+    def provide(self, key: Key[T], provider: Provider[T], bulk: BulkProvider[T] | None = None) -> None:
+        """Ask `provider` too from now on. Providing it again changes nothing.
+
+        `bulk` must give the values that `provider` gives; it may be asked instead where there are many.
+        """
         providers = self._providers.setdefault(key, [])
-        if provider not in providers:
-            providers.append(provider)
+        if all(known != provider for known, _ in providers):
+            providers.append((provider, bulk))
 
     def revoke(self, key: Key[T], provider: Provider[T]) -> None:
         """Never ask `provider` again. No effect if it was not provided."""
         providers = self._providers.get(key, [])
-        if provider in providers:
-            providers.remove(provider)
+        providers[:] = [known for known in providers if known[0] != provider]
 
     def get(self, key: Key[T], entity: int, *, max_age: float | None = None) -> Reading[T] | None:
         """The freshest reading on this host, unless it is older than `max_age` seconds.
@@ -74,13 +79,21 @@ class StateInformation:
         Of equally fresh ones, that of the provider who came first.
         """
         best: Reading[T] | None = None
-        for provider in self._providers.get(key, ()):
+        for provider, _ in self._providers.get(key, ()):
             reading = provider(entity)
             if reading is not None and (best is None or reading.at > best.at):
                 best = reading
         if best is not None and max_age is not None and self._clock() - best.at > max_age:
             return None
         return best
+
+    def get_many(self, key: Key[T], entities: Sequence[int]) -> list[T | None]:
+        """The values that `get` finds for these, in their order, however old; None where it finds none."""
+        providers = self._providers.get(key, ())
+        if len(providers) == 1 and (bulk := providers[0][1]) is not None:
+            return bulk(entities)
+        readings = [self.get(key, entity) for entity in entities]
+        return [None if reading is None else reading.value for reading in readings]
 
     def ask(
         self,
@@ -106,21 +119,28 @@ class VelocityFromLocations:
     """Provider of VELOCITY for hosts that only tell where they are: from their last two reports."""
 
     def __init__(self) -> None:
-        self._last: dict[int, tuple[Reading[Vector] | None, Reading[Vector]]] = {}
+        self._last: dict[int, Reading[Vector]] = {}
+        self._velocities: dict[int, Reading[Vector]] = {}
 
     def report(self, entity: int, location: Reading[Vector]) -> None:
         """Take note of a location. One that is no newer than the last is ignored."""
-        _, latest = self._last.get(entity, (None, None))
-        if latest is None or location.at > latest.at:
-            self._last[entity] = (latest, location)
+        before = self._last.get(entity)
+        if before is None:
+            self._last[entity] = location
+        elif location.at > before.at:
+            self._last[entity] = location
+            (x0, y0), (x1, y1), elapsed = before.value, location.value, location.at - before.at
+            self._velocities[entity] = Reading(((x1 - x0) / elapsed, (y1 - y0) / elapsed), location.at)
 
     def forget(self, entity: int) -> None:
         """Drop what was reported about `entity`."""
         self._last.pop(entity, None)
+        self._velocities.pop(entity, None)
 
     def __call__(self, entity: int) -> Reading[Vector] | None:
-        before, latest = self._last.get(entity, (None, None))
-        if before is None or latest is None:
-            return None
-        (x0, y0), (x1, y1), elapsed = before.value, latest.value, latest.at - before.at
-        return Reading(((x1 - x0) / elapsed, (y1 - y0) / elapsed), latest.at)
+        return self._velocities.get(entity)
+
+    def many(self, entities: Sequence[int]) -> list[Vector | None]:
+        """The values for these, as a bulk provider gives them."""
+        readings = map(self._velocities.get, entities)
+        return [None if reading is None else reading.value for reading in readings]

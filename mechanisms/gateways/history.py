@@ -89,11 +89,9 @@ class History:
     def rows(self, clients: Sequence[int]) -> Ints:
         """The rows of these clients, new ones for those that are new."""
         known = self._rows
-        for client in clients:
-            if client not in known:
-                known[client] = len(known)
+        rows = np.array([known.setdefault(client, len(known)) for client in clients], np.int64)
         if len(known) > len(self.services):
             grown = np.zeros(2 * len(known), SERVICE)
             grown[: len(self.services)] = self.services
             self.services = grown
-        return np.array([known[client] for client in clients], np.int64)
+        return rows

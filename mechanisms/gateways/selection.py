@@ -106,8 +106,8 @@ class GatewayChoice(Mechanism):
             raise TooFewGateways(f"k {shown(k)}: expected at least 1")
         if k >= len(clients):
             return self._all(clients)
-        get = self.host.sis.get
-        places = {c: reading.value for c in clients if (reading := get(LOCATION, c)) is not None}
+        known = zip(clients, self.host.sis.get_many(LOCATION, clients), strict=True)
+        places = {client: place for client, place in known if place is not None}
         if len(places) == len(clients):
             return self._some(clients, places, k)
         gateways = self._all([client for client in clients if client not in places])

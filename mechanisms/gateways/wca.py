@@ -136,11 +136,8 @@ class CsWca(GatewayChoice):
 
     def _choose(self, candidates: Candidates, k: int) -> Ints:
         c, x, y = candidates, candidates.x, candidates.y
-        speed = np.array([self._speed(client) for client in c.clients])
+        velocities = self.host.sis.get_many(VELOCITY, c.clients)
+        speed = np.array([0.0 if vector is None else math.hypot(*vector) for vector in velocities])
         weight = weights(c.services, c.rows, self.host.now(), x, y, speed, self.range_m, self.ideal_degree)
         found = heads(x, y, weight, c.order(), self.range_m)
         return found if len(found) <= k else found[merged(x[found], y[found], k)]
-
-    def _speed(self, client: int) -> float:
-        reading = self.host.sis.get(VELOCITY, client)
-        return 0.0 if reading is None else math.hypot(*reading.value)

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -68,6 +68,35 @@ def test_providers_come_and_go() -> None:
     sis.revoke(BATTERY, provider)
 
 
+def test_many_are_looked_up_as_each_of_them() -> None:
+    sis = StateInformation(Clock())
+    assert sis.get_many(BATTERY, [1, 2]) == [None, None]
+    sis.provide(BATTERY, knows(c1=50, c2=80))
+    assert sis.get_many(BATTERY, [2, 9, 1]) == [80, None, 50]
+    sis.provide(BATTERY, knows(c1=60, c3=10))
+    assert sis.get_many(BATTERY, [3, 2, 1, 9]) == [10, 80, 60, None]
+    assert sis.get_many(BATTERY, []) == []
+
+
+def test_a_provider_that_answers_for_many_is_asked_once_where_it_is_the_only_one() -> None:
+    sis, asked = StateInformation(Clock()), list[Sequence[int]]()
+    provider, other = knows(c1=50, c2=80), knows(c1=60)
+
+    def bulk(entities: Sequence[int]) -> list[float | None]:
+        asked.append(entities)
+        return [{1: 50.0, 2: 80.0}.get(entity) for entity in entities]
+
+    sis.provide(BATTERY, provider, bulk)
+    assert sis.get_many(BATTERY, [3, 2, 1]) == [None, 80, 50]
+    assert asked == [[3, 2, 1]]
+    sis.provide(BATTERY, other)
+    assert sis.get_many(BATTERY, [3, 2, 1]) == [None, 80, 60]
+    sis.revoke(BATTERY, other)
+    assert sis.get_many(BATTERY, [1]) == [50]
+    sis.revoke(BATTERY, provider)
+    assert sis.get_many(BATTERY, [1]) == [None]
+
+
 class Neighbours:
     """Other hosts, which answer when the test says so."""
 
@@ -119,6 +148,7 @@ def test_velocity_comes_from_the_last_two_locations() -> None:
     velocity.report(1, Reading((6.0, 0.0), 15.0))
     assert sis.get(VELOCITY, 1) == Reading((0.0, 2.0), 15.0)
     assert sis.get(VELOCITY, 2) is None
+    assert velocity.many([2, 1]) == [None, (0.0, 2.0)]
     velocity.forget(1)
     assert sis.get(VELOCITY, 1) is None
     velocity.forget(1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bypass.messages import Publish
 from bypass.region import Place
+from bypass.sis import LOCATION, VELOCITY
 from tests.conftest import Point
 from tests.vicinity import REACH, Choice, Vicinity, row
 
@@ -187,6 +188,29 @@ def test_gateways_can_be_given_up_at_run_time() -> None:
         world.run()
     assert [world.receivers(event) for event in events] == [list(range(1, 7))] * 3
     assert len(world.assignments.noted) == 2
+
+
+def test_the_broker_says_the_same_of_many_clients_as_of_each() -> None:
+    world = Served(row(3, 5.0), "cs-wca")
+    for client in (1, 2):
+        world.subscribe(client, 1000)
+    world.run(2.0)
+    world.put(1, world.place(1), vector=(2.0, 0.0))
+    world.run(5.0)
+    sis = world.broker.host.sis
+    everybody = [3, 1, 2]
+    for key in (LOCATION, VELOCITY):
+        readings = [sis.get(key, client) for client in everybody]
+        assert sis.get_many(key, everybody) == [reading and reading.value for reading in readings]
+    silent, moving, standing = sis.get_many(LOCATION, everybody)
+    assert (silent, standing) == (None, world.place(2))
+    assert moving is not None
+    silent, moving, standing = sis.get_many(VELOCITY, everybody)
+    assert (silent, standing) == (None, (0.0, 0.0))
+    assert moving is not None
+    assert moving[0] > 0.0  # how much exactly depends on how long its reports took
+    world.broker.disconnect(1)
+    assert sis.get_many(LOCATION, [1]) == sis.get_many(VELOCITY, [1]) == [None]
 
 
 def test_the_same_events_cost_the_broker_less() -> None:
