@@ -30,8 +30,8 @@ EVENTS, HELLO, DIGEST = int(Kind.EVENTS), int(Kind.HELLO), int(Kind.DIGEST)
 LEAST_EVENTS = 2048  # that ports remember at a time, or 4 for each client if that is more
 
 Heard = Callable[[Publish, int, float], None]
-Known = tuple[int, int]
-"""An event's place in the ports' tables, and the size of a frame with it alone that does not say where."""
+Known = tuple[int, bool, int]
+"""An event's place in the ports' tables, whether its first sender said where it was, and its frame's size."""
 
 
 def _nobody(publication: Publish, sender: int, distance: float) -> None:
@@ -75,6 +75,11 @@ class LocalNetwork:
             self.clock.attach(self.media[radio])
         return self.media[radio]
 
+    def flush(self) -> None:
+        """Let the ports' tables be as after all that was sent so far."""
+        for running in self.media.values():
+            running.flush()
+
     def counter(self, column: S) -> NDArray[np.int64]:
         """One of the counters of stations, over all radios, by client."""
         total = np.zeros(self._clients, np.int64)
@@ -87,8 +92,9 @@ class LocalNetwork:
         known = self.known[port].get(publication.id)
         return NOBODY if known is None else known[0]
 
-    def make_known(self, port: int, publication: Publish) -> Known:
+    def make_known(self, port: int, publication: Publish, placed: bool) -> Known:
         """Give an event that is new to the ports a place in their tables."""
+        self.flush()
         place = self._next_place
         while self.references[place]:  # a frame with the old event is still on its way
             place = (place + 1) % len(self._keepers)
@@ -98,7 +104,7 @@ class LocalNetwork:
             forget_event(place, self.ports)
         self._keepers[place] = (port, publication.id)
         self._next_place = (place + 1) % len(self._keepers)
-        known = (place, frame_size((publication,), False))
+        known = (place, placed, frame_size((publication,), placed))
         self.known[port][publication.id] = known
         return known
 
@@ -112,7 +118,8 @@ class _RunningMedium:
         self._network = network
         self._clock = network.clock
         self._header = medium.model.header
-        self._frames: list[Frame | None] = []
+        self._frames: list[Frame | None] = []  # by their rows
+        self._posted: list[Frame] = []  # those that have no row yet
 
     def post(self, station: int, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
         """Hand over a frame, to be sent in `delay` seconds."""
@@ -122,12 +129,13 @@ class _RunningMedium:
             (publication,) = publications
             known = self._network.known[port].get(publication.id)
             if known is None:
-                known = self._network.make_known(port, publication)
-            kind, events, size = EVENTS, (known[0],), known[1]
-            if placed:
-                size = frame_size(publications, True)
+                known = self._network.make_known(port, publication, placed)
+            kind, events, size = EVENTS, known[:1], known[2]
+            if known[1] is not placed:
+                size = frame_size(publications, placed)
         elif publications:
-            kind, events, size = EVENTS, self._places(port, publications), frame_size(publications, placed)
+            kind, events = EVENTS, self._places(port, publications, placed)
+            size = frame_size(publications, placed)
         elif frame.ids is not None:
             kind, size = DIGEST, digest_size(len(frame.ids), placed)
         else:
@@ -135,7 +143,7 @@ class _RunningMedium:
         at = self._clock.now_us
         if delay:
             at += round(delay * MICROSECONDS)
-        row = self.medium.post(
+        self.medium.post(
             at,
             station,
             size + self._header,
@@ -145,18 +153,32 @@ class _RunningMedium:
             events,
             *unless,
         )
-        try:
-            self._frames[row] = frame
-        except IndexError:
-            self._frames.extend([None] * (row + 1 - len(self._frames)))
-            self._frames[row] = frame
+        self._posted.append(frame)
         if at < self.next_us:
             self.next_us = at
 
-    def _places(self, port: int, publications: tuple[Publish, ...]) -> tuple[int, ...]:
+    def flush(self) -> None:
+        """Hand over now what would be with the next step."""
+        if self._posted:
+            self.medium.flush()
+            self._enter_posted()
+
+    def _enter_posted(self) -> None:
+        posted, frames = self._posted, self._frames
+        rows = self.medium.rows(len(posted))
+        if max(rows) >= len(frames):
+            frames.extend([None] * (max(rows) + 1 - len(frames)))
+        for row, frame in zip(rows, posted, strict=True):
+            frames[row] = frame
+        posted.clear()
+
+    def _places(self, port: int, publications: tuple[Publish, ...], placed: bool) -> tuple[int, ...]:
         network = self._network
-        known = [network.known[port].get(each.id) or network.make_known(port, each) for each in publications]
-        return tuple([place for place, _ in known])
+        known = [
+            network.known[port].get(each.id) or network.make_known(port, each, placed)
+            for each in publications
+        ]
+        return tuple([each[0] for each in known])
 
     def switch(self, station: int, on: bool) -> None:
         self.medium.now_us = self._clock.now_us
@@ -168,6 +190,8 @@ class _RunningMedium:
         medium = self.medium
         some = medium.step(until_us)
         self.next_us = medium.next_us
+        if self._posted:
+            self._enter_posted()
         if not some:
             return
         self._clock.now_us = medium.now_us
@@ -248,6 +272,7 @@ class SimPort:
         self._network.heard[self._number][self._station] = receiver.heard
 
     def tune(self, tuning: Tuning) -> None:
+        self._network.flush()  # frames go by the tuning with which they were sent
         self._tuning = tuning
         own = self._network.ports.listening[self._station, self._number]
         own[L.FLAG], own[L.COUNTER], own[L.SCOPE] = tuning.flag, tuning.counter, tuning.scope
@@ -272,6 +297,7 @@ class SimPort:
         self._sender.send(self._frame((), tuple(ids)), None, 0.0, SEND)
 
     def copies(self, publication: Publish) -> int:
+        self._network.flush()
         return self._count(self._network.ports.copies, publication)
 
     def near_copies(self, publication: Publish) -> int:
@@ -295,6 +321,7 @@ class SimPort:
 
     def _take(self, arrived: _Arrived) -> None:
         """Do what was not done with a frame when it arrived, because its sender followed another decision."""
+        self._network.flush()
         air, frame, now_us = arrived.medium.air, arrived.frame, self._network.clock.now_us
         count = take(
             now_us,
