@@ -5,7 +5,8 @@ What arrives is sorted by the kernels of the medium; only what a mechanism must 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,11 +202,12 @@ class _RunningMedium:
         heard, publications, sender = self._network.heard[frame.port], frame.publications, frame.client
         stations, whats, distances = medium.found()
         arrived = _Arrived(frame, medium, row) if min(whats) < 0 else None
-        if frame.place is None:
-            distances = [0] * len(stations)
-        for station, what, distance in zip(stations, whats, distances, strict=True):
+        far: Iterable[float] = repeat(0.0)
+        if frame.place is not None:
+            far = [distance / 1000.0 for distance in distances]
+        for station, what, distance in zip(stations, whats, far):  # noqa: B905 - may have no end
             if what >= 0:
-                heard[station](publications[what], sender, distance / 1000.0)
+                heard[station](publications[what], sender, distance)
             elif arrived is not None:
                 self._network.devices[station].ports[frame.port].found(arrived, what)
 
@@ -226,6 +228,8 @@ class _Arrived:
 class Device:
     """One client's radios and ports."""
 
+    __slots__ = ("_network", "_number", "address", "ports")
+
     def __init__(self, network: LocalNetwork, number: int) -> None:
         self.address = number + 1
         self.ports = [SimPort(network, number, port) for port in range(PORTS)]
@@ -243,17 +247,22 @@ class Device:
         self._network.medium(radio).switch(self._number, on)
 
     def transmit(self, radio: str, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
-        self._network.medium(radio).post(self._number, frame, target, delay, unless)
+        medium = self._network.media.get(radio) or self._network.medium(radio)
+        medium.post(self._number, frame, target, delay, unless)
 
 
 class SimPort:
     """One port of one client."""
+
+    __slots__ = ("_hello", "_network", "_number", "_place", "_receiver", "_sender", "_station", "_strange",
+                 "_tuning")  # fmt: skip
 
     def __init__(self, network: LocalNetwork, station: int, number: int) -> None:
         self._network = network
         self._station = station
         self._number = number
         self._tuning = Tuning()
+        self._hello: Frame | None = None  # all hellos are alike, unless they say where they come from
         self._receiver: LocalReceiver
         self._sender: Sender
         self._strange: Callable[[Frame], bool]
@@ -274,6 +283,7 @@ class SimPort:
     def tune(self, tuning: Tuning) -> None:
         self._network.flush()  # frames go by the tuning with which they were sent
         self._tuning = tuning
+        self._hello = None
         own = self._network.ports.listening[self._station, self._number]
         own[L.FLAG], own[L.COUNTER], own[L.SCOPE] = tuning.flag, tuning.counter, tuning.scope
         own[L.NEAR_MM] = round(1000.0 * tuning.near_m)
@@ -291,7 +301,9 @@ class SimPort:
         self._sender.send(self._frame((publication,)), address, 0.0, SEND)
 
     def hello(self) -> None:
-        self._sender.send(self._frame(()), None, 0.0, SEND)
+        if self._hello is None or self._tuning.places:
+            self._hello = self._frame(())
+        self._sender.send(self._hello, None, 0.0, SEND)
 
     def digest(self, ids: Sequence[int]) -> None:
         self._sender.send(self._frame((), tuple(ids)), None, 0.0, SEND)
@@ -304,8 +316,10 @@ class SimPort:
         return self._count(self._network.ports.near, publication)
 
     def neighbours(self, max_age: float) -> int:
-        since = self._network.clock.now_us - round(max_age * MICROSECONDS)
-        return int(count_neighbours(self._station, self._number, since, self._network.ports))
+        network = self._network
+        since = network.clock.now_us - round(max_age * MICROSECONDS)
+        ports = network.ports
+        return count_neighbours(ports.heard_at, ports.counts, self._station, self._number, since)
 
     # -- what the medium found ----------------------------------------------------------------------------
 

@@ -144,12 +144,11 @@ def meet(now: int, station: int, port: int, sender: int, new_after: int, ports: 
 
 
 @kernel_using(layout)
-def count_neighbours(station: int, port: int, since: int, ports: Ports) -> int:
-    """How many neighbours said hello at `since` or later."""
-    heard_at = ports.heard_at[station, port]
+def count_neighbours(heard_at: Ints, counts: Ints, station: int, port: int, since: int) -> int:
+    """How many neighbours said hello at `since` or later; takes the ports' arrays of these names."""
     count = 0
-    for k in range(ports.counts[station, port]):
-        if heard_at[k] >= since:
+    for k in range(counts[station, port]):
+        if heard_at[station, port, k] >= since:
             count += 1
     return count
 
