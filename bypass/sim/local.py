@@ -28,6 +28,7 @@ from bypass.wire import digest_size, frame_size
 
 RADIOS: Mapping[str, RadioModel] = {"wifi": WIFI, "bluetooth": BLUETOOTH}
 EVENTS, HELLO, DIGEST = int(Kind.EVENTS), int(Kind.HELLO), int(Kind.DIGEST)
+HELLO_SIZES = (frame_size((), False), frame_size((), True))
 LEAST_EVENTS = 2048  # that ports remember at a time, or 4 for each client if that is more
 
 Heard = Callable[[Publish, int, float], None]
@@ -79,7 +80,7 @@ class LocalNetwork:
     def flush(self) -> None:
         """Let the ports' tables be as after all that was sent so far."""
         for running in self.media.values():
-            running.flush()
+            running.medium.flush()
 
     def counter(self, column: S) -> NDArray[np.int64]:
         """One of the counters of stations, over all radios, by client."""
@@ -119,8 +120,8 @@ class _RunningMedium:
         self._network = network
         self._clock = network.clock
         self._header = medium.model.header
-        self._frames: list[Frame | None] = []  # by their rows
-        self._posted: list[Frame] = []  # those that have no row yet
+        self._frames: dict[int, Frame] = {}  # by their numbers
+        self._most_frames = 1024  # then those are forgotten that have been sent
 
     def post(self, station: int, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
         """Hand over a frame, to be sent in `delay` seconds."""
@@ -140,11 +141,11 @@ class _RunningMedium:
         elif frame.ids is not None:
             kind, size = DIGEST, digest_size(len(frame.ids), placed)
         else:
-            kind, size = HELLO, frame_size((), placed)
+            kind, size = HELLO, HELLO_SIZES[placed]
         at = self._clock.now_us
         if delay:
             at += round(delay * MICROSECONDS)
-        self.medium.post(
+        number = self.medium.post(
             at,
             station,
             size + self._header,
@@ -154,24 +155,16 @@ class _RunningMedium:
             events,
             *unless,
         )
-        self._posted.append(frame)
+        self._frames[number] = frame
         if at < self.next_us:
             self.next_us = at
+        if len(self._frames) > self._most_frames:
+            self._forget_sent()
 
-    def flush(self) -> None:
-        """Hand over now what would be with the next step."""
-        if self._posted:
-            self.medium.flush()
-            self._enter_posted()
-
-    def _enter_posted(self) -> None:
-        posted, frames = self._posted, self._frames
-        rows = self.medium.rows(len(posted))
-        if max(rows) >= len(frames):
-            frames.extend([None] * (max(rows) + 1 - len(frames)))
-        for row, frame in zip(rows, posted, strict=True):
-            frames[row] = frame
-        posted.clear()
+    def _forget_sent(self) -> None:
+        numbers = self.medium.numbers().tolist()
+        self._frames = {number: self._frames[number] for number in numbers if number in self._frames}
+        self._most_frames = max(self._most_frames, 4 * len(numbers))
 
     def _places(self, port: int, publications: tuple[Publish, ...], placed: bool) -> tuple[int, ...]:
         network = self._network
@@ -191,14 +184,11 @@ class _RunningMedium:
         medium = self.medium
         some = medium.step(until_us)
         self.next_us = medium.next_us
-        if self._posted:
-            self._enter_posted()
         if not some:
             return
         self._clock.now_us = medium.now_us
         row = medium.frame()
-        frame = self._frames[row]
-        assert frame is not None
+        frame = self._frames[medium.number(row)]
         heard, publications, sender = self._network.heard[frame.port], frame.publications, frame.client
         stations, whats, distances = medium.found()
         arrived = _Arrived(frame, medium, row) if min(whats) < 0 else None

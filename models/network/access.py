@@ -10,7 +10,7 @@ import math
 
 from bypass.draws import uniform_pair
 from bypass.kernel import kernel_using
-from bypass.models.network.arrivals import Bytes, Ports, same_decision, take, take_events
+from bypass.models.network.arrivals import Bytes, Ports, meet, same_decision, take, take_events
 from bypass.models.network.heap import pop, push
 from bypass.models.network.radio import UNIT, Part
 from bypass.models.network.state import NEVER, NOBODY, Doing, Due, F, Found, G, Kind, L, P, Q, S, layout
@@ -167,13 +167,14 @@ def respond(air: Air, j: int, part: int, s: int, t: int) -> None:
         schedule(air.heap, air.once, at, Due.RESPONSE, j)
 
 
-@kernel_using(layout, same_decision, take, take_events)
+@kernel_using(layout, same_decision, meet, take, take_events)
 def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
     """A frame goes to the port that it is for, at all who received it; gives the rows in `found`."""
     frame, stations, rows, keys = air.frames[f], air.stations, air.found, air.keys
     x, y, listening = air.x, air.y, ports.listening
     kind, size, port, scope = frame[F.KIND], frame[F.SIZE], frame[F.PORT], frame[F.SCOPE]
     copies, near, events, sender = ports.copies, ports.near, frame[F.KEYS], frame[F.SENDER]
+    neighbours, heard_at, counts = ports.neighbours, ports.heard_at, ports.counts
     found = 0
     for j in receivers:
         stations[j, S.BYTES_DOWN] += size
@@ -187,6 +188,10 @@ def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
         elif kind == Kind.EVENTS and same_decision(frame, own):
             far = int(1000.0 * math.hypot(x[j] - x[sender], y[j] - y[sender]))
             found = take_events(f, j, keys, events, copies, near, own[L.NEAR_MM], far, rows, found)
+        elif kind == Kind.HELLO and same_decision(frame, own):
+            if meet(neighbours, heard_at, counts, t, j, port, sender, own[L.NEW_AFTER]):
+                rows[found, 0], rows[found, 1] = j, Found.NEW_NEIGHBOUR
+                found += 1
         elif same_decision(frame, own):
             found = take(t, f, j, frame, keys, x, y, ports, rows, found)
         elif scope != own[L.SCOPE]:
@@ -373,7 +378,6 @@ def hand_over(
         once[G.NUMBER] = number + 1
         if post[Q.AT] < once[G.NEXT]:
             once[G.NEXT] = post[Q.AT]
-        post[Q.ROW] = f
     return True
 
 

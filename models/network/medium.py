@@ -32,7 +32,8 @@ Positions = Callable[[float], tuple[Floats, Floats]]
 MOST_KEYS = 16
 
 # Looking a member up in its enumeration takes longer than reading an array.
-_NEXT, _NOW, _FOUND, _FRAME, _ROW = map(int, (G.NEXT, G.NOW, G.FOUND, G.FRAME, Q.ROW))
+_NEXT, _NOW, _FOUND, _FRAME = map(int, (G.NEXT, G.NOW, G.FOUND, G.FRAME))
+_NUMBER = int(F.NUMBER)
 
 _POST = len(Q) - 1 + MOST_KEYS  # columns of a posted frame
 _PACK = [Struct(f"{len(Q) - 1 + events}q").pack_into for events in range(MOST_KEYS + 1)]
@@ -62,7 +63,8 @@ class Medium:
         self.model = model
         self.now_us = 0
         self.next_us = NEVER
-        self._posted = 0
+        self._number = 0  # of the next frame
+        self._posted = 0  # frames that wait for the next step
         self._positions = positions
         self._durations: dict[tuple[int, bool], int] = {}
         self.ports = ports if ports is not None else make_ports(stations, 1, 1)
@@ -110,9 +112,7 @@ class Medium:
 
         Gives its number: 0, 1, 2, ... Raises FrameTooLong.
         """
-        number = int(self.air.once[G.NUMBER]) + self._posted
-        self.post(at_us, station, size, NOBODY if target is None else target, int(Kind.RAW), 0, ())
-        return number
+        return self.post(at_us, station, size, NOBODY if target is None else target, int(Kind.RAW), 0, ())
 
     def run_until(self, at_us: int) -> list[Ending]:
         """Everything that is due before `at_us`, then it is `at_us`; says what became of raw frames."""
@@ -121,7 +121,7 @@ class Medium:
             once = self.air.once
             frame, sender = self.frame(), int(once[G.SENDER])
             who = sorted(s for s in self.found()[0] if s != NOBODY)
-            endings.append(Ending(self.now_us, int(self.air.frames[frame, F.NUMBER]), sender, tuple(who)))
+            endings.append(Ending(self.now_us, self.number(frame), sender, tuple(who)))
         self.now_us = at_us
         endings.sort(key=lambda ending: (ending.at_us, ending.sender))  # who gives up comes after who ends
         return endings
@@ -154,8 +154,8 @@ class Medium:
         events: tuple[int, ...],
         copies: int = 0,
         near: int = 0,
-    ) -> None:
-        """Hand over a frame of some `Kind` for a port.
+    ) -> int:
+        """Hand over a frame of some `Kind` for a port; gives its number: 0, 1, 2, ...
 
         `events` are the places of its events in the ports' tables. Raises FrameTooLong.
         """
@@ -166,26 +166,21 @@ class Medium:
         if waiting == len(self.air.posted):
             self._set(posted=_grown(self.air.posted, 2 * waiting, 0))
         _PACK[keys](
-            self.air.posted, 8 * _POST * waiting,
-            NOBODY, at_us, station, target, size, duration, kind, port, copies, near, keys, *events,
+            self._posts, 8 * _POST * waiting,
+            at_us, station, target, size, duration, kind, port, copies, near, keys, *events,
         )  # fmt: skip
         self._posted = waiting + 1
         if at_us < self.next_us:
             self.next_us = at_us
+        number = self._number
+        self._number = number + 1
+        return number
 
     def flush(self) -> None:
         """Hand over what was posted at once, for those who look at what that changes."""
         while self._posted and not hand_over(*self._handed, self._posted):
             self._make_room()
         self._posted = 0
-
-    def rows(self, count: int) -> list[int]:
-        """The rows of the `count` frames that were posted before the last step or flush.
-
-        A row is its frame's own until that has been sent.
-        """
-        rows: list[int] = self.air.posted[:count, _ROW].tolist()
-        return rows
 
     def step(self, until_us: int) -> bool:
         """Go on until there is something in `found`, which is then true, or until `until_us`."""
@@ -211,8 +206,17 @@ class Medium:
         return stations, what, distances
 
     def frame(self) -> int:
-        """The row of the frame in which that was found."""
+        """The row of the frame in which that was found; it may be another frame's after the next step."""
         return self.air.once.item(_FRAME)
+
+    def number(self, row: int) -> int:
+        """The number of the frame in a row."""
+        return self.air.frames.item(row, _NUMBER)
+
+    def numbers(self) -> Ints:
+        """The numbers of all frames that are not sent yet, and of some others."""
+        self.flush()
+        return self.air.frames[:, F.NUMBER]
 
     def switch(self, station: int, on: bool) -> None:
         """Turn a station's radio on or off, now."""
@@ -270,6 +274,7 @@ class Medium:
         """Put larger arrays in the place of others."""
         air, ports = self.air._replace(**arrays), self.ports
         self.air = air
+        self._posts = air.posted.data
         self._arrays = (*air, *ports)
         self._handed = (
             air.frames, air.keys, air.references, air.heap, air.once, air.posted,

@@ -91,8 +91,7 @@ class F(IntEnum):
 class Q(IntEnum):
     """Columns of a frame that is to be handed over; its events are the last ones."""
 
-    ROW = 0  # that it got among the frames
-    AT = auto()
+    AT = 0
     SENDER = auto()
     TARGET = auto()
     SIZE = auto()
