@@ -14,6 +14,9 @@ from bypass.subscriptions import Subscriptions
 class Interest:
     """Tests events against a client's subscriptions, as they and the client's place are at this moment."""
 
+    __slots__ = ("_accepting", "_all", "_event", "_handles", "_least", "_most", "_place", "_publication",
+                 "_subscriptions")  # fmt: skip
+
     def __init__(self, subscriptions: Subscriptions, location: LocationSensor) -> None:
         self._subscriptions = subscriptions
         self._place = location.place

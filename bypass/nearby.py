@@ -32,6 +32,9 @@ class Nearby:
     concerns.
     """
 
+    __slots__ = ("_access", "_engine", "_id", "_notified", "direct", "gateway", "gateway_logic", "healing",
+                 "interest", "transport")  # fmt: skip
+
     def __init__(
         self,
         engine: Engine,

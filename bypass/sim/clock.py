@@ -78,7 +78,12 @@ class VirtualClock:
         processes = self._processes
         while True:
             due = heap[0][0] if heap and heap[0][0] < time_us else time_us
-            if processes and self._advance(due):
+            if len(processes) == 1:  # as nearly always
+                (process,) = processes
+                if process.next_us < due:
+                    process.advance(due)
+                    continue
+            elif processes and self._advance(due):
                 continue
             if due == time_us:
                 break
@@ -87,12 +92,11 @@ class VirtualClock:
         self.now_us = max(self.now_us, time_us)
 
     def _advance(self, due_us: int) -> bool:
-        """Let the process go on that is the first to want to before `due_us`; false if there is none."""
-        processes = self._processes
-        if len(processes) > 1:
-            processes = sorted(processes, key=lambda process: process.next_us)
-            due_us = min(due_us, processes[1].next_us + 1)  # no further than the next one
-        if processes[0].next_us >= due_us:
+        """Let that one of several processes go on which is the first to want to before `due_us`; false if
+        none does."""
+        first, second, *_ = sorted(self._processes, key=lambda process: process.next_us)
+        due_us = min(due_us, second.next_us + 1)  # no further than the next one
+        if first.next_us >= due_us:
             return False
-        processes[0].advance(due_us)
+        first.advance(due_us)
         return True

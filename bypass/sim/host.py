@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from typing import Any
 
 from bypass.location import LocationSensor
 from bypass.monitor import Monitor
-from bypass.sim.clock import SimTimer, VirtualClock
+from bypass.sim.clock import VirtualClock
 from bypass.sim.streams import stream
 from bypass.sis import StateInformation
 
@@ -24,12 +22,9 @@ class SimHost:
         self.monitor = monitor
         self.now = clock.now
         self.sis = StateInformation(clock.now)
-        self._clock = clock
+        self.after = clock.after
         self._seed = seed
         self._streams: dict[str, random.Random] = {}
-
-    def after(self, delay: float, action: Callable[..., None], *args: Any) -> SimTimer:
-        return self._clock.after(delay, action, *args)
 
     def random(self, purpose: str) -> random.Random:
         if purpose not in self._streams:

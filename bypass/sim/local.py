@@ -5,7 +5,8 @@ What arrives is sorted by the kernels of the medium; only what a mechanism must 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,12 @@ from bypass.wire import digest_size, frame_size
 
 RADIOS: Mapping[str, RadioModel] = {"wifi": WIFI, "bluetooth": BLUETOOTH}
 EVENTS, HELLO, DIGEST = int(Kind.EVENTS), int(Kind.HELLO), int(Kind.DIGEST)
+HELLO_SIZES = (frame_size((), False), frame_size((), True))
 LEAST_EVENTS = 2048  # that ports remember at a time, or 4 for each client if that is more
 
 Heard = Callable[[Publish, int, float], None]
-Known = tuple[int, int]
-"""An event's place in the ports' tables, and the size of a frame with it alone that does not say where."""
+Known = tuple[int, bool, int]
+"""An event's place in the ports' tables, whether its first sender said where it was, and its frame's size."""
 
 
 def _nobody(publication: Publish, sender: int, distance: float) -> None:
@@ -75,6 +77,11 @@ class LocalNetwork:
             self.clock.attach(self.media[radio])
         return self.media[radio]
 
+    def flush(self) -> None:
+        """Let the ports' tables be as after all that was sent so far."""
+        for running in self.media.values():
+            running.medium.flush()
+
     def counter(self, column: S) -> NDArray[np.int64]:
         """One of the counters of stations, over all radios, by client."""
         total = np.zeros(self._clients, np.int64)
@@ -87,8 +94,9 @@ class LocalNetwork:
         known = self.known[port].get(publication.id)
         return NOBODY if known is None else known[0]
 
-    def make_known(self, port: int, publication: Publish) -> Known:
+    def make_known(self, port: int, publication: Publish, placed: bool) -> Known:
         """Give an event that is new to the ports a place in their tables."""
+        self.flush()
         place = self._next_place
         while self.references[place]:  # a frame with the old event is still on its way
             place = (place + 1) % len(self._keepers)
@@ -98,7 +106,7 @@ class LocalNetwork:
             forget_event(place, self.ports)
         self._keepers[place] = (port, publication.id)
         self._next_place = (place + 1) % len(self._keepers)
-        known = (place, frame_size((publication,), False))
+        known = (place, placed, frame_size((publication,), placed))
         self.known[port][publication.id] = known
         return known
 
@@ -112,7 +120,8 @@ class _RunningMedium:
         self._network = network
         self._clock = network.clock
         self._header = medium.model.header
-        self._frames: list[Frame | None] = []
+        self._frames: dict[int, Frame] = {}  # by their numbers
+        self._most_frames = 1024  # then those are forgotten that have been sent
 
     def post(self, station: int, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
         """Hand over a frame, to be sent in `delay` seconds."""
@@ -122,20 +131,21 @@ class _RunningMedium:
             (publication,) = publications
             known = self._network.known[port].get(publication.id)
             if known is None:
-                known = self._network.make_known(port, publication)
-            kind, events, size = EVENTS, (known[0],), known[1]
-            if placed:
-                size = frame_size(publications, True)
+                known = self._network.make_known(port, publication, placed)
+            kind, events, size = EVENTS, known[:1], known[2]
+            if known[1] is not placed:
+                size = frame_size(publications, placed)
         elif publications:
-            kind, events, size = EVENTS, self._places(port, publications), frame_size(publications, placed)
+            kind, events = EVENTS, self._places(port, publications, placed)
+            size = frame_size(publications, placed)
         elif frame.ids is not None:
             kind, size = DIGEST, digest_size(len(frame.ids), placed)
         else:
-            kind, size = HELLO, frame_size((), placed)
+            kind, size = HELLO, HELLO_SIZES[placed]
         at = self._clock.now_us
         if delay:
             at += round(delay * MICROSECONDS)
-        row = self.medium.post(
+        number = self.medium.post(
             at,
             station,
             size + self._header,
@@ -145,18 +155,24 @@ class _RunningMedium:
             events,
             *unless,
         )
-        try:
-            self._frames[row] = frame
-        except IndexError:
-            self._frames.extend([None] * (row + 1 - len(self._frames)))
-            self._frames[row] = frame
+        self._frames[number] = frame
         if at < self.next_us:
             self.next_us = at
+        if len(self._frames) > self._most_frames:
+            self._forget_sent()
 
-    def _places(self, port: int, publications: tuple[Publish, ...]) -> tuple[int, ...]:
+    def _forget_sent(self) -> None:
+        numbers = self.medium.numbers().tolist()
+        self._frames = {number: self._frames[number] for number in numbers if number in self._frames}
+        self._most_frames = max(self._most_frames, 4 * len(numbers))
+
+    def _places(self, port: int, publications: tuple[Publish, ...], placed: bool) -> tuple[int, ...]:
         network = self._network
-        known = [network.known[port].get(each.id) or network.make_known(port, each) for each in publications]
-        return tuple([place for place, _ in known])
+        known = [
+            network.known[port].get(each.id) or network.make_known(port, each, placed)
+            for each in publications
+        ]
+        return tuple([each[0] for each in known])
 
     def switch(self, station: int, on: bool) -> None:
         self.medium.now_us = self._clock.now_us
@@ -172,16 +188,16 @@ class _RunningMedium:
             return
         self._clock.now_us = medium.now_us
         row = medium.frame()
-        frame = self._frames[row]
-        assert frame is not None
+        frame = self._frames[medium.number(row)]
         heard, publications, sender = self._network.heard[frame.port], frame.publications, frame.client
         stations, whats, distances = medium.found()
         arrived = _Arrived(frame, medium, row) if min(whats) < 0 else None
-        if frame.place is None:
-            distances = [0] * len(stations)
-        for station, what, distance in zip(stations, whats, distances, strict=True):
+        far: Iterable[float] = repeat(0.0)
+        if frame.place is not None:
+            far = [distance / 1000.0 for distance in distances]
+        for station, what, distance in zip(stations, whats, far):  # noqa: B905 - may have no end
             if what >= 0:
-                heard[station](publications[what], sender, distance / 1000.0)
+                heard[station](publications[what], sender, distance)
             elif arrived is not None:
                 self._network.devices[station].ports[frame.port].found(arrived, what)
 
@@ -202,6 +218,8 @@ class _Arrived:
 class Device:
     """One client's radios and ports."""
 
+    __slots__ = ("_network", "_number", "address", "ports")
+
     def __init__(self, network: LocalNetwork, number: int) -> None:
         self.address = number + 1
         self.ports = [SimPort(network, number, port) for port in range(PORTS)]
@@ -219,17 +237,22 @@ class Device:
         self._network.medium(radio).switch(self._number, on)
 
     def transmit(self, radio: str, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
-        self._network.medium(radio).post(self._number, frame, target, delay, unless)
+        medium = self._network.media.get(radio) or self._network.medium(radio)
+        medium.post(self._number, frame, target, delay, unless)
 
 
 class SimPort:
     """One port of one client."""
+
+    __slots__ = ("_hello", "_network", "_number", "_place", "_receiver", "_sender", "_station", "_strange",
+                 "_tuning")  # fmt: skip
 
     def __init__(self, network: LocalNetwork, station: int, number: int) -> None:
         self._network = network
         self._station = station
         self._number = number
         self._tuning = Tuning()
+        self._hello: Frame | None = None  # all hellos are alike, unless they say where they come from
         self._receiver: LocalReceiver
         self._sender: Sender
         self._strange: Callable[[Frame], bool]
@@ -248,7 +271,9 @@ class SimPort:
         self._network.heard[self._number][self._station] = receiver.heard
 
     def tune(self, tuning: Tuning) -> None:
+        self._network.flush()  # frames go by the tuning with which they were sent
         self._tuning = tuning
+        self._hello = None
         own = self._network.ports.listening[self._station, self._number]
         own[L.FLAG], own[L.COUNTER], own[L.SCOPE] = tuning.flag, tuning.counter, tuning.scope
         own[L.NEAR_MM] = round(1000.0 * tuning.near_m)
@@ -266,20 +291,25 @@ class SimPort:
         self._sender.send(self._frame((publication,)), address, 0.0, SEND)
 
     def hello(self) -> None:
-        self._sender.send(self._frame(()), None, 0.0, SEND)
+        if self._hello is None or self._tuning.places:
+            self._hello = self._frame(())
+        self._sender.send(self._hello, None, 0.0, SEND)
 
     def digest(self, ids: Sequence[int]) -> None:
         self._sender.send(self._frame((), tuple(ids)), None, 0.0, SEND)
 
     def copies(self, publication: Publish) -> int:
+        self._network.flush()
         return self._count(self._network.ports.copies, publication)
 
     def near_copies(self, publication: Publish) -> int:
         return self._count(self._network.ports.near, publication)
 
     def neighbours(self, max_age: float) -> int:
-        since = self._network.clock.now_us - round(max_age * MICROSECONDS)
-        return int(count_neighbours(self._station, self._number, since, self._network.ports))
+        network = self._network
+        since = network.clock.now_us - round(max_age * MICROSECONDS)
+        ports = network.ports
+        return count_neighbours(ports.heard_at, ports.counts, self._station, self._number, since)
 
     # -- what the medium found ----------------------------------------------------------------------------
 
@@ -295,6 +325,7 @@ class SimPort:
 
     def _take(self, arrived: _Arrived) -> None:
         """Do what was not done with a frame when it arrived, because its sender followed another decision."""
+        self._network.flush()
         air, frame, now_us = arrived.medium.air, arrived.frame, self._network.clock.now_us
         count = take(
             now_us,

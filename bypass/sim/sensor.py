@@ -31,6 +31,9 @@ class TraceSensor:
     """One client's sensor. Fixes come at `phase` + k × interval, whoever listens and since when, so that
     exchanging the listener does not move them."""
 
+    __slots__ = ("_client", "_clock", "_last", "_listeners", "_phase", "_position", "_round", "_ticked_us",
+                 "_trace")  # fmt: skip
+
     def __init__(self, clock: VirtualClock, trace: Trace, client: int, phase: float) -> None:
         self._clock = clock
         self._trace = trace

@@ -70,19 +70,22 @@ class HyperGossip(Disseminator):
     def digest_arrived(self, ids: Sequence[int], sender: int) -> None:  # noqa: ARG002
         self._forget_old()
         theirs = set(ids)
-        missing = [publication for number, (_, publication) in self._recent.items() if number not in theirs]
-        if not missing or 1.0 - len(missing) / len(self._recent) >= self.overlap:
+        missing = len(self._recent) - len(theirs.intersection(self._recent))
+        if not missing or 1.0 - missing / len(self._recent) >= self.overlap:
             return
         link = self.host.link
-        for publication in missing:
-            if self.admits(publication):
+        for number, (_, publication) in self._recent.items():
+            if number not in theirs and self.admits(publication):
                 # One of those who know the event is enough: who hears it from another one keeps silent.
                 unless = Unless(min(link.copies(publication) + 1, 255))
                 link.broadcast(publication, self.hesitation * self._draw(), unless)
 
     def _probability(self) -> float:
         neighbours = self.host.link.neighbours(2.0 * self.hello)
-        return next((p for least, p in STEPS if neighbours >= least), 1.0)
+        for least, p in STEPS:
+            if neighbours >= least:
+                return p
+        return 1.0
 
     def _say_hello(self) -> None:
         self.host.link.hello()

@@ -10,10 +10,10 @@ import math
 
 from bypass.draws import uniform_pair
 from bypass.kernel import kernel_using
-from bypass.models.network.arrivals import Bytes, Ports, same_decision, take, take_events
+from bypass.models.network.arrivals import Bytes, Ports, meet, same_decision, take, take_events
 from bypass.models.network.heap import pop, push
 from bypass.models.network.radio import UNIT, Part
-from bypass.models.network.state import NEVER, NOBODY, Doing, Due, F, Found, G, Kind, L, P, S, layout
+from bypass.models.network.state import NEVER, NOBODY, Doing, Due, F, Found, G, Kind, L, P, Q, S, layout
 from bypass.models.network.turns import (
     STEP,
     Air,
@@ -33,6 +33,7 @@ DONE = 0
 FOUND = 1
 NEEDS_POSITIONS = 2
 NEEDS_ROOM = 3
+NEEDS_FRAMES = 4
 
 _SLOTS = 1 << 24  # of frames at a time
 
@@ -166,13 +167,14 @@ def respond(air: Air, j: int, part: int, s: int, t: int) -> None:
         schedule(air.heap, air.once, at, Due.RESPONSE, j)
 
 
-@kernel_using(layout, same_decision, take, take_events)
+@kernel_using(layout, same_decision, meet, take, take_events)
 def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
     """A frame goes to the port that it is for, at all who received it; gives the rows in `found`."""
     frame, stations, rows, keys = air.frames[f], air.stations, air.found, air.keys
     x, y, listening = air.x, air.y, ports.listening
     kind, size, port, scope = frame[F.KIND], frame[F.SIZE], frame[F.PORT], frame[F.SCOPE]
     copies, near, events, sender = ports.copies, ports.near, frame[F.KEYS], frame[F.SENDER]
+    neighbours, heard_at, counts = ports.neighbours, ports.heard_at, ports.counts
     found = 0
     for j in receivers:
         stations[j, S.BYTES_DOWN] += size
@@ -186,6 +188,10 @@ def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
         elif kind == Kind.EVENTS and same_decision(frame, own):
             far = int(1000.0 * math.hypot(x[j] - x[sender], y[j] - y[sender]))
             found = take_events(f, j, keys, events, copies, near, own[L.NEAR_MM], far, rows, found)
+        elif kind == Kind.HELLO and same_decision(frame, own):
+            if meet(neighbours, heard_at, counts, t, j, port, sender, own[L.NEW_AFTER]):
+                rows[found, 0], rows[found, 1] = j, Found.NEW_NEIGHBOUR
+                found += 1
         elif same_decision(frame, own):
             found = take(t, f, j, frame, keys, x, y, ports, rows, found)
         elif scope != own[L.SCOPE]:
@@ -325,6 +331,56 @@ def answer(air: Air, s: int, t: int) -> None:
         begin(air, s, part, NOBODY, me[S.TO], t)
 
 
+@kernel_using(layout, push)
+def hand_over(
+    frames: Ints,
+    keys: Ints,
+    references: Ints,
+    heap: Ints,
+    once: Ints,
+    posted: Ints,
+    listening: Ints,
+    copies: Bytes,
+    new: int,
+) -> bool:
+    """Take the first `new` of the posted frames; false, and nothing is done, if there is no room for them.
+
+    Whoever sends an event has a copy of it.
+    """
+    f = once[G.FREE]
+    for _ in range(new):
+        if f == NOBODY:
+            return False
+        f = frames[f, F.NEXT]
+    if once[G.HEAP] + new + 16 > len(heap):
+        return False
+    for k in range(new):
+        post = posted[k]
+        f = once[G.FREE]
+        frame, sender = frames[f], post[Q.SENDER]
+        once[G.FREE] = frame[F.NEXT]
+        frame[F.SENDER], frame[F.TARGET] = sender, post[Q.TARGET]
+        frame[F.SIZE], frame[F.DURATION] = post[Q.SIZE], post[Q.DURATION]
+        frame[F.NUMBER] = once[G.NUMBER]
+        frame[F.DELIVERED], frame[F.NEXT] = 0, NOBODY
+        frame[F.KIND], frame[F.PORT], frame[F.KEYS] = post[Q.KIND], post[Q.PORT], post[Q.KEYS]
+        for i in range(post[Q.KEYS]):
+            event = post[Q.EVENTS + i]
+            keys[f, i] = event
+            references[event] += 1
+            if copies[event, sender] == 0:
+                copies[event, sender] = 1
+        own = listening[sender, post[Q.PORT]]
+        frame[F.FLAG], frame[F.COUNTER], frame[F.SCOPE] = own[L.FLAG], own[L.COUNTER], own[L.SCOPE]
+        frame[F.MOST_COPIES], frame[F.MOST_NEAR] = post[Q.MOST_COPIES], post[Q.MOST_NEAR]
+        number = once[G.NUMBER]
+        once[G.HEAP] = push(heap, once[G.HEAP], post[Q.AT] * STEP + Due.RELEASE, number * _SLOTS + f)
+        once[G.NUMBER] = number + 1
+        if post[Q.AT] < once[G.NEXT]:
+            once[G.NEXT] = post[Q.AT]
+    return True
+
+
 @kernel_using(layout, schedule, push, pop, uniform_pair, same_decision)
 def run(
     stations: Ints,
@@ -342,22 +398,27 @@ def run(
     y: Floats,
     found_rows: Ints,
     receivers: Ints,
+    posted: Ints,
     listening: Ints,
     copies: Bytes,
     near: Bytes,
     known: Ints,
     heard_at: Ints,
     counts: Ints,
+    new: int,
     until: int,
 ) -> int:
-    """Do what is due before `until`; stops early at what the world has to know or to provide.
+    """Hand over the first `new` of the posted frames, and do what is due before `until`; stops early at what
+    the world has to know or to provide.
 
     Takes the arrays of `Air` and `Ports` one by one: tuples of them take twice as long to hand over.
     """
     air = Air(
         stations, frames, keys, references, heap, once, parameters, sinr, offsets, neighbours, powers,
-        x, y, found_rows, receivers,
+        x, y, found_rows, receivers, posted,
     )  # fmt: skip
+    if new and not hand_over(frames, keys, references, heap, once, posted, listening, copies, new):
+        return NEEDS_FRAMES
     ports = Ports(listening, copies, near, known, heard_at, counts)
     room = len(heap) - 4 * len(air.stations) - 16
     refresh = air.parameters[P.REFRESH]
@@ -400,64 +461,6 @@ def run(
             return FOUND
     once[G.NEXT] = heap[0, 0] // STEP if once[G.HEAP] else NEVER
     return DONE
-
-
-@kernel_using(layout, push)
-def hand_over(
-    frames: Ints,
-    keys: Ints,
-    references: Ints,
-    heap: Ints,
-    once: Ints,
-    listening: Ints,
-    copies: Bytes,
-    sender: int,
-    target: int,
-    size: int,
-    duration: int,
-    at: int,
-    kind: int,
-    port: int,
-    event: int,
-    most_copies: int,
-    most_near: int,
-) -> int:
-    """Take a frame that is to be sent from `at` on; gives its row, or NOBODY if there is no room.
-
-    `event` is the place of its event in the ports' tables, or NOBODY; `add_event` adds further ones.
-    """
-    f = once[G.FREE]
-    if f == NOBODY or once[G.HEAP] + 16 > len(heap):
-        return NOBODY
-    frame = frames[f]
-    once[G.FREE] = frame[F.NEXT]
-    frame[F.SENDER], frame[F.TARGET] = sender, target
-    frame[F.SIZE], frame[F.DURATION] = size, duration
-    frame[F.NUMBER] = once[G.NUMBER]
-    frame[F.DELIVERED], frame[F.NEXT] = 0, NOBODY
-    frame[F.KIND], frame[F.PORT], frame[F.KEYS] = kind, port, 0
-    if event != NOBODY:
-        add_event(frames, keys, references, copies, f, event)
-    own = listening[sender, port]
-    frame[F.FLAG], frame[F.COUNTER], frame[F.SCOPE] = own[L.FLAG], own[L.COUNTER], own[L.SCOPE]
-    frame[F.MOST_COPIES], frame[F.MOST_NEAR] = most_copies, most_near
-    once[G.HEAP] = push(heap, once[G.HEAP], at * STEP + Due.RELEASE, once[G.NUMBER] * _SLOTS + f)
-    once[G.NUMBER] += 1
-    if at < once[G.NEXT]:
-        once[G.NEXT] = at
-    return int(f)
-
-
-@kernel_using(layout)
-def add_event(frames: Ints, keys: Ints, references: Ints, copies: Bytes, f: int, event: int) -> None:
-    """Put an event into a frame that was just handed over. Whoever sends an event has a copy of it."""
-    frame = frames[f]
-    keys[f, frame[F.KEYS]] = event
-    frame[F.KEYS] += 1
-    references[event] += 1
-    sender = frame[F.SENDER]
-    if copies[event, sender] == 0:
-        copies[event, sender] = 1
 
 
 @kernel_using(layout, is_busy)

@@ -114,7 +114,7 @@ def take(
             f, station, keys, most, ports.copies, ports.near, near_mm, millimetres, found, count
         )
     elif kind == Kind.HELLO:
-        if meet(now, station, port, sender, own[L.NEW_AFTER], ports):
+        if meet(ports.neighbours, ports.heard_at, ports.counts, now, station, port, sender, own[L.NEW_AFTER]):
             found[count, 0], found[count, 1], found[count, 2] = station, Found.NEW_NEIGHBOUR, millimetres
             count += 1
     elif kind == Kind.DIGEST:
@@ -124,32 +124,35 @@ def take(
 
 
 @kernel_using(layout)
-def meet(now: int, station: int, port: int, sender: int, new_after: int, ports: Ports) -> bool:
-    """Note that a neighbour said hello; gives whether it is new."""
-    ids, heard_at = ports.neighbours[station, port], ports.heard_at[station, port]
-    count = ports.counts[station, port]
-    oldest = 0
+def meet(
+    neighbours: Ints, heard_at: Ints, counts: Ints,
+    now: int, station: int, port: int, sender: int, new_after: int,
+) -> bool:  # fmt: skip
+    """Note that a neighbour said hello; gives whether it is new. Takes the ports' arrays of these names."""
+    count = counts[station, port]
     for k in range(count):
-        if ids[k] == sender:
-            new = now - heard_at[k] >= new_after
-            heard_at[k] = now
+        if neighbours[station, port, k] == sender:
+            new = now - heard_at[station, port, k] >= new_after
+            heard_at[station, port, k] = now
             return bool(new)
-        if heard_at[k] < heard_at[oldest]:
-            oldest = k
+    place = count
     if count < MOST_NEIGHBOURS:
-        oldest = count
-        ports.counts[station, port] = count + 1
-    ids[oldest], heard_at[oldest] = sender, now
+        counts[station, port] = count + 1
+    else:
+        place = 0
+        for k in range(count):
+            if heard_at[station, port, k] < heard_at[station, port, place]:
+                place = k
+    neighbours[station, port, place], heard_at[station, port, place] = sender, now
     return True
 
 
 @kernel_using(layout)
-def count_neighbours(station: int, port: int, since: int, ports: Ports) -> int:
-    """How many neighbours said hello at `since` or later."""
-    heard_at = ports.heard_at[station, port]
+def count_neighbours(heard_at: Ints, counts: Ints, station: int, port: int, since: int) -> int:
+    """How many neighbours said hello at `since` or later; takes the ports' arrays of these names."""
     count = 0
-    for k in range(ports.counts[station, port]):
-        if heard_at[k] >= since:
+    for k in range(counts[station, port]):
+        if heard_at[station, port, k] >= since:
             count += 1
     return count
 

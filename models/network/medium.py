@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,15 @@ from bypass.errors import BypassError
 from bypass.models.network.access import (
     DONE,
     FOUND,
+    NEEDS_FRAMES,
     NEEDS_POSITIONS,
-    add_event,
     hand_over,
     run,
     switch,
 )
 from bypass.models.network.arrivals import Ports, make_ports
 from bypass.models.network.radio import Ending, Part, RadioModel
-from bypass.models.network.state import NEVER, NOBODY, F, G, Kind, P, S
+from bypass.models.network.state import NEVER, NOBODY, F, G, Kind, P, Q, S
 from bypass.models.network.turns import Air
 from bypass.models.network.vicinity import find_neighbours
 
@@ -32,6 +33,10 @@ MOST_KEYS = 16
 
 # Looking a member up in its enumeration takes longer than reading an array.
 _NEXT, _NOW, _FOUND, _FRAME = map(int, (G.NEXT, G.NOW, G.FOUND, G.FRAME))
+_NUMBER = int(F.NUMBER)
+
+_POST = len(Q) - 1 + MOST_KEYS  # columns of a posted frame
+_PACK = [Struct(f"{len(Q) - 1 + events}q").pack_into for events in range(MOST_KEYS + 1)]
 
 
 class FrameTooLong(BypassError):
@@ -58,6 +63,8 @@ class Medium:
         self.model = model
         self.now_us = 0
         self.next_us = NEVER
+        self._number = 0  # of the next frame
+        self._posted = 0  # frames that wait for the next step
         self._positions = positions
         self._durations: dict[tuple[int, bool], int] = {}
         self.ports = ports if ports is not None else make_ports(stations, 1, 1)
@@ -94,6 +101,7 @@ class Medium:
             y=np.zeros(stations),
             found=np.zeros((stations * MOST_KEYS + 1, 3), np.int64),
             receivers=np.zeros(stations, np.int64),
+            posted=np.zeros((64, _POST), np.int64),
         )
         self._grow_frames(256)
 
@@ -104,9 +112,7 @@ class Medium:
 
         Gives its number: 0, 1, 2, ... Raises FrameTooLong.
         """
-        number = int(self.air.once[G.NUMBER])
-        self.post(at_us, station, size, NOBODY if target is None else target, int(Kind.RAW), 0, ())
-        return number
+        return self.post(at_us, station, size, NOBODY if target is None else target, int(Kind.RAW), 0, ())
 
     def run_until(self, at_us: int) -> list[Ending]:
         """Everything that is due before `at_us`, then it is `at_us`; says what became of raw frames."""
@@ -115,7 +121,7 @@ class Medium:
             once = self.air.once
             frame, sender = self.frame(), int(once[G.SENDER])
             who = sorted(s for s in self.found()[0] if s != NOBODY)
-            endings.append(Ending(self.now_us, int(self.air.frames[frame, F.NUMBER]), sender, tuple(who)))
+            endings.append(Ending(self.now_us, self.number(frame), sender, tuple(who)))
         self.now_us = at_us
         endings.sort(key=lambda ending: (ending.at_us, ending.sender))  # who gives up comes after who ends
         return endings
@@ -149,31 +155,41 @@ class Medium:
         copies: int = 0,
         near: int = 0,
     ) -> int:
-        """Hand over a frame of some `Kind` for a port; gives its row, which is its own until it has been
-        sent.
+        """Hand over a frame of some `Kind` for a port; gives its number: 0, 1, 2, ...
 
         `events` are the places of its events in the ports' tables. Raises FrameTooLong.
         """
         broadcast = target == NOBODY
         duration = self._durations.get((size, broadcast)) or self._duration(size, broadcast)
-        first = events[0] if events else NOBODY
-        row = hand_over(
-            *self._handed, station, target, size, duration, at_us, kind, port, first, copies, near
-        )
-        if row == NOBODY:
-            self._grow_frames(2 * len(self.air.frames))
-            self._grow_heap()
-            return self.post(at_us, station, size, target, kind, port, events, copies, near)
-        for event in events[1:]:
-            add_event(self.air.frames, self.air.keys, self.air.references, self.ports.copies, row, event)
+        # It waits until the kernel is called the next time: each call costs as much as many frames.
+        waiting, keys = self._posted, len(events)
+        if waiting == len(self.air.posted):
+            self._set(posted=_grown(self.air.posted, 2 * waiting, 0))
+        _PACK[keys](
+            self._posts, 8 * _POST * waiting,
+            at_us, station, target, size, duration, kind, port, copies, near, keys, *events,
+        )  # fmt: skip
+        self._posted = waiting + 1
         if at_us < self.next_us:
             self.next_us = at_us
-        return row
+        number = self._number
+        self._number = number + 1
+        return number
+
+    def flush(self) -> None:
+        """Hand over what was posted at once, for those who look at what that changes."""
+        while self._posted and not hand_over(*self._handed, self._posted):
+            self._make_room()
+        self._posted = 0
 
     def step(self, until_us: int) -> bool:
         """Go on until there is something in `found`, which is then true, or until `until_us`."""
         while True:
-            code = run(*self._arrays, until_us)
+            code = run(*self._arrays, self._posted, until_us)
+            if code == NEEDS_FRAMES:
+                self._make_room()
+                continue
+            self._posted = 0
             if code == NEEDS_POSITIONS:
                 self._refresh()
             elif code in (DONE, FOUND):
@@ -190,8 +206,17 @@ class Medium:
         return stations, what, distances
 
     def frame(self) -> int:
-        """The row of the frame in which that was found."""
+        """The row of the frame in which that was found; it may be another frame's after the next step."""
         return self.air.once.item(_FRAME)
+
+    def number(self, row: int) -> int:
+        """The number of the frame in a row."""
+        return self.air.frames.item(row, _NUMBER)
+
+    def numbers(self) -> Ints:
+        """The numbers of all frames that are not sent yet, and of some others."""
+        self.flush()
+        return self.air.frames[:, F.NUMBER]
 
     def switch(self, station: int, on: bool) -> None:
         """Turn a station's radio on or off, now."""
@@ -231,6 +256,10 @@ class Medium:
             )
         air.once[G.BUFFER], air.once[G.SNAPSHOT] = buffer, snapshot
 
+    def _make_room(self) -> None:
+        self._grow_frames(2 * len(self.air.frames))
+        self._grow_heap()
+
     def _grow_frames(self, rows: int) -> None:
         before = len(self.air.frames)
         self._set(frames=_grown(self.air.frames, rows, 0), keys=_grown(self.air.keys, rows, 0))
@@ -245,9 +274,11 @@ class Medium:
         """Put larger arrays in the place of others."""
         air, ports = self.air._replace(**arrays), self.ports
         self.air = air
+        self._posts = air.posted.data
         self._arrays = (*air, *ports)
         self._handed = (
-            air.frames, air.keys, air.references, air.heap, air.once, ports.listening, ports.copies
+            air.frames, air.keys, air.references, air.heap, air.once, air.posted,
+            ports.listening, ports.copies,
         )  # fmt: skip
 
 

@@ -88,6 +88,22 @@ class F(IntEnum):
     MOST_NEAR = auto()
 
 
+class Q(IntEnum):
+    """Columns of a frame that is to be handed over; its events are the last ones."""
+
+    AT = 0
+    SENDER = auto()
+    TARGET = auto()
+    SIZE = auto()
+    DURATION = auto()
+    KIND = auto()
+    PORT = auto()
+    MOST_COPIES = auto()
+    MOST_NEAR = auto()
+    KEYS = auto()
+    EVENTS = auto()  # the first of them
+
+
 class Kind(IntEnum):
     """What a frame is to those who receive it. RAW ones are handed on as they are, whatever listens."""
 

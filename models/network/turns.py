@@ -42,6 +42,7 @@ class Air(NamedTuple):
     y: Floats
     found: Ints
     receivers: Ints
+    posted: Ints
 
 
 # What is called for every neighbour of every sender takes the arrays that it needs and no others: handing
