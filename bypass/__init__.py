@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from bypass.live.gpx import gpx
     from bypass.live.inbox import LiveSubscription
     from bypass.live.keys import InvalidKeys
-    from bypass.live.neighbours import Neighbourhood
+    from bypass.live.neighbours import Neighbours
     from bypass.location import LocationRequest
     from bypass.mechanisms.dissemination import Disseminator
     from bypass.mechanisms.gateways import GatewayChoice
@@ -101,7 +101,7 @@ else:
             "LocalEngine": "bypass.models.engines",
             "LocationRequest": "bypass.location",
             "MechanismState": "bypass.transitions",
-            "Neighbourhood": "bypass.live.neighbours",
+            "Neighbours": "bypass.live.neighbours",
             "NotConnected": "bypass.live.errors",
             "OutboxFull": "bypass.live.errors",
             "Plan": "bypass.transitions",
@@ -175,7 +175,7 @@ __all__ = [
     "MechanismState",
     "MetricConflict",
     "MissingExtra",
-    "Neighbourhood",
+    "Neighbours",
     "NotConnected",
     "OperatorConflict",
     "OutboxFull",

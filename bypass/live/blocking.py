@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from bypass.adhoc import LocalAccess
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
 from bypass.geo import GeoLocation, PlanarLocation
 from bypass.live.connection import Connection, connect
 from bypass.live.errors import NotConnected
 from bypass.live.inbox import LiveSubscription
+from bypass.live.neighbours import Neighbours
 from bypass.live.places import Source
 from bypass.location import LocationRequest
 from bypass.subscriptions import Callback, SubHandle
@@ -32,7 +32,7 @@ def connect_blocking(
     location: Source | None = None,
     durable: bool = True,
     patience: float = 10.0,
-    local: Callable[[int], LocalAccess] | None = None,
+    neighbours: Neighbours | None = None,
 ) -> BlockingConnection:
     """Connect as `connect` does, and return when connected. `location` is asked in another thread.
 
@@ -46,7 +46,7 @@ def connect_blocking(
         location=location,
         durable=durable,
         patience=patience,
-        local=local,
+        neighbours=neighbours,
     )
     return BlockingConnection(connection)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bypass.adhoc import LocalAccess
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
 from bypass.geo import GeoLocation, PlanarLocation
@@ -19,8 +18,10 @@ from bypass.live.exchange import Exchange
 from bypass.live.inbox import LiveSubscription
 from bypass.live.keeper import Keeper
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
+from bypass.live.neighbours import Neighbours
 from bypass.live.places import LiveSensor, Source
 from bypass.location import LocationRequest
+from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.subscriptions import Callback, SubHandle
 
 
@@ -33,7 +34,7 @@ def connect(
     location: Source | None = None,
     durable: bool = True,
     patience: float = 10.0,
-    local: Callable[[int], LocalAccess] | None = None,
+    neighbours: Neighbours | None = None,
 ) -> Connection:
     """A connection to the broker at `endpoint`, to be opened by `async with` or `await connection.open()`.
 
@@ -41,8 +42,7 @@ def connect(
     everybody may listen. `name` tells several sessions of one key apart; without keys it is the session's.
     `location` says where the client is: a function or an asynchronous iterable of places. A `durable`
     session is kept by the broker, with all that arrives for it, while nobody is connected. `patience` is how
-    many seconds the first connection may take. `local` gives the way to devices nearby of the client that
-    has this number.
+    many seconds the first connection may take. `neighbours` are devices nearby, reached without the broker.
 
     Raises InvalidKeys if the keys cannot be used, or if there are none and `open` does not say so.
     """
@@ -50,7 +50,13 @@ def connect(
         found = f"{keys} and open=True" if open else "no keys"
         raise InvalidKeys(f"{endpoint}: {found}: expected either a key file or open=True")
     return Connection(
-        endpoint, None if keys is None else load_client_keys(keys), name, location, durable, patience, local
+        endpoint,
+        None if keys is None else load_client_keys(keys),
+        name,
+        location,
+        durable,
+        patience,
+        neighbours,
     )
 
 
@@ -70,7 +76,7 @@ class Connection:
         location: Source | None,
         durable: bool,
         patience: float,
-        local: Callable[[int], LocalAccess] | None,
+        neighbours: Neighbours | None,
     ) -> None:
         self.on_state: Callable[[str], None] = _nothing
         self._endpoint = endpoint
@@ -79,7 +85,7 @@ class Connection:
         self._location = location
         self._durable = durable
         self._patience = patience
-        self._local = local
+        self._neighbours = neighbours
         self._opened: tuple[Exchange, Keeper] | None = None
 
     # -- opening and closing ------------------------------------------------------------------------------
@@ -91,7 +97,7 @@ class Connection:
         if self._opened is None:
             clock = AsyncClock()
             sensor = LiveSensor(clock, self._location)
-            exchange = Exchange(self._name, self._durable, clock, sensor, self._local)
+            exchange = Exchange(self._name, self._durable, clock, sensor, self._neighbours)
             keeper = Keeper(self._endpoint, self._keys, exchange, lambda state: self.on_state(state))
             self._opened = exchange, keeper
         try:
@@ -197,6 +203,12 @@ class Connection:
     def number(self) -> int:
         """The client's number at the broker. Raises NotConnected before the first connection."""
         return self._exchange.usable().host.id
+
+    @property
+    def mechanisms(self) -> dict[str, str]:
+        """What runs behind each of the client's proxies. Raises NotConnected before the first connection."""
+        engine = self._exchange.usable().engine
+        return {proxy: engine.active(proxy).name for proxy in CLIENT_MECHANISMS}
 
     @property
     def missed(self) -> int:

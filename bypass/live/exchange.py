@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Callable
 from functools import partial
 
-from bypass.adhoc import LocalAccess
 from bypass.client import Client
 from bypass.filters import Filter, Subscription
 from bypass.live.answers import Answers
@@ -21,6 +20,7 @@ from bypass.live.errors import NotConnected, SubscriptionRefused
 from bypass.live.host import Clock
 from bypass.live.inbox import LiveSubscription
 from bypass.live.incarnations import Incarnations
+from bypass.live.neighbours import Neighbours
 from bypass.live.outbox import Outbox
 from bypass.live.places import LiveSensor
 from bypass.live.receipts import Receipts
@@ -51,7 +51,7 @@ class Exchange:
         durable: bool,
         clock: Clock,
         sensor: LiveSensor,
-        local: Callable[[int], LocalAccess] | None,
+        neighbours: Neighbours | None,
     ) -> None:
         self.client: Client | None = None
         self.missed = 0
@@ -69,7 +69,7 @@ class Exchange:
         self._receipts = Receipts(self._acknowledge, clock.after)
         monitor = Monitor()
         monitor.register(self._receipts)
-        self._incarnations = Incarnations(clock, sensor, monitor, self._uplink, local)
+        self._incarnations = Incarnations(clock, sensor, monitor, self._uplink, neighbours)
         self._arrivals = Arrivals(self._receipts, self._resume, self.withdraw)
         self._subscribing: Answers = Answers()  # by handle, as those below
         self._withdrawing: Answers = Answers()
@@ -148,6 +148,7 @@ class Exchange:
         self._answered.set()
         self._arrivals.end(None if ours else why)
         self._sensor.close()
+        self._incarnations.close()
 
     def _begin(self, welcome: Welcome) -> Client:
         """A client as the broker knows it, instead of the one before, if there was one."""

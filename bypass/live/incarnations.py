@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Callable
 
 from bypass.adhoc import NO_LOCAL_ACCESS, LocalAccess
 from bypass.client import Client
+from bypass.errors import BypassError
 from bypass.geo import GeoLocation, Projection
 from bypass.live.errors import ConnectionRefused
 from bypass.live.host import Clock, LiveHost
+from bypass.live.neighbours import Neighbourhood, Neighbours, NoBluetooth
 from bypass.live.places import LiveSensor
 from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.mechanisms.filters import FilterClient
@@ -22,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class Incarnations:
-    """Makes clients of a broker's welcomes. `local` gives the way to devices nearby, by a client's number."""
+    """Makes clients of a broker's welcomes. `neighbours` is how they reach devices nearby, if they do."""
 
     def __init__(
         self,
@@ -30,13 +33,15 @@ class Incarnations:
         sensor: LiveSensor,
         monitor: Monitor,
         uplink: Callable[[Message], None],
-        local: Callable[[int], LocalAccess] | None,
+        neighbours: Neighbours | None,
     ) -> None:
         self._clock = clock
         self._sensor = sensor
         self._monitor = monitor
         self._uplink = uplink
-        self._local = local
+        self._neighbours = neighbours
+        self._neighbourhood: Neighbourhood | None = None
+        self._opening: asyncio.Task[None] | None = None
         self._origin: tuple[float, float] | None = None
 
     def is_same(self, client: Client, welcome: Welcome) -> bool:
@@ -73,15 +78,40 @@ class Incarnations:
             self._uplink,
             scheme=scheme,
             projection=projection,
-            local=NO_LOCAL_ACCESS if self._local is None else self._local(welcome.client),
+            local=self._local(welcome.client),
             published=published,
             before=before,
         )
+        client.engine.register_transition("transport", NoBluetooth())
         client.network.epoch = welcome.epoch
         if before is None:
             # What still waits at the broker for handles of an earlier life must not find others under them.
             client.subscriptions.last_number = secrets.randbelow(1 << 31)
         return client
+
+    def close(self) -> None:
+        """Devices nearby are not heard any more."""
+        if self._neighbourhood is not None:
+            self._neighbourhood.close()
+            self._neighbourhood = None
+        if self._opening is not None:
+            self._opening.cancel()
+            self._opening = None
+
+    def _local(self, number: int) -> LocalAccess:
+        self.close()
+        if self._neighbours is None:
+            return NO_LOCAL_ACCESS
+        loop = asyncio.get_running_loop()
+        self._neighbourhood = self._neighbours.of(loop, number)
+        self._opening = loop.create_task(self._open(self._neighbourhood))
+        return self._neighbourhood
+
+    async def _open(self, neighbourhood: Neighbourhood) -> None:
+        try:
+            await neighbourhood.open()
+        except BypassError as error:
+            log.error("devices nearby are not heard: %s", error)
 
 
 def _scheme(flag: int) -> str:

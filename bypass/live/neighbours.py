@@ -11,7 +11,7 @@ import logging
 import socket
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface
 
 from bypass.adhoc import PORTS, Unless
@@ -46,6 +46,27 @@ class NoBluetooth(AtomicTransition[Nothing, Bluetooth]):
 
     def transfer_state(self, a: Nothing, b: Bluetooth) -> None:  # noqa: ARG002
         _check_radio(b.radio)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Who is nearby, for `connect`: members of the group that has this `key`, in these networks.
+
+    Raises InvalidInterface and InvalidGroupKey, as `Neighbourhood` does.
+    """
+
+    key: bytes = field(repr=False)
+    interfaces: tuple[str, ...]
+    port: int = PORT
+
+    def __post_init__(self) -> None:
+        Group(self.key, 0)
+        for each in self.interfaces:
+            _interface(each)
+
+    def of(self, loop: asyncio.AbstractEventLoop, number: int) -> Neighbourhood:
+        """The neighbourhood of the client with this number."""
+        return Neighbourhood(loop, number, self.key, interfaces=self.interfaces, port=self.port)
 
 
 class Neighbourhood:
