@@ -154,7 +154,7 @@ class Broker:
         self.listeners: list[ClientListener] = []
         self.plan_listeners: list[PlanListener] = []
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
-        self.standing = Standing()
+        self.standing = Standing(scheme)
         self.decisions: dict[int, int] = {}  # the number of the latest decision, by scope
         self._told: dict[int, int] = {}  # the epoch of the latest plan that was sent to a client
         self._state_transfer = state_transfer

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from bypass.broker import Broker
+from bypass.standing import Standing
 from bypass.transitions import Action, Mechanism, Nothing, Plan, TransitionError
 
 
@@ -69,6 +70,7 @@ class BrokerState(BaseModel):
                 raise TransitionError(f"restart: {record.proxy} to {record.target!r}: {record.error}")
         broker.epoch = broker.coordinator.epoch = self.epoch
         broker.decisions.update(self.decisions)
+        broker.standing = Standing(first.name)
         broker.standing.told = list(self.told)
 
 

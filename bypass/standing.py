@@ -13,11 +13,13 @@ class Standing:
     """Actions of plans that named nobody, in their order, with the decision of their plan.
 
     Whoever executes them all has what those have who were told one after the other. What cannot matter any
-    more is forgotten: all about a proxy before it was switched from one known mechanism to another.
+    more is forgotten: all about a proxy before it was switched from one known mechanism to another. `scheme`
+    is the filter scheme that was there before anything was told.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scheme: str) -> None:
         self.told: list[Plan] = []  # each with one action
+        self._begin = {"filter": scheme}  # the mechanisms that all are known to begin with
 
     def remember(self, plan: Plan, actions: Iterable[Action]) -> None:
         """These actions of a plan were told to clients."""
@@ -44,7 +46,8 @@ class Standing:
 
     def _add(self, plan: Plan, action: Action) -> None:
         own = [told for told in self.told if told.actions[0].proxy == action.proxy]
-        known = next((t.actions[0].to for t in reversed(own) if t.actions[0].to is not None), None)
+        switches = (t.actions[0].to for t in reversed(own) if t.actions[0].to is not None)
+        known = next(switches, self._begin.get(action.proxy))
         if action.to is not None and known not in (None, action.to):
             self.told = [told for told in self.told if told.actions[0].proxy != action.proxy]
         elif own and own[-1].actions[0].to == action.to and own[-1].actions[0].of == action.of:

@@ -22,6 +22,9 @@ from bypass.transitions import Plan, TransitionError, check_plan
 
 log = logging.getLogger(__name__)
 
+POSITIONS_TOLD = 1000
+"""In an answer, so that it stays small enough to be sent, however long names are."""
+
 
 class ControlFailed(BypassError):
     """A request that cannot be fulfilled."""
@@ -92,7 +95,8 @@ class Control:
 
     def _tell_status(self, session: Session, arguments: StatusArguments) -> Any:  # noqa: ARG002
         self._status.refresh()
-        return self._status.snapshot
+        snapshot = self._status.snapshot
+        return {**snapshot, "positions": snapshot["positions"][:POSITIONS_TOLD]}
 
     def _tell_log(self, session: Session, arguments: LogArguments) -> Any:  # noqa: ARG002
         records = self._server.store.records(arguments.limit, arguments.before)

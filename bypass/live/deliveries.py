@@ -7,7 +7,9 @@ forgotten. While one turn's changes are written, the next ones' are collected.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from bypass.live.sessions import Session, Sessions
@@ -20,6 +22,9 @@ from bypass.wire import Forwarding, decode_raw, encode, pack
 log = logging.getLogger(__name__)
 
 MOST_IN_A_PACKET = 256
+MOST_BYTES_IN_A_PACKET = 1 << 18
+"""Messages, and bytes of them unless it is a single one."""
+
 FEED = 200
 """Events that are read from the log at a time for a client that was away."""
 
@@ -37,7 +42,7 @@ class Turn:
     def __init__(self) -> None:
         self.batch = Batch()
         self.packets: dict[bytes, list[bytes]] = {}
-        self.notifications: dict[bytes, list[bytes]] = {}
+        self.notifications: defaultdict[bytes, list[bytes]] = defaultdict(list)
         self.acknowledged: dict[bytes, tuple[list[int], list[int]]] = {}
         self.logged: list[Logged] = []
         self.released: list[int] = []
@@ -112,11 +117,14 @@ class Deliveries:
     ) -> None:
         """Notify many distinct clients of one event, each with its own handles."""
         forwarding = self._forward(publication)
-        by_number = self._sessions.by_number
+        by_number, notify, number = self._sessions.by_number, self._notify, publication.id
+        latest, rest = None, b""
         for client, own in zip(clients.tolist(), handles, strict=True):
+            if own != latest:  # nearly all have one subscription, and that is their first
+                latest, rest = own, forwarding.rest(own, unfiltered)
             session = by_number.get(client)
             if session is not None:
-                self._notify(session, publication.id, own, unfiltered, forwarding.rest(own, unfiltered))
+                notify(session, number, own, unfiltered, rest)
         self._conclude(publication)
 
     def relay(
@@ -137,8 +145,9 @@ class Deliveries:
     # -- what the server asks for -------------------------------------------------------------------------
 
     def to_route(self, route: bytes, message: Message) -> None:
-        """A message for whoever is behind a route."""
-        self.turn.packets.setdefault(route, []).append(encode(message))
+        """A message for whoever is behind a route. Raises MalformedMessage if it cannot travel."""
+        data = encode(message)
+        self.turn.packets.setdefault(route, []).append(data)
 
     def confirm(self, route: bytes, publication: int | None = None, handle: int | None = None) -> None:
         """Acknowledge a publication, or a change of subscriptions, when this turn is durable."""
@@ -148,33 +157,35 @@ class Deliveries:
         if handle is not None:
             handles.append(handle)
 
-    def acknowledge(self, session: Session, ids: Iterable[int]) -> None:
-        """A client has these events."""
+    def acknowledge(self, session: Session, ids: Iterable[int]) -> bool:
+        """A client has these events; gives whether it was sent any of them."""
         places = session.acknowledged(ids)
         self.acknowledged += len(places)
         self._release([seq for seq in places if seq and self._done(seq)])
         if session.backlog:
             self.feed(session)
+        return bool(places)
 
     def feed(self, session: Session) -> None:
         """Send a connected client what waits for it in the log, as much as may be on its way at a time."""
         backlog = session.backlog
-        while session.route is not None and session.has_room:
-            some: list[tuple[int, int]] = []
-            while backlog and backlog[0][1] <= self._durable and len(some) < FEED:
-                some.append(backlog.popleft())
+        while session.route is not None and (room := session.room):
+            first = islice(backlog, min(FEED, room))
+            some = [(number, seq) for number, seq in first if seq <= self._durable]
             if not some:
                 break
             try:
                 known = {logged.seq: logged for logged in self._store.read([seq for _, seq in some])}
             except StoreFailed as error:
-                backlog.extendleft(reversed(some))
                 if not self.unreadable:
                     log.error("%s; what waits there is sent when it can be read", error)
                 self.unreadable = True
                 break
             self.unreadable = False
             for number, seq in some:
+                if not session.room:
+                    break
+                backlog.popleft()
                 if number not in session.waiting:
                     continue  # given up meanwhile
                 if seq not in known:
@@ -278,8 +289,8 @@ class Deliveries:
 
     def _send(self, packets: dict[bytes, list[bytes]]) -> None:
         for route, messages in packets.items():
-            for first in range(0, len(messages), MOST_IN_A_PACKET):
-                packet = pack(messages[first : first + MOST_IN_A_PACKET])
+            for together in _portions(messages):
+                packet = pack(together)
                 self.bytes_out += len(packet)
                 if not self._send_packet(route, packet):
                     self.stalled += 1
@@ -301,7 +312,8 @@ class Deliveries:
     ) -> None:
         again = number in session.waiting  # for another of its subscriptions, which was found in another way
         self.deliveries += not again
-        room = session.route is not None and (again or (not session.backlog and session.has_room))
+        route = session.route
+        room = route is not None and (again or (not session.backlog and session.has_room))
         if session.durable:
             self._recipients.append(session.recipient(handles, unfiltered))
             if not again:
@@ -312,26 +324,20 @@ class Deliveries:
         else:
             session.missed += 1
             self.missed += 1
-        if room and session.route is not None:
-            self._to_client(session, session.route, session.head + rest)
+        if room and route is not None:
+            data = session.head + rest
+            session.sent(len(data))
+            self.turn.notifications[route].append(data)
 
     def _note(self, session: Session, number: int, sent: bool) -> None:
         """An event that is about to be logged waits for a client."""
         self._awaited += 1
         session.waiting[number] = self._seq + 1
-        if not sent:
+        if not sent and session.route is not None:  # what waits for who is away is found when it comes back
             session.backlog.append((number, self._seq + 1))
-            if session.route is not None:
-                self._hungry.add(session)
+            self._hungry.add(session)
         if len(session.waiting) > self._limits.pending_events:
             self._give_up(session, next(iter(session.waiting)))
-
-    def _to_client(self, session: Session, route: bytes, data: bytes) -> None:
-        session.sent(len(data))
-        packets = self.turn.notifications.get(route)
-        if packets is None:
-            packets = self.turn.notifications[route] = []
-        packets.append(data)
 
     def _conclude(self, publication: Publish) -> None:
         """Log what was notified outside of `publishing` ... `published`."""
@@ -387,6 +393,8 @@ class Deliveries:
 
     def _give_up(self, session: Session, number: int) -> None:
         seq = session.waiting.pop(number)
+        if session.backlog and session.backlog[0][0] == number:
+            session.backlog.popleft()
         session.missed += 1
         session.cursor_moved = True
         self.missed += 1
@@ -404,3 +412,17 @@ class Deliveries:
         for session in self._sessions:
             for number in [number for number, seq in session.waiting.items() if seq <= last]:
                 self._give_up(session, number)
+
+
+def _portions(messages: list[bytes]) -> Iterator[list[bytes]]:
+    """Messages that go into one packet each."""
+    if len(messages) <= MOST_IN_A_PACKET and sum(map(len, messages)) <= MOST_BYTES_IN_A_PACKET:
+        yield messages
+        return
+    first = size = 0
+    for position, message in enumerate(messages):
+        size += len(message)
+        if position > first and (size > MOST_BYTES_IN_A_PACKET or position - first == MOST_IN_A_PACKET):
+            yield messages[first:position]
+            first, size = position, len(message)
+    yield messages[first:]

@@ -8,7 +8,9 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from math import ceil
+from socket import socketpair
 from typing import Any
 
 import zmq
@@ -40,7 +42,7 @@ class Loop:
     service. Only `soon` and `stop` may be called from other threads.
     """
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+    def __init__(self) -> None:
         self.end_of_turn: Callable[[], None] = _nothing
         """Called after whatever was done in a turn."""
         self._poller = zmq.Poller()
@@ -50,12 +52,10 @@ class Loop:
         self._soon: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._began = time.time() - time.monotonic()
         self._running = False
-        address = f"inproc://wake-{id(self)}"
-        self._awake = context.socket(zmq.PULL)
-        self._awake.bind(address)
-        self._context = context
-        self._address = address
-        self.serve(self._awake, self._woken)
+        self._awake, self._waker = socketpair()
+        self._awake.setblocking(False)
+        self._waker.setblocking(False)
+        self.serve(self._awake.fileno(), self._woken)
 
     def now(self) -> float:
         """Seconds since 1970 by the clock at the start, and never going back since."""
@@ -67,12 +67,12 @@ class Loop:
         heapq.heappush(self._timers, (time.monotonic() + delay, next(self._number), timer))
         return timer
 
-    def serve(self, socket: zmq.Socket[bytes], action: Callable[[], None]) -> None:
+    def serve(self, socket: zmq.Socket[bytes] | int, action: Callable[[], None]) -> None:
         """Call `action` in every turn in which something can be read from `socket`."""
         self._served[socket] = action
         self._poller.register(socket, zmq.POLLIN)
 
-    def leave(self, socket: zmq.Socket[bytes]) -> None:
+    def leave(self, socket: zmq.Socket[bytes] | int) -> None:
         """Do not look at a socket until it is served again."""
         if self._served.pop(socket, None) is not None:
             self._poller.unregister(socket)
@@ -80,10 +80,8 @@ class Loop:
     def soon(self, action: Callable[..., None], *args: Any) -> None:
         """Call `action(*args)` in the loop's thread; from any thread."""
         self._soon.append((action, args))
-        waker = self._context.socket(zmq.PUSH)
-        waker.connect(self._address)
-        waker.send(b"")
-        waker.close()
+        with suppress(OSError):  # it is awake, or has ended
+            self._waker.send(b"\0")
 
     def run(self) -> None:
         """Go on until `stop` is called."""
@@ -92,7 +90,11 @@ class Loop:
             self._turn()
         for socket in list(self._served):
             self.leave(socket)
-        self._awake.close(0)
+
+    def close(self) -> None:
+        """Let go of what wakes it; after it has ended, or instead of running it."""
+        self._awake.close()
+        self._waker.close()
 
     def stop(self) -> None:
         """Let this be the last turn; from any thread."""
@@ -117,11 +119,8 @@ class Loop:
         self._guarded(self.end_of_turn)
 
     def _woken(self) -> None:
-        try:
-            while True:
-                self._awake.recv(zmq.NOBLOCK)
-        except zmq.Again:
-            pass
+        with suppress(BlockingIOError):
+            self._awake.recv(4096)
         while self._soon:
             action, args = self._soon.popleft()
             self._guarded(action, *args)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from bypass.broker import Broker
@@ -25,8 +26,13 @@ ADMIN = "admin"
 """The right to look at a broker and to change it."""
 
 COUNT = (1 << 32) - 1
+ROUTE_BYTES = 5  # of a routing id that is ZeroMQ's own; the first is 0
 SILENT_HEARTBEATS = 3
 LOCAL = ("ipc://", "tcp://127.", "tcp://localhost:", "tcp://[::1]:")
+
+
+class NotTaken(BypassError):
+    """Why a publication or a subscription is refused."""
 
 
 class Reception:
@@ -75,7 +81,10 @@ class Reception:
             self._deliveries.to_route(route, Bye())
             return None
         name, rights, reason = self._identify(user, message.name)
-        session = self._sessions.by_name.get(name)
+        if route[0] or len(route) != ROUTE_BYTES:
+            # Who chooses the same one later would be taken for this client.
+            reason = "a routing id of its own: expected none"
+        session = None if reason else self._sessions.by_name.get(name)
         if session is not None and session.durable != message.durable:
             self.forget(session)
             session = None
@@ -88,6 +97,7 @@ class Reception:
             return None
         if session is None:
             session = self._sessions.create(name, message.life, message.durable)
+        self._counters["understood"] += 1
         session.user, session.rights = user, rights
         self._connect(session, route, message)
         return session
@@ -161,7 +171,8 @@ class Reception:
             self._deliveries.turn.batch.forgotten(session.number)
 
     def look_after(self) -> None:
-        """Every second: ask who is silent, give up who stays so or is expelled, forget who is long gone."""
+        """Every second or more often: ask who is silent, give up who stays so or is expelled, forget who is
+        long gone."""
         now, beat = self._now(), self._config.heartbeat
         oldest = now - self._config.limits.session_age
         for session in list(self._sessions):
@@ -177,6 +188,12 @@ class Reception:
             elif now - session.heard > beat:
                 self._deliveries.to_route(session.route, Ping(asks=True))
 
+    def listens_again(self) -> None:
+        """Nobody was heard for a while, and that was not the clients' fault."""
+        now = self._now()
+        for session in self._sessions.by_route.values():
+            session.heard = now
+
     # -- messages -----------------------------------------------------------------------------------------
 
     def receive(self, session: Session, data: bytes) -> None:
@@ -185,11 +202,15 @@ class Reception:
         now = session.heard = self._now()
         session.scheme = message.scheme
         kind = type(message)
+        rate = self._config.limits.client_rate
         if kind is Ack:
-            self._deliveries.acknowledge(session, message.ids)  # type: ignore[attr-defined]
+            # As many as there are events, but no more than that.
+            taken = self._deliveries.acknowledge(session, message.ids) or session.may_send(now, rate)  # type: ignore[attr-defined]
+            self._counters["understood" if taken else "limited"] += 1
             return
-        if not session.may_send(now, self._config.limits.client_rate) and not session.knows(message):
-            self._limit(session, message)
+        if not session.may_send(now, rate) and not session.knows(message):
+            self._counters["limited"] += 1
+            self._not_taken(session, message, f"more than {rate:g} messages a second")
             return
         message.client = session.number
         try:
@@ -197,16 +218,18 @@ class Reception:
                 self._publish(session, message, raw)  # type: ignore[arg-type]
             else:
                 self._other(session, message)
+        except NotTaken as refusal:
+            self._counters["refused"] += 1
+            self._not_taken(session, message, str(refusal))
         except (BypassError, TransitionError) as error:
             raise MalformedMessage(f"{kind.__name__}: {error}") from error
+        else:
+            self._counters["understood"] += kind is not Control or ADMIN in session.rights
 
     def _publish(self, session: Session, message: Publish, raw: bytes) -> None:
         number = message.id
         if number >> 32 != session.number:
-            self._refuse(
-                session, f"event {number}: expected an id of client {session.number}", publication=number
-            )
-            return
+            raise NotTaken(f"event {number}: expected an id of client {session.number}")
         assert session.route is not None
         count = number & COUNT
         if count > session.published or count in session.refused:
@@ -259,18 +282,11 @@ class Reception:
         known = session.handles.get(handle)
         most = self._config.limits.subscriptions_per_client
         if known is None and len(session.handles) >= most:
-            self._refuse(session, f"{most} subscriptions: expected no more of one client", handle=handle)
-            return
+            raise NotTaken(f"{most} subscriptions: expected no more of one client")
         if message.radius is not None and not 0 < message.radius <= LARGEST_RADIUS:
-            self._refuse(
-                session, f"radius {message.radius}: expected metres from 1 to {LARGEST_RADIUS}", handle=handle
-            )
-            return
+            raise NotTaken(f"radius {message.radius}: expected metres from 1 to {LARGEST_RADIUS}")
         if known is not None and (known.subscription, known.radius) != (message.subscription, message.radius):
-            self._refuse(
-                session, f"handle {handle}: it is subscribed with {known.subscription}", handle=handle
-            )
-            return
+            raise NotTaken(f"handle {handle}: it is subscribed with {known.subscription}")
         if message.piggyback is not None:
             self._moved.add(session.number)
         self._broker.receive(message)
@@ -304,34 +320,24 @@ class Reception:
         else:
             self.lost(session, "left")
 
-    def _limit(self, session: Session, message: Message) -> None:
-        self._counters["limited"] += 1
-        self._not_taken(session, message, f"more than {self._config.limits.client_rate:g} messages a second")
-
     def oversized(self, session: Session, data: bytes) -> None:
-        """A message that is too large is not taken. Raises MalformedMessage if it is none."""
+        """A message that is too large is not taken, whatever it is."""
         most = self._config.limits.message_bytes
-        self._not_taken(session, decode(data), f"{len(data)} bytes: expected at most {most}")
+        with suppress(MalformedMessage):
+            self._not_taken(session, decode(data), f"{len(data)} bytes: expected at most {most}")
 
     def _not_taken(self, session: Session, message: Message, reason: str) -> None:
         """Say why, to whoever waits for an answer."""
         if isinstance(message, Publish):
             if message.id >> 32 == session.number and message.id & COUNT > session.published:
                 session.refuse(message.id & COUNT)
-            self._refuse(session, reason, publication=message.id)
+            refused = Refused(reason, id=message.id)
         elif isinstance(message, Subscribe | Unsubscribe):
-            self._refuse(session, reason, handle=message.handle)
-
-    def _refuse(
-        self,
-        session: Session,
-        reason: str,
-        publication: int | None = None,
-        handle: int | None = None,
-    ) -> None:
+            refused = Refused(reason, handle=message.handle)
+        else:
+            return
         assert session.route is not None
-        self._counters["refused"] += 1
-        self._deliveries.to_route(session.route, Refused(reason, publication, handle))
+        self._deliveries.to_route(session.route, refused)
 
     # -- the store ----------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import secrets
@@ -36,10 +37,12 @@ from bypass.wire import MalformedMessage, UnknownVersion, decode, encode, unpack
 log = logging.getLogger(__name__)
 
 MOST_PER_TURN = 2000
-"""Packets that are read before what they led to is stored and sent."""
+"""Messages that are read, to the end of a packet, before what they led to is stored and sent."""
 
 MOST_COLLECTED = 20_000
-"""Events that are collected while others are written; then nothing is read until these are."""
+MOST_BYTES_COLLECTED = 1 << 24
+"""Events, and bytes of whatever, that are collected while others are written; then nothing is read until
+these are."""
 
 HIGH_WATER = 1000
 """Packets that wait for one client in its socket."""
@@ -50,6 +53,9 @@ NUMBERS = 1000
 
 NOW, NOW_AND_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
 """Flags as plain numbers: joining them anew for each packet would cost more than sending it."""
+
+GARBAGE = (50_000, 20, 100)
+"""The collector's thresholds: a turn makes thousands of objects that stay until it is sent, no cycles."""
 
 CURSORS_S = 0.5
 BIND_LINGER_MS = 500
@@ -73,11 +79,12 @@ class BrokerServer:
         self.store = Store(config.store, sync=config.sync)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, 1 << 16)
+        self.loop = Loop()
         try:
-            self.loop = Loop(self._context)
             self._restore()
             self._open()
         except BaseException:
+            self.loop.close()
             self.store.close()
             self._context.destroy(0)
             raise
@@ -85,18 +92,26 @@ class BrokerServer:
         self._writer = Writer(self.store, lambda error: self.loop.soon(self._written, error))
         self._failing: str | None = None
         self._paused = False
+        self._bytes_taken = 0  # of what came in, by turns that have ended
         self._closing = False
         self.loop.end_of_turn = self._end_of_turn
         self.loop.after(CURSORS_S, self._note_cursors)
         self.loop.after(1.0, self._tick)
+        self.loop.after(self._look_after_s, self._look_after)
 
     # -- life ---------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serve until `stop` is called; then what was begun is finished, and clients are told."""
+        """Serve until `stop` is called; then what was begun is finished, and clients are told.
+
+        Meanwhile the process looks for cyclic garbage less often.
+        """
+        thresholds = gc.get_threshold()
+        gc.set_threshold(*GARBAGE)
         try:
             self.loop.run()
         finally:
+            gc.set_threshold(*thresholds)
             self.close()
 
     def stop(self) -> None:
@@ -236,7 +251,8 @@ class BrokerServer:
 
     def _read(self) -> None:
         receive, by_route = self.socket.recv, self.sessions.by_route
-        for _ in range(MOST_PER_TURN):
+        left = MOST_PER_TURN
+        while left > 0:
             try:
                 route = receive(NOW)
             except zmq.Again:
@@ -251,9 +267,10 @@ class BrokerServer:
                 user = self._key_of(frame)
             if self.socket.get(zmq.RCVMORE):
                 self._skip_rest()
+                left -= 1
                 continue
             self.counters["bytes_in"] += len(packet)
-            self._take(route, session, user, packet)
+            left -= self._take(route, session, user, packet)
 
     def _key_of(self, frame: zmq.Frame) -> str:
         """The key of whoever sent a frame; empty if it has none."""
@@ -268,14 +285,18 @@ class BrokerServer:
         while self.socket.get(zmq.RCVMORE):
             self.socket.recv()
 
-    def _take(self, route: bytes, session: Session | None, user: str, packet: bytes) -> None:
+    def _take(self, route: bytes, session: Session | None, user: str, packet: bytes) -> int:
+        """How many messages there were."""
         try:
             messages = unpack(packet)
         except MalformedMessage as error:
             self.counters["malformed"] += 1
             log.debug("from %s: %s", session.name if session else user or "a stranger", error)
-            return
+            return 1
         for data in messages:
+            if session is not None and session.route is None:  # it has left in this packet
+                user = session.user
+                session = None
             try:
                 if len(data) > self.config.limits.message_bytes:
                     self._too_large(session, data)
@@ -289,6 +310,7 @@ class BrokerServer:
             except MalformedMessage as error:
                 self.counters["malformed"] += 1
                 log.debug("from %s: %s", session.name if session else user or "a stranger", error)
+        return len(messages)
 
     def _too_large(self, session: Session | None, data: bytes) -> None:
         self.counters["oversized"] += 1
@@ -300,7 +322,9 @@ class BrokerServer:
     def _end_of_turn(self) -> None:
         turn = self.deliveries.turn
         if self._writer.busy:
-            if len(turn.logged) > MOST_COLLECTED and not self._paused:
+            collected = self.counters["bytes_in"] - self._bytes_taken
+            much = len(turn.logged) > MOST_COLLECTED or collected > MOST_BYTES_COLLECTED
+            if much and not self._paused:
                 self._paused = True
                 self.loop.leave(self.socket)
             return
@@ -317,6 +341,7 @@ class BrokerServer:
             turn.batch.client(session.number, session.name, session.life, session.seen)
         self.reception.unsaved.clear()
         turn = self.deliveries.take_turn()
+        self._bytes_taken = self.counters["bytes_in"]
         if turn.batch:
             self._in_flight = turn
             self._writer.write(turn.batch)
@@ -338,6 +363,7 @@ class BrokerServer:
         if self._paused:
             self._paused = False
             self.loop.serve(self.socket, self._read)
+            self.reception.listens_again()
         if self._closing:
             self.loop.stop()
 
@@ -376,9 +402,18 @@ class BrokerServer:
 
     def _tick(self) -> None:
         self.loop.after(1.0, self._tick)
-        self.reception.look_after()
         for action in self.ticks:
             action()
+
+    @property
+    def _look_after_s(self) -> float:
+        """So often, who is silent for three heartbeats is found out before the fourth."""
+        return min(1.0, self.config.heartbeat)
+
+    def _look_after(self) -> None:
+        self.loop.after(self._look_after_s, self._look_after)
+        if not self._paused:  # else it is us who do not listen
+            self.reception.look_after()
 
     # -- end ----------------------------------------------------------------------------------------------
 
@@ -402,6 +437,7 @@ class BrokerServer:
     def close(self) -> None:
         """Let go of the store and the sockets; for a server that is not run."""
         self._writer.close()
+        self.loop.close()
         self.store.close()
         self.socket.close()
         if self.allow_list is not None:

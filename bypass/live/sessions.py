@@ -88,6 +88,17 @@ class Session:
         return self.route is not None and in_flight < WINDOW and self._bytes < WINDOW_BYTES
 
     @property
+    def room(self) -> int:
+        """About how many more events may be on their way, if they are like those that are."""
+        if not self.has_room:
+            return 0
+        in_flight = len(self.waiting) - len(self.backlog)
+        if in_flight <= 0 or not self._bytes:
+            return WINDOW
+        fitting = int((WINDOW_BYTES - self._bytes) * in_flight / self._bytes)
+        return max(1, min(WINDOW - in_flight, fitting))
+
+    @property
     def known_up_to(self) -> int:
         """The client's events up to this one need not be sent again on a new connection."""
         return min(self.refused, default=self.published + 1) - 1
@@ -179,9 +190,10 @@ class Sessions:
 
     def connect(self, session: Session, route: bytes, now: float) -> None:
         """From now on the session is reached by this route."""
+        if session.route != route:
+            session.rewind()
         session.route = route
         session.heard = session.seen = now
-        session.rewind()
         self.by_route[route] = session
 
     def disconnect(self, session: Session, now: float) -> None:
