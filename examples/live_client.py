@@ -7,7 +7,8 @@ from bypass import Event, attr, connect
 
 
 async def main(name: str, do: str, *words: str) -> None:
-    async with connect("tcp://127.0.0.1:7700", keys=f"keys/{name}.key", location=lambda: (100.0, 100.0)) as me:
+    keys = f"keys/{name}.key"
+    async with connect("tcp://127.0.0.1:7700", keys=keys, location=lambda: (100.0, 100.0)) as me:
         if do == "say":
             await me.publish_local(Event(kind="hello", text=" ".join(words)))  # the broker has it, for good
             return

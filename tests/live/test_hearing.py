@@ -15,7 +15,7 @@ from bypass.events import Event
 from bypass.live.hearing import MICROSECONDS, MOST_COPIES, MOST_EVENTS, MOST_NEIGHBOURS, Copies, LivePort
 from bypass.messages import Frame, Publish
 from bypass.models.network import arrivals
-from bypass.models.network.access import add_event, arrive, join_queue
+from bypass.models.network.access import arrive, join_queue
 from bypass.models.network.arrivals import count_neighbours, forget_station, make_ports, meet, take
 from bypass.models.network.medium import Medium
 from bypass.models.network.radio import WIFI
@@ -142,10 +142,11 @@ class Kernels:
                 self.told.append(("digest", step.port, (step.ids, step.sender), 0.0))
 
     def departs(self, step: Departure) -> bool:
-        row = self._fill(0, step.port, ())
+        row = self._fill(0, step.port, (step.event,))
         air = self.air
         place = step.port * EVENTS + step.event
-        add_event(air.frames, air.keys, air.references, self.ports.copies, 0, place)
+        air.references[place] += 1
+        self.ports.copies[place, 0] = max(self.ports.copies[place, 0], 1)  # who sends an event has a copy
         row[F.MOST_COPIES], row[F.MOST_NEAR] = step.unless
         before = int(air.stations[0, S.CALLED_OFF])
         join_queue(air, self.ports, 0, 0)
@@ -271,7 +272,9 @@ def test_ports_do_what_kernels_do(
                 assert live.ports[port].near_copies(publication) == kernels.ports.near[place, 0]
             for age in (0.0, 0.5, 1.0, 60.0):
                 since = live.now_us - round(age * MICROSECONDS)
-                assert live.ports[port].neighbours(age) == count_neighbours(0, port, since, kernels.ports)
+                assert live.ports[port].neighbours(age) == count_neighbours(
+                    kernels.ports.heard_at, kernels.ports.counts, 0, port, since
+                )
 
 
 @settings(max_examples=20, deadline=None)
@@ -288,8 +291,12 @@ def test_as_many_neighbours_are_remembered(senders: list[int]) -> None:
         now_us += 3
         told.clear()
         port.arrived(Frame(0, client=sender, scheme=1))
-        assert bool(told) == meet(now_us, 0, 0, sender, 100, kernels)
-    assert port.neighbours(60.0) == MOST_NEIGHBOURS == count_neighbours(0, 0, 0, kernels)
+        assert bool(told) == meet(*kernels[3:], now_us, 0, 0, sender, 100)
+    assert (
+        port.neighbours(60.0)
+        == MOST_NEIGHBOURS
+        == count_neighbours(kernels.heard_at, kernels.counts, 0, 0, 0)
+    )
 
 
 @given(st.lists(st.integers(98, 102), max_size=10))
@@ -304,7 +311,7 @@ def test_neighbours_are_new_again_at_the_same_moment(gaps: list[int]) -> None:
         now_us += gap
         told.clear()
         port.arrived(Frame(0, client=7, scheme=1))
-        assert bool(told) == meet(now_us, 0, 0, 7, 100, kernels)
+        assert bool(told) == meet(*kernels[3:], now_us, 0, 0, 7, 100)
 
 
 def test_limits_are_the_same() -> None:
