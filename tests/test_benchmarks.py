@@ -22,8 +22,20 @@ SMALL = {
         *("--duration", "3", "--scale-duration", "3", "--most", "100", "--repetitions", "1"),
     ],
     "fuzz": ["--frames", "10000"],
+    "hostile": ["--frames", "6000"],
+    "crashes": ["--kills", "1", "--publishers", "1", "--subscribers", "1"],
+    "fanout": [
+        *("--subscribers", "30", "--recipients", "4", "--events", "50", "--window", "10"),
+        *("--seconds", "0.1", "--repetitions", "1"),
+        *("--systems", "ROUTER", "open, normal", "QoS", "nats", "redis"),
+    ],
+    "idle_clients": ["--clients", "20", "--repetitions", "1"],
     "radio": ["--duration", "1", "--seeds", "1"],
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
+}
+HELPERS = {
+    *("common", "ns3_peer", "servers", "bare_router"),
+    *("fanout_places", "fanout_clients", "fanout_streams"),
 }
 
 
@@ -32,7 +44,7 @@ def command(name: str, *arguments: str) -> list[str]:
 
 
 def test_each_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "common", "ns3_peer"}
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, *HELPERS}
 
 
 @pytest.mark.parametrize("name", SMALL)

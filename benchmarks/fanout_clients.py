@@ -1,0 +1,266 @@
+"""Subscribers and publishers of `fanout.py` that speak ZMTP: to the bare ROUTER and to our broker.
+
+All connections are made by one ROUTER socket of the load, which tells them apart by the names it gives them:
+a thousand DEALERs would have to be polled, and the load must not be what limits. To a server it is the same.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple
+
+import zmq
+from fanout_places import Places
+
+from bypass import Event, Subscription, attr
+from bypass.live.keys import ClientKeys
+from bypass.messages import ContextUpdate, Kind, Message, Publish, Subscribe
+from bypass.session import Ack, Hello, Ping, Welcome
+from bypass.wire import bypass_pb2 as pb
+from bypass.wire import decode, encode, unpack
+
+PAYLOAD = 128
+PUBLISHERS = 8
+PATIENCE = 60.0
+PACKETS_AT_A_TIME = 500
+ACK_TOGETHER, ACK_LATEST_S = 64, 0.02  # as `bypass.live` has it
+RADIAL = 1
+
+
+def payload(serial: int) -> bytes:
+    """What is published; it begins with its number."""
+    return struct.pack("<I", serial) + bytes(PAYLOAD - 4)
+
+
+class Tally:
+    """What was published and what has come of it. `latencies` are of useful deliveries, while `timing`."""
+
+    def __init__(self, places: Places, copies: list[int]) -> None:
+        self.places = places
+        self.expected = 0  # copies that a server has to make of what was published
+        self.useful_expected = 0
+        self.received = 0
+        self.useful = 0
+        self.timing = False
+        self.latencies: list[float] = []
+        self._copies = copies
+        self._sent: list[float] = []
+
+    @property
+    def published(self) -> int:
+        return len(self._sent)
+
+    def event(self, serial: int) -> int:
+        """Which of the places' events the one with this number is."""
+        return serial % len(self.places.near)
+
+    def publish(self) -> int:
+        """The number of the next event."""
+        serial = len(self._sent)
+        self._sent.append(time.perf_counter())
+        event = self.event(serial)
+        self.expected += self._copies[event]
+        self.useful_expected += len(self.places.recipients_of[event])
+        return serial
+
+    def arrived(self, serial: int, subscriber: int) -> None:
+        self.received += 1
+        near = self.places.near[serial % len(self.places.near)][subscriber]
+        self.useful += near
+        if self.timing and near:
+            self.latencies.append(time.perf_counter() - self._sent[serial])
+
+
+class Load(ABC):
+    """Subscribers and publishers of one system, who are connected and subscribed once it is made."""
+
+    tally: Tally
+
+    @abstractmethod
+    def publish(self) -> None:
+        """Publish the next event."""
+
+    @abstractmethod
+    def read(self, wait: float) -> None:
+        """Take some of what has arrived; wait for something, at most so many seconds."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Say what is still to be said about events that have arrived."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all connections."""
+
+    def read_until(self, done: Callable[[], bool]) -> None:
+        """Read until it is done. Raises TimeoutError."""
+        deadline, tally = time.monotonic() + PATIENCE, self.tally
+        while not done():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{type(self).__name__}: {tally.received} of {tally.expected} have come")
+            self.read(0.01)
+
+
+class Keys(NamedTuple):
+    """For CURVE: the client's pair, and the server's public key."""
+
+    public: bytes
+    secret: bytes
+    server: bytes
+
+
+class Connections:
+    """Many connections to one server, by number."""
+
+    def __init__(self) -> None:
+        self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self.socket = self.context.socket(zmq.ROUTER)
+        self.socket.set(zmq.ROUTER_MANDATORY, 1)
+        self.socket.set(zmq.SNDHWM, 0)
+        self.socket.set(zmq.RCVHWM, 0)
+        self.socket.set(zmq.LINGER, 0)
+
+    def connect(self, endpoint: str, number: int, keys: Keys | None) -> None:
+        """One more; each can have keys of its own."""
+        if keys is not None:
+            self.socket.curve_publickey, self.socket.curve_secretkey = keys.public, keys.secret
+            self.socket.curve_serverkey = keys.server
+        self.socket.set(zmq.CONNECT_ROUTING_ID, b"%06d" % number)
+        self.socket.connect(endpoint)
+
+    def send(self, number: int, packet: bytes) -> None:
+        self.socket.send(b"%06d" % number, zmq.SNDMORE)
+        self.socket.send(packet)
+
+    def close(self) -> None:
+        self.socket.close()
+        self.context.term()
+
+
+class BareLoad(Load):
+    """The clients of a bare ROUTER, who only listen."""
+
+    def __init__(self, endpoint: str, places: Places, keys: Keys | None) -> None:
+        self.tally = Tally(places, [len(some) for some in places.recipients_of])
+        self._connections = Connections()
+        self._subscribers = len(places.subscribers)
+        self._confirmed = 0
+        for number in range(self._subscribers + 1):  # the last one publishes
+            self._connections.connect(endpoint, number, keys)
+            self._connections.send(number, b"%d" % number)
+        self.read_until(lambda: self._confirmed > self._subscribers)
+
+    def publish(self) -> None:
+        self._connections.send(self._subscribers, payload(self.tally.publish()))
+
+    def read(self, wait: float) -> None:
+        socket = self._connections.socket
+        if not socket.poll(round(1000 * wait)):
+            return
+        receive, arrived = socket.recv, self.tally.arrived
+        try:
+            for _ in range(PACKETS_AT_A_TIME):
+                route = receive(zmq.NOBLOCK)
+                packet = receive()
+                if len(packet) == PAYLOAD:
+                    arrived(int.from_bytes(packet[:4], "little"), int(route))
+                else:
+                    self._confirmed += 1
+        except zmq.Again:
+            pass
+
+    def settle(self) -> None:
+        """Nothing is acknowledged."""
+
+    def close(self) -> None:
+        self._connections.close()
+
+
+class BypassLoad(Load):
+    """The clients of our broker. They acknowledge what they get as real ones do: together, and soon."""
+
+    def __init__(self, endpoint: str, places: Places, keys: ClientKeys | None) -> None:
+        self.tally = Tally(places, [len(some) for some in places.recipients_of])
+        self._connections = Connections()
+        self._subscribers = len(places.subscribers)
+        self._numbers: dict[int, int] = {}  # that the broker gave them
+        self._publisher_of: dict[int, int] = {}  # by such a number
+        self._subscribed = 0
+        self._to_acknowledge: dict[int, list[int]] = {}
+        self._flushed = time.monotonic()
+        pair = None if keys is None else Keys(keys.public, keys.secret, keys.broker)
+        connected = self._subscribers + PUBLISHERS
+        for number in range(connected):
+            self._connections.connect(endpoint, number, pair)
+            self._connections.send(number, encode(Hello(f"client-{number}", number + 1)))
+        self.read_until(lambda: len(self._numbers) == connected)
+        for publisher in range(PUBLISHERS):
+            self._publisher_of[self._numbers[self._subscribers + publisher]] = publisher
+        wanted = Subscription.of(attr("kind") == "x")
+        for number, (x, y) in enumerate(places.subscribers.tolist()):
+            self._send(number, Subscribe(1, wanted, places.radius, ContextUpdate((x, y))))
+        self.read_until(lambda: self._subscribed == self._subscribers)
+
+    def publish(self) -> None:
+        serial = self.tally.publish()
+        count, publisher = divmod(serial, PUBLISHERS)
+        number = self._subscribers + publisher
+        x, y = self.tally.places.events[self.tally.event(serial)].tolist()
+        event = Event(kind="x", payload=payload(serial))
+        identity = self._numbers[number] << 32 | count + 1
+        self._send(number, Publish(identity, event, Kind.PLACED, 0, (x, y)))
+
+    def read(self, wait: float) -> None:
+        socket = self._connections.socket
+        if socket.poll(round(1000 * wait)):
+            receive = socket.recv
+            try:
+                for _ in range(PACKETS_AT_A_TIME):
+                    route = receive(zmq.NOBLOCK)
+                    for data in unpack(receive()):
+                        self._take(int(route), data)
+            except zmq.Again:
+                pass
+        if time.monotonic() - self._flushed > ACK_LATEST_S:
+            self.settle()
+
+    def settle(self) -> None:
+        self._flushed = time.monotonic()
+        for number, ids in self._to_acknowledge.items():
+            self._send(number, Ack(tuple(ids)))
+        self._to_acknowledge.clear()
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def _send(self, number: int, message: Message) -> None:
+        message.client, message.scheme = self._numbers[number], RADIAL
+        self._connections.send(number, encode(message))
+
+    def _take(self, number: int, data: bytes) -> None:
+        envelope = pb.Envelope.FromString(data)
+        if envelope.WhichOneof("body") != "notify":
+            self._take_other(number, decode(data))
+            return
+        identity = envelope.notify.publication.id
+        publisher = self._publisher_of[identity >> 32]
+        self.tally.arrived(((identity & 0xFFFFFFFF) - 1) * PUBLISHERS + publisher, number)
+        ids = self._to_acknowledge.setdefault(number, [])
+        ids.append(identity)
+        if len(ids) == ACK_TOGETHER:
+            del self._to_acknowledge[number]
+            self._send(number, Ack(tuple(ids)))
+
+    def _take_other(self, number: int, message: Message) -> None:
+        if isinstance(message, Welcome):
+            self._numbers[number] = message.client
+        elif isinstance(message, Ack):
+            self._subscribed += len(message.handles)
+        elif isinstance(message, Ping):
+            if message.asks:
+                self._send(number, Ping())
+        else:
+            raise TypeError(f"from the broker: {message}")
