@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
@@ -23,6 +24,9 @@ from bypass.sim.clock import MICROSECONDS
 from bypass.sim.system import SimulatedSystem
 from bypass.subscriptions import SubHandle
 from bypass.transitions import Action, Plan, Record
+
+# Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 Point = tuple[float, float]
 

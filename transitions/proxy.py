@@ -57,11 +57,16 @@ def make_stub(api: type) -> type[Nothing]:
     return type(f"Nothing{api.__name__}", (Nothing,), namespace)
 
 
-def public_members(api: type) -> Iterator[tuple[str, FunctionType, bool]]:
+@functools.cache
+def public_members(api: type) -> tuple[tuple[str, FunctionType, bool], ...]:
     """Name and function of what `api` declares or inherits, and whether it is a property.
 
     What every mechanism has, such as `start`, is not part of an API.
     """
+    return tuple(_public_members(api))  # kept: every client asks for all of its mechanisms
+
+
+def _public_members(api: type) -> Iterator[tuple[str, FunctionType, bool]]:
     for name in dir(api):
         if not name.startswith("_") and not hasattr(Mechanism, name):
             member = inspect.getattr_static(api, name)
