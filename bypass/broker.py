@@ -39,7 +39,6 @@ from bypass.roles import GatewaySelection
 from bypass.sis import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.standing import Standing
 from bypass.transitions import (
-    Action,
     AtomicTransition,
     Coordinator,
     Distribution,
@@ -221,14 +220,6 @@ class Broker:
             served = [scheme.clients for scheme in self.filter_schemes]
             self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}), served)
         return records
-
-    def tell_all(self, values: Mapping[str, Any]) -> None:
-        """Have every client that comes set these parameters of its filter scheme, as far as it has them."""
-        kinds = CLIENT_MECHANISMS["filter"].values()
-        known = {name: value for name, value in values.items() if any(name in k.parameters() for k in kinds)}
-        if known:
-            action = Action(proxy="filter", set=known)
-            self.standing.remember(Plan(plan="begin", actions=(action,)), (action,))
 
     def repeat(self, plan: Plan, client: int, name: str) -> None:
         """Send a client its share of a plan again, under another name: one that it knows it only answers."""

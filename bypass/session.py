@@ -32,6 +32,7 @@ class Welcome(Message):
     `published` is the number of the client's latest event that is known, `heartbeat` how often (s) to say
     something, `origin` latitude and longitude of the region's plane. `kept` are subscriptions of earlier
     lives, `missed` counts events for this client that were given up because they were too many or too old.
+    `settings` are parameters, as JSON, for every filter scheme that has them.
     """
 
     published: int
@@ -40,6 +41,7 @@ class Welcome(Message):
     origin: tuple[float, float] | None = None
     kept: tuple[Subscribe, ...] = ()
     missed: int = 0
+    settings: bytes = b""
 
 
 @dataclass(slots=True)

@@ -130,6 +130,7 @@ welcomes = st.builds(
     st.none() | points,
     st.lists(st.builds(Subscribe, u32, subscriptions, st.none() | u32), max_size=3).map(tuple),
     u64,
+    st.binary(max_size=40),
     **stamps,
 )
 acks = st.builds(Ack, addresses, handles, **stamps)

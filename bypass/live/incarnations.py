@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import secrets
 from collections.abc import Callable
+from typing import Any
 
 from bypass.adhoc import NO_LOCAL_ACCESS, LocalAccess
 from bypass.client import Client
-from bypass.errors import BypassError
+from bypass.errors import BypassError, shown
 from bypass.geo import GeoLocation, Projection
 from bypass.live.errors import ConnectionRefused
 from bypass.live.host import Clock, LiveHost
@@ -59,7 +61,7 @@ class Incarnations:
     def begin(self, welcome: Welcome, before: Client | None) -> Client:
         """A client as the broker knows it; the one `before`, which ends, gives it what its application has.
 
-        Raises ConnectionRefused if the broker has a scheme that is not known here.
+        Raises ConnectionRefused if the broker has a scheme or settings that are not understood here.
         """
         scheme = _scheme(welcome.scheme)
         published = welcome.published
@@ -77,6 +79,7 @@ class Incarnations:
             LiveHost(welcome.client, self._clock, self._sensor, self._monitor),
             self._uplink,
             scheme=scheme,
+            set=_settings(welcome.settings),
             projection=projection,
             local=self._local(welcome.client),
             published=published,
@@ -119,3 +122,13 @@ def _scheme(flag: int) -> str:
         if issubclass(kind, FilterClient) and kind.flag == flag:
             return name
     raise ConnectionRefused(f"the broker has filter scheme {flag}: expected one that is known here")
+
+
+def _settings(data: bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(data or b"{}")
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise ConnectionRefused(f"the broker has settings {shown(data)}: expected names and values")
+    return values

@@ -259,6 +259,7 @@ class AllowList:
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
         self.problems: dict[str, str] = {}
+        self.changes = 0  # how often the list was found to be another one
         self._files: dict[str, _Listed] = {}
         self._admitted: dict[bytes, Admitted] = {}
         self._status: tuple[int, ...] | None = None
@@ -270,11 +271,15 @@ class AllowList:
 
     def find(self, public_key: bytes | str) -> Admitted | None:
         """Whose key this is, in 32 bytes or in Z85; None if it is nobody's who is admitted now."""
+        self.refresh()
+        raw = _raw(public_key.encode() if isinstance(public_key, str) else public_key)
+        return None if raw is None else self._admitted.get(raw)
+
+    def refresh(self) -> None:
+        """Look whether the list has changed, unless that was done just now."""
         unchanged = self._status is not None and self._status == _status(self.directory)
         if not unchanged or time.monotonic() >= self._next_check:
             self._check()
-        raw = _raw(public_key.encode() if isinstance(public_key, str) else public_key)
-        return None if raw is None else self._admitted.get(raw)
 
     def _check(self) -> None:
         began = time.monotonic()
@@ -304,6 +309,7 @@ class AllowList:
         for name, problem in problems.items():
             if self.problems.get(name) != problem:
                 _log.warning("not admitted: %s", problem)
+        self.changes += admitted != self._admitted
         self.problems, self._files, self._admitted = problems, files, admitted
         now = time.monotonic()
         pause = min((now - began) / _CHECKING, LONGEST_CHECK_INTERVAL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from bypass.client import LARGEST_RADIUS
 from bypass.errors import BypassError
 from bypass.live.config import BrokerConfig
 from bypass.live.deliveries import Deliveries, Turn
-from bypass.live.keys import Admitted
+from bypass.live.keys import AllowList
 from bypass.live.sessions import Session, Sessions
 from bypass.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
 from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Welcome
@@ -38,8 +39,7 @@ class NotTaken(BypassError):
 class Reception:
     """Greets clients and takes what they send.
 
-    `admitted(user)` gives whoever the authenticator called so, None if they are not admitted any more; on an
-    open broker there is no such function.
+    An open broker has no `allow_list`.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Reception:
         deliveries: Deliveries,
         counters: Counter[str],
         now: Callable[[], float],
-        admitted: Callable[[str], Admitted | None] | None,
+        allow_list: AllowList | None,
     ) -> None:
         self.on_control: Callable[[Session, Control], None] = _ignore
         self.on_outcome: Callable[[int, bytes], None] = _ignore
@@ -62,7 +62,9 @@ class Reception:
         self._deliveries = deliveries
         self._counters = counters
         self._now = now
-        self._admitted = admitted
+        self._settings = json.dumps(config.set).encode() if config.set else b""
+        self._allow_list = allow_list
+        self._changes = 0  # of the list, as far as those who are connected have been checked
         # Everybody on this machine may be an operator of an open broker that nobody else can reach.
         self._trusting = all(address.startswith(LOCAL) for address in config.listen)
         self._moved: set[int] = set()
@@ -104,10 +106,10 @@ class Reception:
 
     def _identify(self, user: str, name: str) -> tuple[str, frozenset[str], str]:
         """The name of a session, what its client may do, and why it is refused, if it is."""
-        if self._admitted is None:
+        if self._allow_list is None:
             missing = "" if name else "a name is missing: expected one, the broker is open"
             return name, frozenset({ADMIN}) if self._trusting else frozenset(), missing
-        admitted = self._admitted(user)
+        admitted = self._allow_list.find(user)
         if admitted is None:
             return name, frozenset(), "the key is not admitted here"
         return (f"{admitted.name}/{name}" if name else admitted.name), admitted.rights, ""
@@ -140,6 +142,7 @@ class Reception:
                 region.origin,
                 tuple(each for handle, each in session.handles.items() if handle not in session.own),
                 session.missed,
+                self._settings,
                 client=session.number,
                 scheme=flag,
                 epoch=broker.epoch,
@@ -175,18 +178,31 @@ class Reception:
         long gone."""
         now, beat = self._now(), self._config.heartbeat
         oldest = now - self._config.limits.session_age
+        self._expel()
         for session in list(self._sessions):
             if session.route is None:
                 if session.seen < oldest:
                     self.forget(session)
-                continue
-            if self._admitted is not None and self._admitted(session.user) is None:
-                self._deliveries.to_route(session.route, Refused("the key is not admitted here any more"))
-                self.lost(session, "expelled")
             elif now - session.heard > SILENT_HEARTBEATS * beat:
                 self.lost(session, "silent")
             elif now - session.heard > beat:
                 self._deliveries.to_route(session.route, Ping(asks=True))
+
+    def _expel(self) -> None:
+        """If the allow-list has changed, cut off who is not in it any more; others get the rights it says."""
+        if self._allow_list is None:
+            return
+        self._allow_list.refresh()
+        if self._allow_list.changes == self._changes:
+            return
+        self._changes = self._allow_list.changes
+        for session in list(self._sessions.by_route.values()):
+            admitted = self._allow_list.find(session.user)
+            if admitted is not None:
+                session.rights = admitted.rights
+            elif session.route is not None:
+                self._deliveries.to_route(session.route, Refused("the key is not admitted here any more"))
+                self.lost(session, "expelled")
 
     def listens_again(self) -> None:
         """Nobody was heard for a while, and that was not the clients' fault."""

@@ -36,7 +36,7 @@ from bypass.wire import MalformedMessage, UnknownVersion, decode, encode, unpack
 
 log = logging.getLogger(__name__)
 
-MOST_PER_TURN = 2000
+MOST_PER_TURN = 500
 """Messages that are read, to the end of a packet, before what they led to is stored and sent."""
 
 MOST_COLLECTED = 20_000
@@ -193,9 +193,7 @@ class BrokerServer:
                 if session_of is not None:
                     self.deliveries.restore(session_of, waiting.id, waiting.seq, waiting.at)
         state = loaded.settings.get("state")
-        if state is None:
-            self.broker.tell_all(config.set)
-        else:
+        if state is not None:
             BrokerState.model_validate_json(state).restore(self.broker)
             self._epoch = self.broker.epoch
             log.info(
@@ -236,7 +234,7 @@ class BrokerServer:
             self.deliveries,
             self.counters,
             self.loop.now,
-            None if self.allow_list is None else self.allow_list.find,
+            self.allow_list,
         )
         self._endpoints = []
         for address in config.listen:

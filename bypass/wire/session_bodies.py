@@ -61,6 +61,7 @@ def _write_welcome(body: pb.Welcome, message: Welcome) -> None:
     for each in message.kept:
         write_subscribe(body.kept.add(), each)
     body.missed = message.missed
+    body.settings = message.settings
 
 
 def _read_welcome(body: pb.Welcome) -> Welcome:
@@ -71,6 +72,7 @@ def _read_welcome(body: pb.Welcome) -> Welcome:
         finite("origin", body.origin, 2) if body.origin else None,
         tuple(map(read_subscribe, body.kept)),
         body.missed,
+        body.settings,
     )
 
 

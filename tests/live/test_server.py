@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -319,10 +320,7 @@ def test_a_handle_cannot_change_its_meaning(service: Service, make: Make) -> Non
 
 def test_parameters_of_the_configuration_reach_clients(tmp_path: Path, make: Make) -> None:
     with running(config(tmp_path, set={"threshold": 20.0})) as service:
-        peer = make(endpoint(service), "s")
-        peer.subscribe()
-        (action,) = Plan.from_bytes(peer.get(PlanMessage).plan).actions
-        assert action.set == {"threshold": 20.0}
+        assert json.loads(make(endpoint(service), "s").welcome.settings) == {"threshold": 20.0}
 
 
 def test_a_store_that_fails_refuses_and_changes_nothing(

@@ -1,0 +1,30 @@
+"""Every test here runs in both worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.live import LiveWorld
+from tests.conformance.simulated import SimulatedWorld
+from tests.conformance.world import World
+
+
+@pytest.fixture(params=["simulated", "live"])
+def make_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., World]]:
+    """Makes the world, with a scheme and its parameters."""
+    with ExitStack() as stack:
+
+        def make(scheme: str = "radial", **values: Any) -> World:
+            world: World = (
+                SimulatedWorld(scheme, values)
+                if request.param == "simulated"
+                else LiveWorld(scheme, values, tmp_path)
+            )
+            return stack.enter_context(closing(world))
+
+        yield make

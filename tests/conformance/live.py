@@ -1,0 +1,216 @@
+"""The world in real time: a broker in a thread, its clients in another one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from bypass import connect
+from bypass.broker import Broker
+from bypass.client import Client
+from bypass.events import Event
+from bypass.geo import PlanarLocation
+from bypass.live.connection import Connection
+from bypass.live.inbox import LiveSubscription
+from bypass.location import Fix, LocationRequest
+from bypass.transitions import Plan, Record
+from tests.conformance.world import Interest, World
+from tests.conftest import AREA, PLACES, Point
+from tests.live.brokers import PATIENCE, config, in_loop, running, until
+
+T = TypeVar("T")
+
+FIXES = LocationRequest(interval=0.05)
+GRACE_S = 0.3
+ENOUGH_FIXES = 2
+"""The first one after a leap makes the leap a speed."""
+
+
+class Loop:
+    """An asyncio loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="clients under test")
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
+
+    def ask(self, ask: Callable[[], T]) -> T:
+        async def asking() -> T:
+            return ask()
+
+        return self.run(asking())
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+        self._loop.close()
+
+
+class LiveWorld(World):
+    """On a broker over a socket of this machine, with a store in `folder`."""
+
+    durable: ClassVar[bool] = True
+
+    def __init__(self, scheme: str, values: Mapping[str, Any], folder: Path) -> None:
+        super().__init__()
+        self._clients: dict[str, Connection] = {}
+        self._subscribed: dict[int, LiveSubscription] = {}
+        self._put_at: dict[str, float] = {}  # when somebody was put where it is, by its client's clock
+        self._fixes: dict[str, int] = {}  # that its client was told since
+        places = [{"name": p.name, "x": p.x, "y": p.y, "radius": p.radius} for p in PLACES]
+        settings = config(
+            folder,
+            region={"area": AREA, "places": places},
+            scheme=scheme,
+            set=dict(values),
+            grace=GRACE_S,
+            limits={"client_rate": 0},
+        )
+        with ExitStack() as stack:
+            self._service = stack.enter_context(running(settings))
+            self._loop = Loop()
+            stack.callback(self._loop.close)
+            stack.callback(self._end_clients)
+            self._stack = stack.pop_all()
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def _end_clients(self) -> None:
+        async def end() -> None:
+            await asyncio.gather(*(me.close() for me in self._clients.values()))
+
+        self._loop.run(end())
+
+    # -- people -------------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def move(self, name: str, place: Point, vector: Point = (0.0, 0.0)) -> None:
+        def put() -> None:
+            person = self.people[name]
+            person.place, person.vector, person.since = place, vector, self.now()
+            self._note_move(name)
+
+        self._loop.ask(put)
+
+    def settle(self) -> None:
+        until(lambda: all(self._fixes[name] >= ENOUGH_FIXES for name in self._clients))
+        until(self._agreed)
+        for _ in range(2):  # what the broker has told clients they may have answered
+            self._loop.run(self._round_trip())
+
+    def _agreed(self) -> bool:
+        """Whether everybody has followed every plan, and nothing of what was before is left."""
+        if in_loop(self._service, self._is_changing):
+            return False
+        return all(serving.scheme == self.running(name) for name, serving in self.serving().items())
+
+    def _is_changing(self) -> bool:
+        grace = self._service.server.broker.filter_schemes[0].grace
+        return grace.overlapping or any(each["pending"] for each in self._service.followup.latest(100))
+
+    async def _round_trip(self) -> None:
+        """Have the broker answer everybody: it does so in order, with what it had to say before."""
+        await asyncio.gather(*(me.publish(Event(kind="none")) for me in self._clients.values()))
+
+    def _told(self, name: str, fix: Fix) -> None:
+        if fix.at >= self._put_at[name]:
+            self._fixes[name] += 1
+
+    def _note_move(self, name: str) -> None:
+        self._fixes[name] = 0
+        self._put_at[name] = self._client(name).host.now()
+
+    def _enter(self, name: str) -> None:
+        person = self.people[name]
+        me = connect(
+            self._service.server.endpoints[0],
+            open=True,
+            name=name,
+            location=lambda: person.position(self.now()),
+        )
+        self._clients[name] = self._loop.run(me.open())
+        self._loop.ask(lambda: self._note_move(name))
+        self.at_client(name, lambda client: client.host.location.request(FIXES, partial(self._told, name)))
+
+    def _leave(self, name: str, for_good: bool) -> None:
+        self._loop.run(self._clients.pop(name).close(forget=for_good))
+
+    # -- events -------------------------------------------------------------------------------------------
+
+    def _subscribe(self, name: str, subscription: int, interest: Interest) -> None:
+        self._subscribed[subscription] = self._loop.run(
+            self._clients[name].subscribe(
+                interest.wanted,
+                radius=interest.radius,
+                location_request=FIXES,
+                callback=self.callback(name, subscription),
+            )
+        )
+
+    def _unsubscribe(self, name: str, subscription: int) -> None:
+        self._loop.run(self._clients[name].unsubscribe(self._subscribed.pop(subscription)))
+
+    def _publish(self, name: str, number: int, at: Point | None) -> None:
+        where = None if at is None else PlanarLocation(*at)
+        self._loop.run(self._clients[name].publish(self.published[number].event, where))
+
+    def _publish_local(self, name: str, number: int) -> None:
+        self._loop.run(self._clients[name].publish_local(self.published[number].event))
+
+    @contextmanager
+    def publishing(self, name: str, places: Sequence[Point]) -> Iterator[list[int]]:
+        events: list[int] = []
+        me, here = self._clients[name], self.people[name].place
+        going_on = True
+
+        async def publish() -> None:
+            while going_on:
+                for place in places:
+                    events.append(self.announce(name, place, {}))
+                    await me.publish(self.published[events[-1]].event, PlanarLocation(*place))
+                    events.append(self.announce(name, here, {}))
+                    await me.publish_local(self.published[events[-1]].event)
+
+        task = self._loop.ask(lambda: asyncio.ensure_future(publish()))
+        try:
+            until(lambda: len(events) >= 2 * len(places) or task.done())
+            yield events
+        finally:
+            going_on = False
+            self._loop.run(_ended(task))
+
+    # -- inside -------------------------------------------------------------------------------------------
+
+    def execute_plan(self, plan: Plan) -> list[Record]:
+        records: list[Record] = in_loop(self._service, lambda: self._service.server.execute(plan))
+        return records
+
+    def number(self, name: str) -> int:
+        return self._clients[name].number
+
+    def at_broker(self, ask: Callable[[Broker], T]) -> T:
+        answer: T = in_loop(self._service, lambda: ask(self._service.server.broker))
+        return answer
+
+    def at_client(self, name: str, ask: Callable[[Client], T]) -> T:
+        return self._loop.ask(lambda: ask(self._client(name)))
+
+    def _client(self, name: str) -> Client:
+        return self._clients[name]._exchange.usable()
+
+
+async def _ended(task: asyncio.Future[None]) -> None:
+    await asyncio.wait_for(task, PATIENCE)

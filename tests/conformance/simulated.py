@@ -1,0 +1,129 @@
+"""The world in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, TypeVar
+
+from bypass.broker import Broker
+from bypass.client import Client
+from bypass.geo import PlanarLocation
+from bypass.location import LocationRequest
+from bypass.sim.clock import MICROSECONDS
+from bypass.sim.system import SimulatedSystem
+from bypass.subscriptions import SubHandle
+from bypass.transitions import Plan, Record
+from tests.conformance.world import Interest, Person, World
+from tests.conftest import Point
+
+T = TypeVar("T")
+
+MOST_PEOPLE = 16
+FIXES = LocationRequest(interval=0.5)
+SETTLED_S = 3.0
+"""Long enough for several fixes, for a grace period, and for every message and its answers."""
+
+PAUSE_S = 0.05
+
+
+class SimulatedWorld(World):
+    """On a `SimulatedSystem`, whose trace this is."""
+
+    durable: ClassVar[bool] = False
+
+    def __init__(self, scheme: str, values: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._numbers: dict[str, int] = {}
+        self._handles: dict[int, SubHandle] = {}
+        self._system = SimulatedSystem(MOST_PEOPLE, self, self.region, scheme=scheme, set=values)
+
+    def close(self) -> None:
+        """Nothing runs by itself."""
+
+    # -- the trace ----------------------------------------------------------------------------------------
+
+    def position(self, client: int, at: float) -> Point:
+        return self._person(client).position(at)
+
+    def velocity(self, client: int, at: float) -> Point:
+        return self._person(client).vector
+
+    # -- people -------------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        return self._system.clock.now()
+
+    def move(self, name: str, place: Point, vector: Point = (0.0, 0.0)) -> None:
+        person = self.people[name]
+        person.place, person.vector, person.since = place, vector, self.now()
+
+    def settle(self) -> None:
+        self._run(SETTLED_S)
+
+    def _enter(self, name: str) -> None:
+        if name in self._numbers:
+            self._system.join(self._numbers[name])
+        else:
+            self._numbers[name] = len(self._numbers)
+
+    def _leave(self, name: str, for_good: bool) -> None:
+        self._system.leave(self._numbers[name])
+
+    # -- events -------------------------------------------------------------------------------------------
+
+    def _subscribe(self, name: str, subscription: int, interest: Interest) -> None:
+        self._handles[subscription] = self._client(name).subscribe(
+            interest.wanted, self.callback(name, subscription), radius=interest.radius, location=FIXES
+        )
+
+    def _unsubscribe(self, name: str, subscription: int) -> None:
+        self._client(name).unsubscribe(self._handles.pop(subscription))
+
+    def _publish(self, name: str, number: int, at: Point | None) -> None:
+        where = None if at is None else PlanarLocation(*at)
+        self._client(name).publish(self.published[number].event, where)
+
+    def _publish_local(self, name: str, number: int) -> None:
+        self._client(name).publish_local(self.published[number].event)
+
+    @contextmanager
+    def publishing(self, name: str, places: Sequence[Point]) -> Iterator[list[int]]:
+        events: list[int] = []
+        going_on = True
+
+        def publish() -> None:
+            place = places[len(events) // 2 % len(places)]
+            events.append(self.publish_local(name) if len(events) % 2 else self.publish(name, place))
+            if going_on:
+                self._system.clock.after(PAUSE_S, publish)
+
+        publish()
+        while len(events) < 2 * len(places):
+            self._run(PAUSE_S)
+        yield events
+        going_on = False
+
+    # -- inside -------------------------------------------------------------------------------------------
+
+    def execute_plan(self, plan: Plan) -> list[Record]:
+        return self._system.broker.execute(plan)
+
+    def number(self, name: str) -> int:
+        return self._numbers[name]
+
+    def at_broker(self, ask: Callable[[Broker], T]) -> T:
+        return ask(self._system.broker)
+
+    def at_client(self, name: str, ask: Callable[[Client], T]) -> T:
+        return ask(self._client(name))
+
+    def _client(self, name: str) -> Client:
+        return self._system.clients[self._numbers[name]]
+
+    def _person(self, client: int) -> Person:
+        return self.people[next(name for name, number in self._numbers.items() if number == client)]
+
+    def _run(self, seconds: float) -> None:
+        clock = self._system.clock
+        clock.run_until(clock.now_us + round(seconds * MICROSECONDS))

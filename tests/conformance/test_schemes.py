@@ -1,0 +1,69 @@
+"""Each filter scheme selects the same people in the simulator and live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conformance.crowd import CROWD, assert_events_arrive, gather
+from tests.conformance.world import SCHEMES, World
+
+Make = Callable[..., World]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_events_reach_whom_the_scheme_selects(make_world: Make, scheme: str) -> None:
+    world = make_world(scheme)
+    gather(world)
+    assert [world.running(name) for name in CROWD] == [scheme] * len(CROWD)
+    assert {world.serving()[name].scheme for name in CROWD} == {scheme}
+    assert_events_arrive(world)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_people_who_move_are_found(make_world: Make, scheme: str) -> None:
+    """From cell to cell, into circles and out of them, and beyond the region."""
+    world = make_world(scheme)
+    gather(world)
+    for name, place in {
+        "ann": (810.0, 770.0),
+        "cid": (610.0, 605.0),
+        "fay": (295.0, 305.0),
+        "hal": (-40.0, 1010.0),
+        "publisher": (805.0, 780.0),
+    }.items():
+        world.move(name, place)
+    world.settle()
+    assert_events_arrive(world)
+
+
+@pytest.mark.parametrize(("scheme", "values"), [("grid", {"grid": 8}), ("egrid", {"grid": 3})])
+def test_a_scheme_begins_with_its_parameters(make_world: Make, scheme: str, values: dict[str, int]) -> None:
+    world = make_world(scheme, **values)
+    gather(world)
+    assert world.serving()["ann"].settings["grid"] == values["grid"]
+    assert_events_arrive(world)
+
+
+def test_envelopes_reach_ahead_of_who_walks(make_world: Make) -> None:
+    world = make_world("ste")
+    (mine,) = world.enter("walker", (100.0, 500.0), 20)
+    world.enter("publisher", (0.0, 0.0))
+
+    def heard() -> list[bool]:
+        """Of events ahead, behind, at the side, and ahead but very far away."""
+        world.settle()
+        x, y = world.whereabouts("walker")
+        offsets = [(60.0, 0.0), (-60.0, 0.0), (0.0, 60.0), (20_000.0, 0.0)]
+        events = [world.publish("publisher", (x + dx, y + dy)) for dx, dy in offsets]
+        world.settle()
+        return [world.heard(event) == [("walker", mine)] for event in events]
+
+    assert heard() == [False] * 4
+    world.move("walker", (100.0, 500.0), (6.0, 0.0))
+    assert heard() == [True, False, False, False]
+    assert world.execute(alpha=0.0).outcome == "done"
+    assert heard() == [False] * 4
+    assert world.execute("radial").outcome == "done"
+    assert heard() == [False] * 4
