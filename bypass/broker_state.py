@@ -60,9 +60,7 @@ class BrokerState(BaseModel):
                     Action(proxy="filter", to=each.name, set=each.set, members=tuple(sorted(members)))
                 )
         if self.selection is not None:
-            actions.append(
-                Action(proxy="gateway-selection", to=self.selection.name, set=self.selection.set)
-            )
+            actions.append(Action(proxy="gateway-selection", to=self.selection.name, set=self.selection.set))
         plan = Plan(plan="restart", actions=tuple(actions))
         broker.engine.check(plan)
         for record in broker.engine.execute(plan):
