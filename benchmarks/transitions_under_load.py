@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from signal import SIGTERM, default_int_handler, signal
 from typing import Any, NamedTuple
@@ -140,16 +141,19 @@ def tell(process: subprocess.Popen[str], line: str | None) -> None:
         process.stdin.flush()
 
 
-def transitions(operator: Operator, world: World, rounds: int, seconds: float) -> Iterator[Transition]:
-    """One after the other, `seconds` apart."""
+def transitions(
+    operator: Callable[[], Operator], world: World, rounds: int, seconds: float
+) -> Iterator[Transition]:
+    """One after the other, `seconds` apart. An operator connects each time: silent ones are not kept."""
     for to in CYCLE * rounds:
         action: dict[str, Any] = {"proxy": "filter", "to": to}
         if to in ("grid", "egrid"):
             action["set"] = {"grid": world.grid}
-        asked = time.monotonic()
-        reply = operator.ask("execute", plan={"plan": f"to-{to}", "actions": [action]})
-        yield Transition(to, asked, time.monotonic(), reply["epoch"])
-        time.sleep(asked + seconds - time.monotonic())
+        with operator() as connected:
+            asked = time.monotonic()
+            reply = connected.ask("execute", plan={"plan": f"to-{to}", "actions": [action]})
+            yield Transition(to, asked, time.monotonic(), reply["epoch"])
+        time.sleep(max(asked + seconds - time.monotonic(), 0.0))
 
 
 def run(world: World, options: Any, folder: Path) -> dict[str, Any]:
@@ -171,7 +175,8 @@ def run(world: World, options: Any, folder: Path) -> dict[str, Any]:
             }
             for i in range(PROCESSES)
         ]
-        with loads(settings, folder) as processes, Operator(server.endpoint, admin, patience=PATIENCE) as operator:
+        operator = partial(Operator, server.endpoint, admin, patience=PATIENCE)
+        with loads(settings, folder) as processes:
             begin = time.monotonic() + 0.1
             cpu = server.cpu()
             for process in processes:
@@ -185,8 +190,9 @@ def run(world: World, options: Any, folder: Path) -> dict[str, Any]:
             for process in processes:
                 if process.wait(3 * PATIENCE):
                     raise RuntimeError("clients have failed")
-            status = operator.ask("status")
-            records = operator.ask("log", limit=1000)
+        with operator() as asking:
+            status = asking.ask("status")
+            records = asking.ask("log", limit=1000)
     seen = Seen.of([Path(each["out"]) for each in settings])
     plans = {each["epoch"]: each for each in records if each["type"] == "plan"}
     found = judge(world, seen, executed, [plans[each.epoch] for each in executed], begin, end)

@@ -282,11 +282,13 @@ class Broker:
         self._scheme_of_sender(client, flag)
 
     def reconnect(self, client: int, flag: int, epoch: int) -> None:
-        """A client is back, with this scheme and epoch: tell it what it may have missed.
+        """A client is back, with this scheme and epoch: tell it the plans that it may have missed.
 
-        One that nobody serves yet, or that is as it was left, is told nothing.
+        One that nobody serves yet, or that is as it was left, is told none.
         """
         schemes = [scheme for scheme in self.filter_schemes if client in scheme.clients]
+        for scheme in schemes:
+            scheme.reconnected(client)
         if schemes and (self._told.get(client) != epoch or flag != schemes[0].flag):
             self.coordinator.forget(client)  # what it was told before is said again
             self._welcome(client, schemes[0], flag)

@@ -161,6 +161,10 @@ class CircleBroker(FilterBroker):
         assert self.channels is not None
         self.channels.informed.difference_update(members)  # who leaves the scheme forgets its map
 
+    def reconnected(self, client: int) -> None:
+        assert self.channels is not None
+        self.channels.informed.discard(client)
+
     def subscribed(self, client: int, row: int) -> None:
         super().subscribed(client, row)
         assert self.channels is not None

@@ -96,6 +96,9 @@ class FilterBroker(Mechanism):
         self.clients.discard(client)
         self._missing.pop(client, None)
 
+    def reconnected(self, client: int) -> None:
+        """The client is back and may not know any more what it was told. Nothing, by default."""
+
     def subscribed(self, client: int, row: int) -> None:  # noqa: ARG002 - for schemes that answer
         """The table has a new row of one of this scheme's clients."""
         if not np.isnan(self.table.radius[row]):

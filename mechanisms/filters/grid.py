@@ -107,6 +107,9 @@ class Grid(FilterBroker):
         super().gone(client)
         self._told.pop(client, None)
 
+    def reconnected(self, client: int) -> None:
+        self._told.pop(client, None)
+
     def subscribed(self, client: int, row: int) -> None:
         super().subscribed(client, row)
         if self.table.place(client) is not None:

@@ -12,7 +12,16 @@ from bypass import Event
 from bypass.live.keys import create_broker_keys, create_client_keys, load_client_keys
 from bypass.live.service import Service
 from bypass.live.store import StoreFailed
-from bypass.messages import ContextUpdate, Kind, Notify, PlanMessage, Publish, Subscribe, Unsubscribe
+from bypass.messages import (
+    Assignment,
+    ContextUpdate,
+    Kind,
+    Notify,
+    PlanMessage,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
 from bypass.session import Ack, Bye, Hello, Ping, Refused
 from bypass.transitions import Action, Plan
 from bypass.wire import encode, pack
@@ -363,3 +372,15 @@ def test_keys_that_are_expelled_are_cut_off(tmp_path: Path, make: Make) -> None:
         (tmp_path / "clients" / "alice.pub").unlink()
         assert "not admitted" in peer.get(Refused).reason
         until(lambda: not service.server.sessions.by_route)
+
+
+@pytest.mark.parametrize("scheme", ["grid", "egrid", "attract", "multi"])
+def test_a_new_life_is_assigned_channels_as_if_it_knew_none(tmp_path: Path, make: Make, scheme: str) -> None:
+    place = {"name": "park", "x": 10, "y": 10, "radius": 50}
+    with running(config(tmp_path, scheme=scheme, region={"places": [place]})) as service:
+        for life in (1, 2):
+            peer = make(endpoint(service), "s", life=life)
+            peer.subscribe()
+            assignment = peer.get(Assignment)
+            assert assignment.publish
+            assert bool(assignment.circles) == (scheme in ("attract", "multi"))
