@@ -1,4 +1,7 @@
-"""Clients of `transitions_under_load.py`: many connections of `bypass.connect` in one process.
+"""Clients of `transitions_under_load.py`: peers that say what those of `bypass.connect` would say.
+
+Real clients have a processor each. Hundreds of them in one process would take longer to exchange their
+mechanisms, all at once, than the broker does: what is measured would be the load.
 
 Called with a file that says who they are. It says "ready" when all have subscribed, publishes from when it is
 told to until its input ends, and writes what was published and received to a file.
@@ -6,142 +9,274 @@ told to until its input ends, and writes what was published and received to a fi
 
 from __future__ import annotations
 
-import asyncio
 import gc
+import heapq
 import json
-import resource
 import sys
 import time
 from array import array
-from contextlib import AsyncExitStack
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zmq
+from fanout_clients import ACK_LATEST_S, ACK_TOGETHER, PATIENCE, Connections, Keys
 
-from bypass import Event, attr, connect
-from bypass.live.connection import Connection
-from bypass.subscriptions import Callback, SubHandle
+from bypass import Event, Subscription, attr
+from bypass.live.keys import load_client_keys
+from bypass.location import LocationRequest
+from bypass.mechanisms import CLIENT_MECHANISMS, find_mechanism
+from bypass.mechanisms.filters import FilterClient
+from bypass.messages import (
+    Assignment,
+    ContextUpdate,
+    Kind,
+    Message,
+    OutcomeMessage,
+    PlanMessage,
+    Publish,
+    Subscribe,
+)
+from bypass.session import Ack, Hello, Ping, Welcome
+from bypass.transitions import Outcome, Plan
+from bypass.transitions.coordinator import Summary
+from bypass.wire import bypass_pb2 as pb
+from bypass.wire import decode, encode, unpack
 
 PAYLOAD = bytes(64)
-TOGETHER = 25
+TOGETHER = 50
 """Clients that connect at a time."""
 
-PATIENCE_S = 60.0
+PACKETS_AT_A_TIME = 50
+"""Read before it is looked whether something is to be published."""
+
+REPORT_S = LocationRequest().interval
 QUIET_S = 2.0
 """After so long without an event no more are expected."""
 
 
+@cache
+def followed(data: bytes) -> tuple[int, bytes]:
+    """The flag of the scheme that a plan wants, and what a client answers that has followed it."""
+    plan = Plan.from_bytes(data)
+    (action,) = plan.actions
+    scheme = find_mechanism(CLIENT_MECHANISMS, action.proxy, action.to or "")
+    assert issubclass(scheme, FilterClient)
+    done = (Summary(id=f"{plan.id}/0", outcome="done"),)
+    return scheme.flag, Outcome(plan=plan.id, host="client", ok=True, records=done).to_bytes()
+
+
+class Peer:
+    """What one client knows."""
+
+    __slots__ = ("at", "channel", "epoch", "flag", "index", "number", "published", "since", "to_acknowledge")
+
+    def __init__(self, index: int, at: tuple[float, float]) -> None:
+        self.index = index
+        self.at = at
+        self.number = 0  # that the broker gave it
+        self.flag = 0
+        self.epoch = 0
+        self.channel: str | None = None
+        self.since = 0.0  # it has its scheme
+        self.published = 0
+        self.to_acknowledge: list[int] = []
+
+    @property
+    def reports(self) -> bool:
+        """Whether its scheme says where it is, again and again, although it stands still."""
+        return self.flag in (1, 2)  # RADIAL, STE
+
+    def context(self) -> ContextUpdate:
+        return ContextUpdate(self.at, (0.0, 0.0) if self.flag == 2 else None)
+
+
 class Load:
-    """What some clients do and see. Times are on the clock that all processes of a machine share."""
+    """What all clients do and see. Times are on the clock that all processes of a machine share."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings
-        self._clients: list[tuple[int, Connection]] = []
-        self._ending = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._heard = 0.0
-        self.disconnections = 0
-        # Of each publication: who, which one, when it was due, published, and acknowledged (0: never).
+        self._peers = [Peer(i, (x, y)) for i, (x, y) in enumerate(settings["places"])]
+        self._index_of: dict[int, int] = {}  # by the broker's numbers
+        self._subscribed = 0
+        self._waiting: list[Peer] = []  # who has something to acknowledge
+        self._flushed = self._heard = 0.0
+        self._reports: list[tuple[float, int, float]] = []  # when, whose, and in the scheme it has since then
+        self._row_of: dict[int, int] = {}  # of publications that are not acknowledged
+        self._connections = Connections()
+        # Of each publication: who, which of its own, when it was due, published, and acknowledged (0: never).
         self.who, self.serial = array("q"), array("q")
         self.due, self.published, self.acknowledged = array("d"), array("d"), array("d")
-        # Of each event that was handed over: to whom, whose, which one, and when.
+        # Of each event that was handed over: to whom, whose, which of its own, and when.
         self.to, self.of, self.number, self.at = array("q"), array("q"), array("q"), array("d")
+        self.cpu = 0.0
 
-    async def run(self) -> None:
-        settings = self._settings
-        async with AsyncExitStack() as stack:
-            clients = settings["clients"]
-            for first in range(0, len(clients), TOGETHER):
-                await asyncio.gather(*(self._connect(stack, *one) for one in clients[first : first + TOGETHER]))
-            # In reality each of them has a process of its own: its collector does not look at all others.
-            gc.collect()
-            gc.freeze()
-            print("ready", flush=True)
-            begin = float(await asyncio.to_thread(sys.stdin.readline))
-            listening = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
-            listening.add_done_callback(lambda _: self._ending.set())
-            usage = resource.getrusage(resource.RUSAGE_SELF)
-            await self._publish_on(begin)
-            after = resource.getrusage(resource.RUSAGE_SELF)
-            self.cpu = after.ru_utime + after.ru_stime - usage.ru_utime - usage.ru_stime
-            if self._tasks:
-                await asyncio.wait(self._tasks, timeout=PATIENCE_S)
-            while time.monotonic() - self._heard < QUIET_S:
-                await asyncio.sleep(QUIET_S / 10)
-            self._write(Path(settings["out"]))  # before they leave
-            for _, me in self._clients:
-                me.on_state = lambda _: None
+    def run(self) -> None:
+        """Everything."""
+        self._connect()
+        gc.collect()
+        gc.freeze()
+        print("ready", flush=True)
+        begin = float(sys.stdin.readline())
+        cpu = time.process_time()
+        self._publish_on(begin)
+        self.cpu = time.process_time() - cpu
+        self._read_until(lambda: not self._row_of and time.monotonic() - self._heard > QUIET_S)
+        self._settle()
+        self._write(Path(self._settings["out"]))
+        self._connections.close()
 
-    async def _connect(self, stack: AsyncExitStack, index: int, x: float, y: float) -> None:
-        settings = self._settings
-        me = connect(
-            settings["endpoint"],
-            keys=settings["keys"],
-            name=f"client-{index}",
-            location=lambda: (x, y),
-            patience=PATIENCE_S,
-        )
-        await stack.enter_async_context(me)
-        me.on_state = self._state_changed
-        await me.subscribe(attr("kind") == "x", radius=settings["radius"], callback=self._callback(index))
-        self._clients.append((index, me))
+    def _connect(self) -> None:
+        settings, peers = self._settings, self._peers
+        keys = load_client_keys(settings["keys"])
+        wanted = Subscription.of(attr("kind") == "x")
+        for first in range(0, len(peers), TOGETHER):
+            some = peers[first : first + TOGETHER]
+            for peer in some:
+                pair = Keys(keys.public, keys.secret, keys.broker)
+                self._connections.connect(settings["endpoint"], peer.index, pair)
+                self._send(peer, Hello(f"client-{peer.index}", peer.index + 1))
+            self._read_until(lambda: all(peer.number for peer in some))  # noqa: B023 - called here
+            for peer in some:
+                self._send(peer, Subscribe(1, wanted, settings["radius"], peer.context()))
+            self._read_until(lambda: self._subscribed == first + len(some))  # noqa: B023
 
-    def _callback(self, index: int) -> Callback:
-        to, of, number, at, clock = self.to, self.of, self.number, self.at, time.monotonic
-
-        def arrived(event: Event, handle: SubHandle) -> None:  # noqa: ARG001
-            self._heard = now = clock()
-            to.append(index)
-            of.append(event["who"])  # type: ignore[arg-type]
-            number.append(event["n"])  # type: ignore[arg-type]
-            at.append(now)
-
-        return arrived
-
-    def _state_changed(self, state: str) -> None:
-        self.disconnections += state == "disconnected"
-
-    async def _publish_on(self, begin: float) -> None:
+    def _publish_on(self, begin: float) -> None:
         """One client after the other, evenly, whatever becomes of what was published before."""
-        clients, rate = self._clients, self._settings["rate"]
-        n = 0
-        while not self._ending.is_set():
+        peers, rate, n = self._peers, self._settings["rate"], 0
+        poller = zmq.Poller()
+        poller.register(sys.stdin.fileno(), zmq.POLLIN)
+        checked = 0.0
+        while True:
+            now = time.monotonic()
+            if now - checked > 0.1:
+                checked = now
+                if poller.poll(0):  # its end
+                    return
             while (due := begin + n / rate) <= time.monotonic():
-                index, me = clients[n % len(clients)]
-                task = asyncio.create_task(self._publish(index, me, n, due))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._publish(peers[n % len(peers)], due)
                 n += 1
-            await asyncio.sleep(max(due - time.monotonic(), 0.0))
+            self._read(min(due - time.monotonic(), ACK_LATEST_S))
 
-    async def _publish(self, index: int, me: Connection, n: int, due: float) -> None:
-        event = Event(kind="x", who=index, n=n, payload=PAYLOAD)
-        place = len(self.who)
-        self.who.append(index)
-        self.serial.append(n)
+    def _publish(self, peer: Peer, due: float) -> None:
+        peer.published += 1
+        self._row_of[peer.number << 32 | peer.published] = len(self.who)
+        self.who.append(peer.index)
+        self.serial.append(peer.published)
         self.due.append(due)
         self.acknowledged.append(0.0)
         self.published.append(time.monotonic())
-        await me.publish_local(event)
-        self.acknowledged[place] = time.monotonic()
+        identity = peer.number << 32 | peer.published
+        event = Event(kind="x", payload=PAYLOAD)
+        self._send(peer, Publish(identity, event, Kind.LOCAL, round(due * 1e6), peer.at, peer.channel))
+
+    # -- what the broker says -----------------------------------------------------------------------------
+
+    def _read_until(self, done: Callable[[], bool]) -> None:
+        """Raises TimeoutError."""
+        deadline = time.monotonic() + PATIENCE
+        while not done():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self._subscribed} have subscribed, {len(self._row_of)} wait")
+            self._read(0.01)
+
+    def _read(self, wait: float) -> None:
+        """Take some of what has arrived, and say what is due."""
+        socket = self._connections.socket
+        if socket.poll(max(0, round(1000 * wait))):
+            receive = socket.recv
+            try:
+                for _ in range(PACKETS_AT_A_TIME):
+                    peer = self._peers[int(receive(zmq.NOBLOCK))]
+                    for data in unpack(receive()):
+                        self._take(peer, data)
+            except zmq.Again:
+                pass
+        now = time.monotonic()
+        if now - self._flushed > ACK_LATEST_S:
+            self._flushed = now
+            self._settle()
+        while self._reports and self._reports[0][0] <= now:
+            at, index, since = heapq.heappop(self._reports)
+            peer = self._peers[index]
+            if peer.since == since:
+                self._send(peer, peer.context())
+                heapq.heappush(self._reports, (at + REPORT_S, index, since))
+
+    def _take(self, peer: Peer, data: bytes) -> None:
+        envelope = pb.Envelope.FromString(data)
+        body = envelope.WhichOneof("body")
+        self._heard = now = time.monotonic()
+        if body == "ack":
+            for identity in envelope.ack.ids:
+                self.acknowledged[self._row_of.pop(identity)] = now
+            self._subscribed += len(envelope.ack.handles)
+            return
+        if body != "notify":
+            self._take_other(peer, decode(data))
+            return
+        identity = envelope.notify.publication.id
+        self.to.append(peer.index)
+        self.of.append(self._index_of[identity >> 32])
+        self.number.append(identity & 0xFFFFFFFF)
+        self.at.append(now)
+        ids = peer.to_acknowledge
+        ids.append(identity)
+        if len(ids) == 1:
+            self._waiting.append(peer)
+        elif len(ids) >= ACK_TOGETHER:
+            self._acknowledge(peer)
+
+    def _take_other(self, peer: Peer, message: Message) -> None:
+        if isinstance(message, PlanMessage):
+            peer.flag, outcome = followed(message.plan)
+            peer.epoch, peer.channel = message.epoch, None
+            self._send(peer, OutcomeMessage(outcome))
+            self._begin_scheme(peer)
+        elif isinstance(message, Assignment):
+            peer.channel = message.publish
+        elif isinstance(message, Welcome):
+            peer.number, peer.flag, peer.epoch = message.client, message.scheme, message.epoch
+            self._index_of[peer.number] = peer.index
+            self._begin_scheme(peer)
+        elif isinstance(message, Ping):
+            if message.asks:
+                self._send(peer, Ping())
+        else:
+            raise TypeError(f"from the broker: {message}")
+
+    def _begin_scheme(self, peer: Peer) -> None:
+        peer.since = time.monotonic()
+        if peer.reports:
+            heapq.heappush(self._reports, (peer.since, peer.index, peer.since))
+
+    # -- what clients say ---------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        for peer in self._waiting:
+            if peer.to_acknowledge:
+                self._acknowledge(peer)
+        self._waiting.clear()
+
+    def _acknowledge(self, peer: Peer) -> None:
+        self._send(peer, Ack(tuple(peer.to_acknowledge)))
+        peer.to_acknowledge.clear()
+
+    def _send(self, peer: Peer, message: Message) -> None:
+        message.client, message.scheme, message.epoch = peer.number, peer.flag, peer.epoch
+        self._connections.send(peer.index, encode(message))
 
     def _write(self, path: Path) -> None:
-        np.savez(
-            path,
-            **{
-                name: np.array(getattr(self, name))
-                for name in (
-                    *("who", "serial", "due", "published", "acknowledged"),
-                    *("to", "of", "number", "at", "disconnections", "cpu"),
-                )
-            },
-        )
+        names = ("who", "serial", "due", "published", "acknowledged", "to", "of", "number", "at", "cpu")
+        noted: dict[str, Any] = {name: np.array(getattr(self, name)) for name in names}
+        np.savez(path, **noted)
 
 
-async def main() -> None:
-    await Load(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))).run()
+def main() -> None:
+    Load(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))).run()
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

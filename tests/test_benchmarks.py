@@ -31,12 +31,15 @@ SMALL = {
         *("--systems", "ROUTER", "open, normal", "QoS", "nats", "redis"),
     ],
     "idle_clients": ["--clients", "20", "--repetitions", "1"],
+    "transitions_under_load": [
+        *("--clients", "20", "--rate", "80", "--rounds", "1", "--seconds", "1.5"),
+    ],
     "radio": ["--duration", "1", "--seeds", "1"],
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
 }
 HELPERS = {
     *("common", "ns3_peer", "servers", "bare_router"),
-    *("fanout_places", "fanout_clients", "fanout_streams"),
+    *("fanout_places", "fanout_clients", "fanout_streams", "load_clients"),
 }
 
 
