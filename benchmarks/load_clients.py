@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from bypass import Event, attr, connect
-from bypass.live.connection import Connection
+from bypass.live.client.connection import Connection
 from bypass.subscriptions import Callback, SubHandle
 
 PAYLOAD = bytes(64)
@@ -53,7 +53,9 @@ class Load:
         async with AsyncExitStack() as stack:
             clients = settings["clients"]
             for first in range(0, len(clients), TOGETHER):
-                await asyncio.gather(*(self._connect(stack, *one) for one in clients[first : first + TOGETHER]))
+                await asyncio.gather(
+                    *(self._connect(stack, *one) for one in clients[first : first + TOGETHER])
+                )
             # In reality each of them has a process of its own: its collector does not look at all others.
             gc.collect()
             gc.freeze()

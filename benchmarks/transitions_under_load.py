@@ -211,7 +211,12 @@ def run(world: World, options: Any, folder: Path) -> dict[str, Any]:
 
 
 def judge(
-    world: World, seen: Seen, executed: list[Transition], plans: list[dict[str, Any]], begin: float, end: float
+    world: World,
+    seen: Seen,
+    executed: list[Transition],
+    plans: list[dict[str, Any]],
+    begin: float,
+    end: float,
 ) -> dict[str, Any]:
     """Was all that was acknowledged received, once, and how soon."""
     published, received = seen.published, seen.received
@@ -278,7 +283,10 @@ def judge(
         "asked": sum(plan["clients"] for plan in plans),
         "done": sum(plan["done"] for plan in plans),
         "disconnections": seen.disconnections,
-        "delivery_ms": {"outside": percentiles(delays[outside[row]]), "during": percentiles(delays[inside[row]])},
+        "delivery_ms": {
+            "outside": percentiles(delays[outside[row]]),
+            "during": percentiles(delays[inside[row]]),
+        },
         "ack_ms": {
             "outside": percentiles(acks[outside & safe]),
             "during": percentiles(acks[inside & safe]),

@@ -17,16 +17,16 @@ import zmq
 from bypass.broker import Broker
 from bypass.broker_state import BrokerState
 from bypass.errors import BypassError
-from bypass.live.authentication import PUBLIC_KEY, Authenticator
-from bypass.live.config import BrokerConfig
-from bypass.live.deliveries import Deliveries, Limits, Turn
+from bypass.live.broker.authentication import PUBLIC_KEY, Authenticator
+from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.deliveries import Deliveries, Limits, Turn
+from bypass.live.broker.loop import Loop
+from bypass.live.broker.reception import Reception
+from bypass.live.broker.sessions import Session, Sessions
+from bypass.live.broker.store import Store, StoreFailed
+from bypass.live.broker.writer import Writer
 from bypass.live.host import LiveHost
 from bypass.live.keys import AllowList, load_broker_keys
-from bypass.live.loop import Loop
-from bypass.live.reception import Reception
-from bypass.live.sessions import Session, Sessions
-from bypass.live.store import Store, StoreFailed
-from bypass.live.writer import Writer
 from bypass.location import NoSensor
 from bypass.messages import Subscribe
 from bypass.monitor import Monitor
