@@ -24,6 +24,7 @@ from bypass.live.broker.loop import Loop
 from bypass.live.broker.reception import Reception
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.broker.store import Store, StoreFailed
+from bypass.live.broker.warming import warm_up
 from bypass.live.broker.writer import Writer
 from bypass.live.host import LiveHost
 from bypass.live.keys import AllowList, load_broker_keys
@@ -77,6 +78,7 @@ class BrokerServer:
         self.ticks: list[Callable[[], None]] = []
         """Are called every second."""
         self.store = Store(config.store, sync=config.sync)
+        warm_up()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, 1 << 16)
         self.loop = Loop()
