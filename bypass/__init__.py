@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from bypass.broker import Broker
     from bypass.client import Client
     from bypass.geo import GeoLocation, PlanarLocation, Projection
-    from bypass.live.blocking import BlockingConnection, BlockingSubscription, connect_blocking
-    from bypass.live.connection import Connection, connect
-    from bypass.live.errors import (
+    from bypass.live.client.blocking import BlockingConnection, BlockingSubscription, connect_blocking
+    from bypass.live.client.connection import Connection, connect
+    from bypass.live.client.errors import (
         ConnectionRefused,
         InvalidEndpoint,
         NotConnected,
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
         PublicationRefused,
         SubscriptionRefused,
     )
-    from bypass.live.gps import gpsd, nmea
-    from bypass.live.gpx import gpx
-    from bypass.live.inbox import LiveSubscription
+    from bypass.live.client.gps import gpsd, nmea
+    from bypass.live.client.gpx import gpx
+    from bypass.live.client.inbox import LiveSubscription
     from bypass.live.keys import InvalidKeys
     from bypass.live.neighbours import Neighbours
     from bypass.location import LocationRequest
@@ -83,31 +83,31 @@ else:
         {
             "Action": "bypass.transitions",
             "Adaptation": "bypass.adaptation",
-            "BlockingConnection": "bypass.live.blocking",
-            "BlockingSubscription": "bypass.live.blocking",
+            "BlockingConnection": "bypass.live.client.blocking",
+            "BlockingSubscription": "bypass.live.client.blocking",
             "Broker": "bypass.broker",
             "Client": "bypass.client",
-            "Connection": "bypass.live.connection",
-            "ConnectionRefused": "bypass.live.errors",
+            "Connection": "bypass.live.client.connection",
+            "ConnectionRefused": "bypass.live.client.errors",
             "Disseminator": "bypass.mechanisms.dissemination",
             "GatewayChoice": "bypass.mechanisms.gateways",
             "GeoLocation": "bypass.geo",
-            "InvalidEndpoint": "bypass.live.errors",
+            "InvalidEndpoint": "bypass.live.client.errors",
             "InvalidKeys": "bypass.live.keys",
             "InvalidPlan": "bypass.transitions",
             "InvalidRule": "bypass.transitions",
             "InvalidScenario": "bypass.scenarios.loader",
-            "LiveSubscription": "bypass.live.inbox",
+            "LiveSubscription": "bypass.live.client.inbox",
             "LocalEngine": "bypass.models.engines",
             "LocationRequest": "bypass.location",
             "MechanismState": "bypass.transitions",
             "Neighbours": "bypass.live.neighbours",
-            "NotConnected": "bypass.live.errors",
-            "OutboxFull": "bypass.live.errors",
+            "NotConnected": "bypass.live.client.errors",
+            "OutboxFull": "bypass.live.client.errors",
             "Plan": "bypass.transitions",
             "PlanarLocation": "bypass.geo",
             "Projection": "bypass.geo",
-            "PublicationRefused": "bypass.live.errors",
+            "PublicationRefused": "bypass.live.client.errors",
             "Publish": "bypass.messages",
             "Record": "bypass.transitions",
             "Result": "bypass.scenarios.result",
@@ -117,18 +117,18 @@ else:
             "SimulatedSystem": "bypass.sim.system",
             "SparkEngine": "bypass.models.engines",
             "SubHandle": "bypass.subscriptions",
-            "SubscriptionRefused": "bypass.live.errors",
+            "SubscriptionRefused": "bypass.live.client.errors",
             "Trace": "bypass.models.traces",
             "TransitionError": "bypass.transitions",
             "TransitionFailed": "bypass.transitions",
             "Unless": "bypass.adhoc",
-            "connect": "bypass.live.connection",
-            "connect_blocking": "bypass.live.blocking",
+            "connect": "bypass.live.client.connection",
+            "connect_blocking": "bypass.live.client.blocking",
             "evaluate": "bypass.scenarios.evaluation",
-            "gpsd": "bypass.live.gps",
-            "gpx": "bypass.live.gpx",
+            "gpsd": "bypass.live.client.gps",
+            "gpx": "bypass.live.client.gpx",
             "lay_out": "bypass.models.traces",
-            "nmea": "bypass.live.gps",
+            "nmea": "bypass.live.client.gps",
             "run": "bypass.scenarios.runner",
             "spark_engine": "bypass.models.engines",
             "sweep": "bypass.scenarios.sweep",

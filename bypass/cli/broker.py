@@ -45,9 +45,9 @@ def broker(
       BYPASS_BROKER_LIMITS__CLIENT_RATE=50 bypass broker
       bypass broker --open --listen ipc:///tmp/bypass.sock
     """
-    from bypass.live.config import load_config
-    from bypass.live.logs import configure_logs
-    from bypass.live.service import Service
+    from bypass.live.broker.config import load_config
+    from bypass.live.broker.logs import configure_logs
+    from bypass.live.broker.service import Service
 
     environ = dict(os.environ)
     if listen:

@@ -16,8 +16,8 @@ from bypass.broker import Broker
 from bypass.client import Client
 from bypass.events import Event
 from bypass.geo import PlanarLocation
-from bypass.live.connection import Connection
-from bypass.live.inbox import LiveSubscription
+from bypass.live.client.connection import Connection
+from bypass.live.client.inbox import LiveSubscription
 from bypass.location import Fix, LocationRequest
 from bypass.transitions import Plan, Record
 from tests.conformance.world import Interest, World

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import zmq
 
 from bypass import Event, Subscription, attr
-from bypass.live.config import BrokerConfig
+from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.service import Service
 from bypass.live.keys import ClientKeys
-from bypass.live.service import Service
 from bypass.messages import ContextUpdate, Kind, Message, Notify, Publish, Subscribe
 from bypass.session import Ack, Hello, Ping, Welcome
 from bypass.wire import decode, encode, unpack

@@ -16,8 +16,8 @@ from pathlib import Path
 from bypass.events import Event
 from bypass.filters import attr
 from bypass.geo import PlanarLocation
-from bypass.live.connection import Connection, connect
-from bypass.live.errors import PublicationRefused
+from bypass.live.client.connection import Connection, connect
+from bypass.live.client.errors import PublicationRefused
 from bypass.subscriptions import SubHandle
 
 HERE = (250.0, 250.0)

@@ -15,8 +15,8 @@ import zmq
 
 from bypass.events import Event
 from bypass.filters import attr
-from bypass.live.connection import Connection, connect
-from bypass.live.inbox import LiveSubscription
+from bypass.live.client.connection import Connection, connect
+from bypass.live.client.inbox import LiveSubscription
 from bypass.live.keys import create_broker_keys, create_client_keys, load_broker_keys
 from bypass.messages import Message, Notify, Publish, Subscribe, Unsubscribe
 from bypass.session import Ack, Bye, Hello, Ping, Welcome

@@ -11,9 +11,9 @@ import pytest
 
 from bypass.events import Event
 from bypass.filters import attr
-from bypass.live.blocking import connect_blocking
-from bypass.live.connection import connect
-from bypass.live.errors import ConnectionRefused, NotConnected
+from bypass.live.client.blocking import connect_blocking
+from bypass.live.client.connection import connect
+from bypass.live.client.errors import ConnectionRefused, NotConnected
 from bypass.subscriptions import SubHandle
 from tests.live.brokers import config, running
 from tests.live.scripted import make_keys, on_loop, until

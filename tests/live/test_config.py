@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bypass.live.config import BrokerConfig, InvalidConfig, load_config
+from bypass.live.broker.config import BrokerConfig, InvalidConfig, load_config
 from bypass.region import Place, Region
 
 

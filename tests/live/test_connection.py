@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bypass.events import Event
-from bypass.live.connection import connect
-from bypass.live.errors import (
+from bypass.live.client.connection import connect
+from bypass.live.client.errors import (
     ConnectionRefused,
     InvalidEndpoint,
     NotConnected,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bypass.live.web import Web
+from bypass.live.broker.web import Web
 from tests.live.chromium import CHROMIUM, Browser, chromium
 from tests.live.snapshots import START, Town, quiet, transition
 
@@ -280,7 +280,7 @@ def test_a_broker_that_vanishes_without_a_word_is_gone(
 ) -> None:
     browser.open(broker.url)
     browser.until(LIVE)
-    monkeypatch.setattr("bypass.live.web._Handler._stream", lambda handler: None)
+    monkeypatch.setattr("bypass.live.broker.web._Handler._stream", lambda handler: None)
     server = broker.web._server
     assert server is not None
     with server._changed:
@@ -301,7 +301,7 @@ def test_a_viewer_too_many_is_told_so_and_let_in_later(
     browser: Browser, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as full:
-        full.setattr("bypass.live.web.VIEWERS", 0)
+        full.setattr("bypass.live.broker.web.VIEWERS", 0)
         browser.open(broker.url)
         browser.shows("#alert", "too many viewers")
     browser.until(LIVE)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from bypass.client import Client
 from bypass.events import Event
-from bypass.live.exchange import Exchange
-from bypass.live.inbox import LiveSubscription
-from bypass.live.places import LiveSensor
+from bypass.live.client.exchange import Exchange
+from bypass.live.client.inbox import LiveSubscription
+from bypass.live.client.places import LiveSensor
 from bypass.messages import Message, Notify, PlanMessage, Publish, Subscribe
 from bypass.session import Ack, Hello, Refused, Welcome
 from bypass.transitions import Action, Plan

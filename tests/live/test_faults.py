@@ -18,10 +18,10 @@ import bypass
 from bypass.events import Event
 from bypass.filters import attr
 from bypass.geo import PlanarLocation
-from bypass.live import keeper
-from bypass.live.connection import Connection
+from bypass.live.broker.service import Service
+from bypass.live.client import keeper
+from bypass.live.client.connection import Connection
 from bypass.live.datagrams import Refusal
-from bypass.live.service import Service
 from bypass.mechanisms.filters.radial import ReportingClient
 from bypass.transitions import Action, Plan
 from tests.live.brokers import config, in_loop, running

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bypass.live import followup
-from bypass.live.service import Service
+from bypass.live.broker import followup
+from bypass.live.broker.service import Service
 from bypass.messages import ContextUpdate, Notify, OutcomeMessage, PlanMessage
 from bypass.session import Bye
 from bypass.transitions import Action, Outcome, Plan

@@ -15,11 +15,11 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from bypass import Event
-from bypass.live import server as server_module
-from bypass.live.batch import Batch
+from bypass.live.broker import server as server_module
+from bypass.live.broker.batch import Batch
+from bypass.live.broker.service import Service
+from bypass.live.broker.sessions import WINDOW_BYTES
 from bypass.live.keys import ClientKeys, create_broker_keys, create_client_keys, load_client_keys
-from bypass.live.service import Service
-from bypass.live.sessions import WINDOW_BYTES
 from bypass.messages import ContextUpdate, Kind, Notify, Publish, Subscribe, Unsubscribe
 from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
 from bypass.wire import MAX_MESSAGE_BYTES, MOST_MESSAGES, decode, encode, pack, unpack

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from bypass.live.broker.service import Service
 from bypass.live.keys import create_broker_keys, create_client_keys
-from bypass.live.service import Service
 from bypass.messages import PlanMessage
 from tests.command import bypass
 from tests.live.brokers import Peer, config, peers, running, until

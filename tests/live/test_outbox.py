@@ -8,8 +8,8 @@ import itertools
 import pytest
 
 from bypass.events import Event
-from bypass.live.errors import NotConnected, OutboxFull, PublicationRefused
-from bypass.live.outbox import MOST_UNACKNOWLEDGED, Outbox
+from bypass.live.client.errors import NotConnected, OutboxFull, PublicationRefused
+from bypass.live.client.outbox import MOST_UNACKNOWLEDGED, Outbox
 from bypass.messages import Publish
 from tests.live.scripted import on_loop, turns
 

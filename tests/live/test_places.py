@@ -11,8 +11,8 @@ import pytest
 
 from bypass.errors import InvalidLocation
 from bypass.geo import GeoLocation, PlanarLocation, Projection
-from bypass.live.gpx import gpx
-from bypass.live.places import LiveSensor, Place
+from bypass.live.client.gpx import gpx
+from bypass.live.client.places import LiveSensor, Place
 from bypass.location import Fix, LocationRequest
 from bypass.models.traces.errors import InvalidTrace
 from tests.live.scripted import on_loop, turns

@@ -9,7 +9,7 @@ import pytest
 from bypass.errors import BypassError, InvalidEvent
 from bypass.events import Event
 from bypass.geo import GeoLocation, PlanarLocation
-from bypass.live.errors import (
+from bypass.live.client.errors import (
     PublicationRefused,
 )
 from bypass.messages import (

@@ -10,8 +10,8 @@ import pytest
 from bypass.errors import UnknownHandle
 from bypass.events import Event
 from bypass.filters import Subscription, attr
-from bypass.live.connection import Connection, connect
-from bypass.live.inbox import LiveSubscription
+from bypass.live.client.connection import Connection, connect
+from bypass.live.client.inbox import LiveSubscription
 from bypass.messages import (
     Notify,
     Subscribe,

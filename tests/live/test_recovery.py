@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from bypass.live import server as server_module
-from bypass.live.config import BrokerConfig
-from bypass.live.service import Service
-from bypass.live.store import StoreFailed
+from bypass.live.broker import server as server_module
+from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.service import Service
+from bypass.live.broker.store import StoreFailed
 from bypass.messages import ContextUpdate, Notify, PlanMessage, Subscribe
 from bypass.session import Ack, Bye, Hello, Ping, Refused
 from bypass.transitions import Action, Plan

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bypass import Event
+from bypass.live.broker.service import Service
+from bypass.live.broker.store import StoreFailed
 from bypass.live.keys import create_broker_keys, create_client_keys, load_client_keys
-from bypass.live.service import Service
-from bypass.live.store import StoreFailed
 from bypass.messages import (
     Assignment,
     ContextUpdate,

@@ -15,11 +15,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bypass.live import database
-from bypass.live import store as store_module
-from bypass.live.batch import pack_recipients, unpack_recipients
-from bypass.live.changes import HISTORY
-from bypass.live.store import Batch, Loaded, Logged, Recipient, Store, StoredClient, StoreFailed, Waiting
+from bypass.live.broker import database
+from bypass.live.broker import store as store_module
+from bypass.live.broker.batch import pack_recipients, unpack_recipients
+from bypass.live.broker.changes import HISTORY
+from bypass.live.broker.store import (
+    Batch,
+    Loaded,
+    Logged,
+    Recipient,
+    Store,
+    StoredClient,
+    StoreFailed,
+    Waiting,
+)
 
 
 def publication(seq: int, *clients: int, size: int = 250) -> Logged:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from bypass.live import database
-from bypass.live.store import Batch, Loaded, Logged, Recipient, Store, StoreFailed
+from bypass.live.broker import database
+from bypass.live.broker.store import Batch, Loaded, Logged, Recipient, Store, StoreFailed
 
 PAGE = 4096
 NOBODY = 65534  # the user
@@ -62,7 +62,7 @@ def path(tmp_path: Path) -> Path:
 WRITES_FOR_EVER = """
 import sys
 from pathlib import Path
-from bypass.live.store import Batch, Logged, Recipient, Store
+from bypass.live.broker.store import Batch, Logged, Recipient, Store
 
 store = Store(Path(sys.argv[1]), sync=sys.argv[2])
 seq = store.load().last_seq

@@ -11,10 +11,10 @@ import pytest
 from bypass.errors import UnknownHandle
 from bypass.events import Event
 from bypass.filters import attr
-from bypass.live.errors import (
+from bypass.live.client.errors import (
     SubscriptionRefused,
 )
-from bypass.live.places import FRESH_S
+from bypass.live.client.places import FRESH_S
 from bypass.messages import (
     ContextUpdate,
     Subscribe,

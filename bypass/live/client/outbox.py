@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from bypass.live.errors import OutboxFull, PublicationRefused
+from bypass.live.client.errors import OutboxFull, PublicationRefused
 from bypass.messages import Publish
 
 MOST_UNACKNOWLEDGED = 10_000

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bypass.adaptation import Adaptation
-from bypass.live.config import BrokerConfig
-from bypass.live.control import Control
-from bypass.live.followup import Followup
-from bypass.live.server import BrokerServer
-from bypass.live.status import Status
-from bypass.live.web import Web
+from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.control import Control
+from bypass.live.broker.followup import Followup
+from bypass.live.broker.server import BrokerServer
+from bypass.live.broker.status import Status
+from bypass.live.broker.web import Web
 from bypass.mechanisms import use_mechanism
 from bypass.transitions import RuleBook
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from bypass.live.batch import Recipient
+from bypass.live.broker.batch import Recipient
 from bypass.messages import Message, Publish, Subscribe
 from bypass.wire import recipient
 

@@ -12,11 +12,11 @@ from typing import Any, Self, TypeVar
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
 from bypass.geo import GeoLocation, PlanarLocation
-from bypass.live.connection import Connection, connect
-from bypass.live.errors import NotConnected
-from bypass.live.inbox import LiveSubscription
+from bypass.live.client.connection import Connection, connect
+from bypass.live.client.errors import NotConnected
+from bypass.live.client.inbox import LiveSubscription
+from bypass.live.client.places import Source
 from bypass.live.neighbours import Neighbours
-from bypass.live.places import Source
 from bypass.location import LocationRequest
 from bypass.subscriptions import Callback, SubHandle
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from bypass.live.batch import Batch, Logged, Recipient, unpack_recipients
-from bypass.live.changes import UNSIGNED, Row, changes
-from bypass.live.database import Lock, StoreFailed, connect, damaged, failure, open_database
+from bypass.live.broker.batch import Batch, Logged, Recipient, unpack_recipients
+from bypass.live.broker.changes import UNSIGNED, Row, changes
+from bypass.live.broker.database import Lock, StoreFailed, connect, damaged, failure, open_database
 
 __all__ = ["Batch", "Loaded", "Logged", "Recipient", "Store", "StoreFailed", "StoredClient", "Waiting"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from bypass.live.batch import Batch, pack_recipients
+from bypass.live.broker.batch import Batch, pack_recipients
 
 HISTORY = 10_000
 """Records that are kept; older ones go."""

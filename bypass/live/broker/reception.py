@@ -12,10 +12,10 @@ from dataclasses import replace
 from bypass.broker import Broker
 from bypass.client import LARGEST_RADIUS
 from bypass.errors import BypassError
-from bypass.live.config import BrokerConfig
-from bypass.live.deliveries import Deliveries, Turn
+from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.deliveries import Deliveries, Turn
+from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.keys import AllowList
-from bypass.live.sessions import Session, Sessions
 from bypass.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
 from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Welcome
 from bypass.transitions import TransitionError

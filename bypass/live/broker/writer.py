@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from bypass.live.store import Batch, Store, StoreFailed
+from bypass.live.broker.store import Batch, Store, StoreFailed
 
 log = logging.getLogger(__name__)
 

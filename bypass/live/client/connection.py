@@ -12,14 +12,14 @@ from typing import Self
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
 from bypass.geo import GeoLocation, PlanarLocation
-from bypass.live.clock import AsyncClock
-from bypass.live.errors import NotConnected
-from bypass.live.exchange import Exchange
-from bypass.live.inbox import LiveSubscription
-from bypass.live.keeper import Keeper
+from bypass.live.client.clock import AsyncClock
+from bypass.live.client.errors import NotConnected
+from bypass.live.client.exchange import Exchange
+from bypass.live.client.inbox import LiveSubscription
+from bypass.live.client.keeper import Keeper
+from bypass.live.client.places import LiveSensor, Source
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.live.neighbours import Neighbours
-from bypass.live.places import LiveSensor, Source
 from bypass.location import LocationRequest
 from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.subscriptions import Callback, SubHandle

@@ -13,10 +13,10 @@ from bypass.adhoc import NO_LOCAL_ACCESS, LocalAccess
 from bypass.client import Client
 from bypass.errors import BypassError, shown
 from bypass.geo import GeoLocation, Projection
-from bypass.live.errors import ConnectionRefused
+from bypass.live.client.errors import ConnectionRefused
+from bypass.live.client.places import LiveSensor
 from bypass.live.host import Clock, LiveHost
 from bypass.live.neighbours import Neighbourhood, Neighbours, NoBluetooth
-from bypass.live.places import LiveSensor
 from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.mechanisms.filters import FilterClient
 from bypass.messages import Message

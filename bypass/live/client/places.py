@@ -1,7 +1,7 @@
 """Where a live client is: the location sensor over whatever source of places the application has.
 
 A source is a function that says where the client is now, or an asynchronous iterable of places as they
-become known: `bypass.live.gps` has receivers, `bypass.live.gpx` recorded tracks. A place is a
+become known: `bypass.live.client.gps` has receivers, `bypass.live.client.gpx` recorded tracks. A place is a
 `PlanarLocation`, a `GeoLocation`, a pair (x, y) in metres, or None if it is not known.
 """
 

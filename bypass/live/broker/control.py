@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bypass.errors import BypassError
-from bypass.live.followup import Followup
-from bypass.live.reception import ADMIN
-from bypass.live.server import BrokerServer
-from bypass.live.sessions import Session
-from bypass.live.status import Status
+from bypass.live.broker.followup import Followup
+from bypass.live.broker.reception import ADMIN
+from bypass.live.broker.server import BrokerServer
+from bypass.live.broker.sessions import Session
+from bypass.live.broker.status import Status
 from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS
 from bypass.session import Control as Request
 from bypass.session import Reply

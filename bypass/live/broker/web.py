@@ -24,7 +24,7 @@ from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 
 from bypass.errors import BypassError
-from bypass.live.metrics import CONTENT_TYPE, exposition
+from bypass.live.broker.metrics import CONTENT_TYPE, exposition
 
 log = logging.getLogger(__name__)
 
@@ -296,7 +296,7 @@ def _trouble(snapshot: Snapshot, age: float) -> str | None:
 def _page() -> dict[str, tuple[str, bytes]]:
     """Path -> type and content of everything that the page is made of."""
     page = {}
-    for file in files("bypass.live").joinpath("page").iterdir():
+    for file in files("bypass.live.broker").joinpath("page").iterdir():
         kind = TYPES.get(file.name[file.name.rfind(".") :])
         if kind is not None:
             page["/" if file.name == "index.html" else f"/{file.name}"] = (

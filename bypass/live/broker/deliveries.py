@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from bypass.live.sessions import Session, Sessions
-from bypass.live.store import Batch, Logged, Recipient, Store, StoreFailed
+from bypass.live.broker.sessions import Session, Sessions
+from bypass.live.broker.store import Batch, Logged, Recipient, Store, StoreFailed
 from bypass.mechanisms.filters.buckets import Ints
 from bypass.messages import Message, Publish, Subscribe
 from bypass.session import Ack, Refused

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bypass.client import Client
-from bypass.live.inbox import LiveSubscription
-from bypass.live.receipts import Receipts
+from bypass.live.client.inbox import LiveSubscription
+from bypass.live.client.receipts import Receipts
 from bypass.messages import Notify
 from bypass.subscriptions import SubHandle
 

@@ -14,16 +14,16 @@ from functools import partial
 
 from bypass.client import Client
 from bypass.filters import Filter, Subscription
-from bypass.live.answers import Answers
-from bypass.live.arrivals import Arrivals
-from bypass.live.errors import NotConnected, SubscriptionRefused
+from bypass.live.client.answers import Answers
+from bypass.live.client.arrivals import Arrivals
+from bypass.live.client.errors import NotConnected, SubscriptionRefused
+from bypass.live.client.inbox import LiveSubscription
+from bypass.live.client.incarnations import Incarnations
+from bypass.live.client.outbox import Outbox
+from bypass.live.client.places import LiveSensor
+from bypass.live.client.receipts import Receipts
 from bypass.live.host import Clock
-from bypass.live.inbox import LiveSubscription
-from bypass.live.incarnations import Incarnations
 from bypass.live.neighbours import Neighbours
-from bypass.live.outbox import Outbox
-from bypass.live.places import LiveSensor
-from bypass.live.receipts import Receipts
 from bypass.location import LocationRequest
 from bypass.messages import Message, Notify, Publish, Subscribe
 from bypass.monitor import Monitor

@@ -6,8 +6,8 @@ from collections import deque
 from importlib.metadata import version
 from typing import Any
 
-from bypass.live.followup import Followup
-from bypass.live.server import BrokerServer
+from bypass.live.broker.followup import Followup
+from bypass.live.broker.server import BrokerServer
 
 MOST_POSITIONS = 5000
 MOST_TRANSITIONS = 20

@@ -17,16 +17,17 @@ import zmq
 from bypass.broker import Broker
 from bypass.broker_state import BrokerState
 from bypass.errors import BypassError
-from bypass.live.authentication import PUBLIC_KEY, Authenticator
-from bypass.live.config import BrokerConfig
-from bypass.live.deliveries import Deliveries, Limits, Turn
+from bypass.live.broker.authentication import PUBLIC_KEY, Authenticator
+from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.deliveries import Deliveries, Limits, Turn
+from bypass.live.broker.loop import Loop
+from bypass.live.broker.reception import Reception
+from bypass.live.broker.sessions import Session, Sessions
+from bypass.live.broker.store import Store, StoreFailed
+from bypass.live.broker.warming import warm_up
+from bypass.live.broker.writer import Writer
 from bypass.live.host import LiveHost
 from bypass.live.keys import AllowList, load_broker_keys
-from bypass.live.loop import Loop
-from bypass.live.reception import Reception
-from bypass.live.sessions import Session, Sessions
-from bypass.live.store import Store, StoreFailed
-from bypass.live.writer import Writer
 from bypass.location import NoSensor
 from bypass.messages import Subscribe
 from bypass.monitor import Monitor
@@ -77,6 +78,7 @@ class BrokerServer:
         self.ticks: list[Callable[[], None]] = []
         """Are called every second."""
         self.store = Store(config.store, sync=config.sync)
+        warm_up()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, 1 << 16)
         self.loop = Loop()

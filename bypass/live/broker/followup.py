@@ -13,8 +13,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
-from bypass.live.server import BrokerServer
-from bypass.live.sessions import Session
+from bypass.live.broker.server import BrokerServer
+from bypass.live.broker.sessions import Session
 from bypass.mechanisms.filters import BROKER_PARTS
 from bypass.transitions import Action, Distribution, Outcome, Plan, Record, TransitionError
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from bypass.live.errors import InvalidEndpoint
+from bypass.live.client.errors import InvalidEndpoint
 from bypass.live.keys import ClientKeys
 from bypass.messages import Message
 from bypass.session import Ping

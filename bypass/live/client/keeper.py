@@ -7,10 +7,10 @@ import logging
 import random
 from collections.abc import Callable
 
-from bypass.live.errors import ConnectionRefused, InvalidEndpoint, NotConnected
-from bypass.live.exchange import Exchange
+from bypass.live.client.errors import ConnectionRefused, InvalidEndpoint, NotConnected
+from bypass.live.client.exchange import Exchange
+from bypass.live.client.link import Link, Loss
 from bypass.live.keys import ClientKeys
-from bypass.live.link import Link, Loss
 from bypass.messages import Message
 from bypass.session import Bye, Ping, Refused, Welcome
 from bypass.wire import encode

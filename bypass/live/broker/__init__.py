@@ -1,0 +1,1 @@
+"""A live broker: sockets, sessions, a store, control, and a page to watch."""

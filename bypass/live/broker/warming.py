@@ -1,0 +1,75 @@
+"""What is compiled at its first call is called before clients wait for it.
+
+The kernels that match events are compiled when they are first used on a machine, which takes seconds in which
+nobody would be served: also in the middle of the first transition to a scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from bypass.broker import Broker
+from bypass.events import Event
+from bypass.filters import Subscription, attr
+from bypass.live.broker.loop import LoopTimer
+from bypass.live.host import LiveHost
+from bypass.location import NoSensor
+from bypass.mechanisms.filters import BROKER_PARTS
+from bypass.mechanisms.filters.buckets import Ints
+from bypass.messages import ContextUpdate, Kind, Message, Publish, Subscribe, Unsubscribe
+from bypass.monitor import Monitor
+from bypass.region import Place, Region
+from bypass.transitions import Action, Plan
+
+
+class _NoTime:
+    """A clock that stands still: nothing that is to happen later happens."""
+
+    def now(self) -> float:
+        return 0.0
+
+    def after(self, delay: float, action: Callable[..., None], *args: Any) -> LoopTimer:  # noqa: ARG002
+        return LoopTimer(None, ())
+
+
+class _Nobody:
+    """Where clients would be."""
+
+    def send(self, client: int, message: Message) -> None:
+        """Nobody hears it."""
+
+    def multicast(
+        self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
+    ) -> None:
+        """Nobody hears it."""
+
+    def relay(
+        self,
+        publication: Publish,
+        clients: list[int],
+        handles: list[tuple[int, ...]],
+        targets: list[tuple[int, ...]],
+    ) -> None:
+        """Nobody hears it."""
+
+
+@cache
+def warm_up() -> None:
+    """Do once what clients of a broker do, with every filter scheme; in a process only the first time."""
+    region = Region((0.0, 0.0, 1000.0, 1000.0), (Place("somewhere", 100.0, 100.0, 50.0),))
+    broker = Broker(LiveHost(0, _NoTime(), NoSensor(), Monitor()), _Nobody(), region=region)
+    wanted = Subscription.of(attr("kind") == "warm")
+    event = Event(kind="warm")
+    for scheme in (*BROKER_PARTS, BROKER_PARTS[0]):
+        broker.execute(Plan(plan="warm up", actions=(Action(proxy="filter", to=scheme.name),)))
+        for client in (1, 2, 3):
+            context = ContextUpdate((100.0 * client, 100.0), (1.0, 0.5))
+            broker.receive(Subscribe(1, wanted, 150, context, client=client, scheme=scheme.flag))
+            broker.receive(
+                ContextUpdate((90.0 * client, 100.0), (1.0, 0.5), client=client, scheme=scheme.flag)
+            )
+        for kind, place in ((Kind.PLAIN, None), (Kind.PLACED, (120.0, 100.0)), (Kind.LOCAL, (500.0, 500.0))):
+            broker.receive(Publish(1, event, kind, 0, place, client=1, scheme=scheme.flag))
+        broker.receive(Unsubscribe(1, client=3, scheme=scheme.flag))

@@ -1,0 +1,1 @@
+"""A live client: its connection, its session, and where it is."""
