@@ -34,7 +34,7 @@ test: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy bypass tests examples docs $(wildcard benchmarks/*.py)
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 4 # more than there are cores: many tests wait for processes of their own
 
 bench: $(VENV)/dev.stamp
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
