@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from bypass.adhoc import SEND, LocalReceiver, Sender, Tuning, Unless
+from bypass.adhoc import Tuning, Unless
 from bypass.messages import Frame, Publish
+from bypass.ports import SendingPort
 
 MOST_COPIES = 255
 MOST_EVENTS = 4096  # that a port remembers, the latest ones
@@ -37,60 +38,30 @@ class Copies:
         return 0 < unless.copies <= self.count or 0 < unless.near <= self.near
 
 
-class LivePort:
+class LivePort(SendingPort):
     """One port of the client with this number. `clock_us` gives the time in whole microseconds.
 
     How far a sender is away is known if it says where it is, and if this device knows where it is itself. If
     not, it counts as 0 metres. Not thread-safe.
     """
 
+    __slots__ = ("_clock_us", "_events", "_heard_at", "_near_mm", "_new_after_us", "strange")
+
     def __init__(self, number: int, client: int, clock_us: Callable[[], int]) -> None:
+        super().__init__(number, client)
         self.strange = 0  # frames of mechanisms that do not listen here
-        self._number = number
-        self._client = client
         self._clock_us = clock_us
         self._events: dict[int, Copies] = {}  # by the event's number, the latest last
         self._heard_at: dict[int, int] = {}  # by neighbour, whoever said hello last is last
-        self._tuning = Tuning()
         self._near_mm = 0
         self._new_after_us = 0
-        self._receiver: LocalReceiver
-        self._sender: Sender
-        self._strange: Callable[[Frame], bool]
-        self._place: Callable[[], tuple[float, float] | None]
-
-    # -- the client's side --------------------------------------------------------------------------------
-
-    def bind(
-        self,
-        receiver: LocalReceiver,
-        sender: Sender,
-        strange: Callable[[Frame], bool],
-        place: Callable[[], tuple[float, float] | None],
-    ) -> None:
-        self._receiver, self._sender, self._strange, self._place = receiver, sender, strange, place
 
     def tune(self, tuning: Tuning) -> None:
-        self._tuning = tuning
+        super().tune(tuning)
         self._near_mm = round(1000.0 * tuning.near_m)
         self._new_after_us = round(MICROSECONDS * tuning.new_after_s)
 
     # -- what mechanisms ask for --------------------------------------------------------------------------
-
-    def broadcast(self, publication: Publish, delay: float = 0.0, unless: Unless = SEND) -> None:
-        self._sender.send(self._frame((publication,)), None, delay, unless)
-
-    def broadcast_together(self, publications: Sequence[Publish]) -> None:
-        self._sender.send(self._frame(tuple(publications)), None, 0.0, SEND)
-
-    def unicast(self, publication: Publish, address: int) -> None:
-        self._sender.send(self._frame((publication,)), address, 0.0, SEND)
-
-    def hello(self) -> None:
-        self._sender.send(self._frame(()), None, 0.0, SEND)
-
-    def digest(self, ids: Sequence[int]) -> None:
-        self._sender.send(self._frame((), tuple(ids)), None, 0.0, SEND)
 
     def copies(self, publication: Publish) -> int:
         known = self._events.get(publication.id)
@@ -183,11 +154,3 @@ class LivePort:
             del self._heard_at[next(iter(self._heard_at))]
         self._heard_at[neighbour] = now
         return before is None or now - before >= self._new_after_us
-
-    def _frame(self, publications: tuple[Publish, ...], ids: tuple[int, ...] | None = None) -> Frame:
-        tuning = self._tuning
-        place = self._place() if tuning.places else None
-        return Frame(
-            self._number, tuning.scope, place, publications, ids,
-            client=self._client, scheme=tuning.flag, epoch=tuning.counter,
-        )  # fmt: skip

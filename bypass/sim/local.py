@@ -5,13 +5,13 @@ What arrives is sorted by the kernels of the medium; only what a mechanism must 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.adhoc import PORTS, SEND, LocalReceiver, Sender, Tuning, Unless
+from bypass.adhoc import PORTS, LocalReceiver, Sender, Tuning, Unless
 from bypass.messages import Frame, Publish
 from bypass.models.network.arrivals import (
     count_neighbours,
@@ -23,6 +23,7 @@ from bypass.models.network.arrivals import (
 from bypass.models.network.medium import Medium, Positions
 from bypass.models.network.radio import BLUETOOTH, WIFI, RadioModel
 from bypass.models.network.state import NOBODY, Found, Kind, L, S
+from bypass.ports import SendingPort
 from bypass.sim.clock import MICROSECONDS, VirtualClock
 from bypass.wire import digest_size, frame_size
 
@@ -241,22 +242,14 @@ class Device:
         medium.post(self._number, frame, target, delay, unless)
 
 
-class SimPort:
+class SimPort(SendingPort):
     """One port of one client."""
 
-    __slots__ = ("_hello", "_network", "_number", "_place", "_receiver", "_sender", "_station", "_strange",
-                 "_tuning")  # fmt: skip
+    __slots__ = ("_network",)
 
     def __init__(self, network: LocalNetwork, station: int, number: int) -> None:
+        super().__init__(number, station)
         self._network = network
-        self._station = station
-        self._number = number
-        self._tuning = Tuning()
-        self._hello: Frame | None = None  # all hellos are alike, unless they say where they come from
-        self._receiver: LocalReceiver
-        self._sender: Sender
-        self._strange: Callable[[Frame], bool]
-        self._place: Callable[[], tuple[float, float] | None]
 
     # -- the client's side --------------------------------------------------------------------------------
 
@@ -267,36 +260,18 @@ class SimPort:
         strange: Callable[[Frame], bool],
         place: Callable[[], tuple[float, float] | None],
     ) -> None:
-        self._receiver, self._sender, self._strange, self._place = receiver, sender, strange, place
-        self._network.heard[self._number][self._station] = receiver.heard
+        super().bind(receiver, sender, strange, place)
+        self._network.heard[self._number][self._client] = receiver.heard
 
     def tune(self, tuning: Tuning) -> None:
         self._network.flush()  # frames go by the tuning with which they were sent
-        self._tuning = tuning
-        self._hello = None
-        own = self._network.ports.listening[self._station, self._number]
+        super().tune(tuning)
+        own = self._network.ports.listening[self._client, self._number]
         own[L.FLAG], own[L.COUNTER], own[L.SCOPE] = tuning.flag, tuning.counter, tuning.scope
         own[L.NEAR_MM] = round(1000.0 * tuning.near_m)
         own[L.NEW_AFTER] = round(MICROSECONDS * tuning.new_after_s)
 
     # -- what mechanisms ask for --------------------------------------------------------------------------
-
-    def broadcast(self, publication: Publish, delay: float = 0.0, unless: Unless = SEND) -> None:
-        self._sender.send(self._frame((publication,)), None, delay, unless)
-
-    def broadcast_together(self, publications: Sequence[Publish]) -> None:
-        self._sender.send(self._frame(tuple(publications)), None, 0.0, SEND)
-
-    def unicast(self, publication: Publish, address: int) -> None:
-        self._sender.send(self._frame((publication,)), address, 0.0, SEND)
-
-    def hello(self) -> None:
-        if self._hello is None or self._tuning.places:
-            self._hello = self._frame(())
-        self._sender.send(self._hello, None, 0.0, SEND)
-
-    def digest(self, ids: Sequence[int]) -> None:
-        self._sender.send(self._frame((), tuple(ids)), None, 0.0, SEND)
 
     def copies(self, publication: Publish) -> int:
         self._network.flush()
@@ -309,7 +284,7 @@ class SimPort:
         network = self._network
         since = network.clock.now_us - round(max_age * MICROSECONDS)
         ports = network.ports
-        return count_neighbours(ports.heard_at, ports.counts, self._station, self._number, since)
+        return count_neighbours(ports.heard_at, ports.counts, self._client, self._number, since)
 
     # -- what the medium found ----------------------------------------------------------------------------
 
@@ -330,7 +305,7 @@ class SimPort:
         count = take(
             now_us,
             0,
-            self._station,
+            self._client,
             arrived.columns,
             arrived.keys,
             air.x,
@@ -346,14 +321,6 @@ class SimPort:
             else:
                 self.found(arrived, what)
 
-    def _frame(self, publications: tuple[Publish, ...], ids: tuple[int, ...] | None = None) -> Frame:
-        tuning = self._tuning
-        place = self._place() if tuning.places else None
-        return Frame(
-            self._number, tuning.scope, place, publications, ids,
-            client=self._station, scheme=tuning.flag, epoch=tuning.counter,
-        )  # fmt: skip
-
     def _count(self, table: NDArray[np.uint8], publication: Publish) -> int:
         place = self._network.place_of(self._number, publication)
-        return 0 if place == NOBODY else int(table[place, self._station])
+        return 0 if place == NOBODY else int(table[place, self._client])
