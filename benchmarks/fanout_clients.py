@@ -16,6 +16,7 @@ import zmq
 from fanout_places import Places
 
 from bypass import Event, Subscription, attr
+from bypass.live.client.receipts import LATEST_S, MOST_TOGETHER
 from bypass.live.keys import ClientKeys
 from bypass.messages import ContextUpdate, Kind, Message, Publish, Subscribe
 from bypass.session import Ack, Hello, Ping, Welcome
@@ -26,7 +27,7 @@ PAYLOAD = 128
 PUBLISHERS = 8
 PATIENCE = 60.0
 PACKETS_AT_A_TIME = 500
-ACK_TOGETHER, ACK_LATEST_S = 64, 0.02  # as `bypass.live` has it
+
 RADIAL = 1
 
 
@@ -224,7 +225,7 @@ class BypassLoad(Load):
                         self._take(int(route), data)
             except zmq.Again:
                 pass
-        if time.monotonic() - self._flushed > ACK_LATEST_S:
+        if time.monotonic() - self._flushed > LATEST_S:
             self.settle()
 
     def settle(self) -> None:
@@ -250,7 +251,7 @@ class BypassLoad(Load):
         self.tally.arrived(((identity & 0xFFFFFFFF) - 1) * PUBLISHERS + publisher, number)
         ids = self._to_acknowledge.setdefault(number, [])
         ids.append(identity)
-        if len(ids) == ACK_TOGETHER:
+        if len(ids) == MOST_TOGETHER:
             del self._to_acknowledge[number]
             self._send(number, Ack(tuple(ids)))
 

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 import zmq
-from fanout_clients import ACK_LATEST_S, ACK_TOGETHER, PATIENCE, Connections, Keys
+from fanout_clients import PATIENCE, Connections, Keys
 
 from bypass import Event, Subscription, attr
+from bypass.live.client.receipts import LATEST_S, MOST_TOGETHER
 from bypass.live.keys import load_client_keys
 from bypass.location import LocationRequest
 from bypass.mechanisms import CLIENT_MECHANISMS, find_mechanism
@@ -158,7 +159,7 @@ class Load:
             while (due := begin + n / rate) <= time.monotonic():
                 self._publish(peers[n % len(peers)], due)
                 n += 1
-            self._read(min(due - time.monotonic(), ACK_LATEST_S))
+            self._read(min(due - time.monotonic(), LATEST_S))
 
     def _publish(self, peer: Peer, due: float) -> None:
         peer.published += 1
@@ -195,7 +196,7 @@ class Load:
             except zmq.Again:
                 pass
         now = time.monotonic()
-        if now - self._flushed > ACK_LATEST_S:
+        if now - self._flushed > LATEST_S:
             self._flushed = now
             self._settle()
         while self._reports and self._reports[0][0] <= now:
@@ -226,7 +227,7 @@ class Load:
         ids.append(identity)
         if len(ids) == 1:
             self._waiting.append(peer)
-        elif len(ids) >= ACK_TOGETHER:
+        elif len(ids) >= MOST_TOGETHER:
             self._acknowledge(peer)
 
     def _take_other(self, peer: Peer, message: Message) -> None:

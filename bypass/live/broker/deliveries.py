@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from bypass.live.broker.sessions import Session, Sessions
+from bypass.live.broker.sessions import WINDOW, WINDOW_BYTES, Session, Sessions
 from bypass.live.broker.store import Batch, Logged, Recipient, Store, StoreFailed
 from bypass.mechanisms.filters.buckets import Ints
 from bypass.messages import Message, Publish, Subscribe
@@ -117,14 +117,42 @@ class Deliveries:
     ) -> None:
         """Notify many distinct clients of one event, each with its own handles."""
         forwarding = self._forward(publication)
-        by_number, notify, number = self._sessions.by_number, self._notify, publication.id
-        latest, rest = None, b""
+        by_number, notifications, recipients = (
+            self._sessions.by_number,
+            self.turn.notifications,
+            self._recipients,
+        )
+        number, seq, most = publication.id, self._seq + 1, min(WINDOW, self._limits.pending_events)
+        latest, rest, plain = None, b"", 0
         for client, own in zip(clients.tolist(), handles, strict=True):
             if own != latest:  # nearly all have one subscription, and that is their first
                 latest, rest = own, forwarding.rest(own, unfiltered)
             session = by_number.get(client)
-            if session is not None:
-                notify(session, number, own, unfiltered, rest)
+            if session is None:
+                continue
+            waiting, route = session.waiting, session.route
+            if (
+                route is None
+                or not session.durable
+                or session.backlog
+                or number in waiting
+                or len(waiting) >= most
+                or session.bytes >= WINDOW_BYTES
+            ):
+                self._notify(session, number, own, unfiltered, rest)
+                continue
+            # What `_notify` does for nearly everybody, without its calls: this is done for each delivery.
+            waiting[number] = seq
+            known = session.latest
+            if known.handles != own or known.unfiltered != unfiltered:
+                known = session.recipient(own, unfiltered)
+            recipients.append(known)
+            data = session.head + rest
+            session.bytes += len(data)
+            notifications[route].append(data)
+            plain += 1
+        self.deliveries += plain
+        self._awaited += plain
         self._conclude(publication)
 
     def relay(
@@ -192,7 +220,7 @@ class Deliveries:
                     self._give_up(session, number)
                     continue
                 for data in self._from_log(known[seq], session):
-                    session.sent(len(data))
+                    session.bytes += len(data)
                     # It is durable whatever becomes of this turn.
                     self.turn.packets.setdefault(session.route, []).append(data)
         if backlog and session.route is not None:
@@ -288,13 +316,15 @@ class Deliveries:
                 collected.pop(route, None)
 
     def _send(self, packets: dict[bytes, list[bytes]]) -> None:
+        send, sent = self._send_packet, 0
         for route, messages in packets.items():
-            for together in _portions(messages):
+            for together in (messages,) if len(messages) == 1 else _portions(messages):
                 packet = pack(together)
-                self.bytes_out += len(packet)
-                if not self._send_packet(route, packet):
+                sent += len(packet)
+                if not send(route, packet):
                     self.stalled += 1
                     break
+        self.bytes_out += sent
 
     # -- internals ----------------------------------------------------------------------------------------
 
@@ -326,7 +356,7 @@ class Deliveries:
             self.missed += 1
         if room and route is not None:
             data = session.head + rest
-            session.sent(len(data))
+            session.bytes += len(data)
             self.turn.notifications[route].append(data)
 
     def _note(self, session: Session, number: int, sent: bool) -> None:

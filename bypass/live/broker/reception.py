@@ -62,6 +62,7 @@ class Reception:
         self._deliveries = deliveries
         self._counters = counters
         self._now = now
+        self._rate = config.limits.client_rate
         self._settings = json.dumps(config.set).encode() if config.set else b""
         self._allow_list = allow_list
         self._changes = 0  # of the list, as far as those who are connected have been checked
@@ -218,7 +219,7 @@ class Reception:
         now = session.heard = self._now()
         session.scheme = message.scheme
         kind = type(message)
-        rate = self._config.limits.client_rate
+        rate = self._rate
         if kind is Ack:
             # As many as there are events, but no more than that.
             taken = self._deliveries.acknowledge(session, message.ids) or session.may_send(now, rate)  # type: ignore[attr-defined]

@@ -29,16 +29,16 @@ class Session:
     """
 
     __slots__ = (
-        "_bytes",
-        "_recipient",
         "_refilled",
         "_tokens",
         "backlog",
+        "bytes",
         "cursor_moved",
         "durable",
         "handles",
         "head",
         "heard",
+        "latest",
         "life",
         "missed",
         "name",
@@ -76,8 +76,8 @@ class Session:
         self.seen = 0.0  # when it was last connected
         self.heard = 0.0  # when it last said something
         self.head = recipient(number)  # how all notifications for it begin
-        self._recipient = Recipient(number, (), False)
-        self._bytes = 0.0
+        self.latest = Recipient(number, (), False)
+        self.bytes = 0.0
         self._tokens = 0.0
         self._refilled = 0.0
 
@@ -85,7 +85,7 @@ class Session:
     def has_room(self) -> bool:
         """Whether the client is connected and one more event may be on its way to it."""
         in_flight = len(self.waiting) - len(self.backlog)
-        return self.route is not None and in_flight < WINDOW and self._bytes < WINDOW_BYTES
+        return self.route is not None and in_flight < WINDOW and self.bytes < WINDOW_BYTES
 
     @property
     def room(self) -> int:
@@ -93,9 +93,9 @@ class Session:
         if not self.has_room:
             return 0
         in_flight = len(self.waiting) - len(self.backlog)
-        if in_flight <= 0 or not self._bytes:
+        if in_flight <= 0 or not self.bytes:
             return WINDOW
-        fitting = int((WINDOW_BYTES - self._bytes) * in_flight / self._bytes)
+        fitting = int((WINDOW_BYTES - self.bytes) * in_flight / self.bytes)
         return max(1, min(WINDOW - in_flight, fitting))
 
     @property
@@ -111,14 +111,10 @@ class Session:
 
     def recipient(self, handles: tuple[int, ...], unfiltered: bool) -> Recipient:
         """The client as one of those that an event is for; nearly always the same object as the last time."""
-        latest = self._recipient
+        latest = self.latest
         if latest.handles != handles or latest.unfiltered != unfiltered:
-            latest = self._recipient = Recipient(self.number, handles, unfiltered)
+            latest = self.latest = Recipient(self.number, handles, unfiltered)
         return latest
-
-    def sent(self, size: int) -> None:
-        """An event of so many bytes is on its way."""
-        self._bytes += size
 
     def acknowledged(self, ids: Iterable[int]) -> list[int]:
         """The client has these events: where they are in the log, without those that were not waited for.
@@ -129,7 +125,7 @@ class Session:
         places = [place for number in ids if (place := pop(number, None)) is not None]
         if places:
             left = len(self.waiting) - len(self.backlog)
-            self._bytes = self._bytes * left / (left + len(places)) if left > 0 else 0.0
+            self.bytes = self.bytes * left / (left + len(places)) if left > 0 else 0.0
             self.cursor_moved = True
         return places
 
@@ -154,7 +150,7 @@ class Session:
     def rewind(self) -> None:
         """A new connection: whatever was not acknowledged has to be sent again."""
         self.backlog = deque(self.waiting.items())
-        self._bytes = 0.0
+        self.bytes = 0.0
 
 
 class Sessions:
