@@ -10,8 +10,9 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from bypass.live.broker.pacing import Pacing
 from bypass.live.broker.sessions import WINDOW, WINDOW_BYTES, Session, Sessions
 from bypass.live.broker.store import Batch, Logged, Recipient, Store, StoreFailed
 from bypass.mechanisms.filters.buckets import Ints
@@ -53,7 +54,8 @@ class Turn:
 
 
 class Deliveries:
-    """The broker's way to its clients. `send_packet(route, packet)` gives whether it was taken.
+    """The broker's way to its clients. `send_packet(route, packet)` gives whether it was taken, `after` calls
+    something some seconds later; `grace` is the broker's.
 
     An event that is for a client with a durable session is in the log before it is sent, and until the client
     has acknowledged it, unless there come to be too many or it gets too old: then it is counted in the
@@ -68,6 +70,8 @@ class Deliveries:
         now: Callable[[], float],
         limits: Limits,
         last_seq: int,
+        after: Callable[..., Any],
+        grace: float,
     ) -> None:
         self.turn = Turn()
         self.deliveries = 0  # events that were for somebody, counted for each of them
@@ -82,6 +86,7 @@ class Deliveries:
         self._send_packet = send_packet
         self._now = now
         self._limits = limits
+        self._pacing = Pacing(self.to_route, after, grace)
         self._seq = last_seq
         self._durable = last_seq  # the log is durable up to here
         self._hungry: set[Session] = set()  # connected, and something waits for them in the log
@@ -109,8 +114,8 @@ class Deliveries:
     def send(self, client: int, message: Message) -> None:
         """A message for one client, if it is connected."""
         session = self._sessions.by_number.get(client)
-        if session is not None and session.route is not None:
-            self.to_route(session.route, message)
+        if session is not None:
+            self._pacing.send(session, message)
 
     def multicast(
         self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool

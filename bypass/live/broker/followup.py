@@ -26,7 +26,10 @@ ANSWER_S = 10.0
 """How long an answer may take, and how long it is waited before a failed client is asked again."""
 
 AROUND_S = 1.0
-"""Deliveries are counted from so long before a plan until so long after its last answer."""
+"""Deliveries are counted from a plan until so long after its last answer."""
+
+SETTLED_S = 0.5
+"""By then a client that is connected has acknowledged what it was sent."""
 
 ISOLATE = "isolate"
 
@@ -50,6 +53,7 @@ class Execution:
     isolated: list[str] = field(default_factory=list)
     took: float | None = None
     deliveries: int = 0
+    concluded: bool = False
     recall: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -217,14 +221,20 @@ class Followup:
             self._server.loop.after(AROUND_S, self._conclude, execution)
 
     def _conclude(self, execution: Execution) -> None:
-        """Some time after the last answer: did everything arrive, and note how it went."""
-        if execution.pending or execution.recall is not None:
+        """Some time after the last answer: what was sent until now has to arrive."""
+        if execution.pending or execution.concluded:
             return
+        execution.concluded = True
         if execution.took is None:
             execution.took = 0.0  # nobody had to be told
         deliveries = self._server.deliveries
         sent = deliveries.deliveries - execution.deliveries
-        left = deliveries.outstanding(execution.first, deliveries.last) if sent else 0
+        self._server.loop.after(SETTLED_S, self._judge, execution, deliveries.last, sent)
+
+    def _judge(self, execution: Execution, last: int, sent: int) -> None:
+        """Did everything arrive? Note how it went."""
+        deliveries = self._server.deliveries
+        left = deliveries.outstanding(execution.first, last) if sent else 0
         execution.recall = 1.0 - left / sent if sent else 1.0
         content = json.dumps(execution.to_dict())
         deliveries.turn.batch.record(execution.at, "plan", content)

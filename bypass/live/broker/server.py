@@ -171,6 +171,8 @@ class BrokerServer:
             self.loop.now,
             Limits(config.limits.pending_events, config.limits.pending_age),
             last_seq,
+            self.loop.after,
+            config.grace,
         )
         self._generation = int(loaded.settings.get("generation", "0"))
         self._state_changed = False
