@@ -1,4 +1,4 @@
-"""Queueing models of how long events take when those who send and receive them are ON only part of the time."""
+"""Queueing models: how long events take if those who send and receive them are ON only part of the time."""
 
 from bypass.models.queueing.centre import Centre, InvalidCentre, Unstable
 
