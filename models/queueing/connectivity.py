@@ -137,12 +137,17 @@ def write_connectivity(connectivity: Connectivity, path: Path) -> None:
 
 
 def read_connectivity(path: Path, gap: float | None = None) -> Connectivity:
-    """Read a record. Raises InvalidConnectivity and OSError.
+    """Read a record. Raises InvalidConnectivity, also if there is no such file.
 
     Without a column that names journeys, a new one begins after more than `gap` seconds without a sample, by
     default five times the median step.
     """
-    samples = list(_samples(path))
+    try:
+        samples = list(_samples(path))
+    except OSError as error:
+        raise InvalidConnectivity(f"{path}: {error.strerror}: expected a record of connectivity") from error
+    if len(samples) < 2:
+        raise InvalidConnectivity(f"{path}: {len(samples)} samples: expected at least two")
     times = np.array([sample.time for sample in samples])
     names = np.array([sample.journey for sample in samples])
     steps = np.diff(times)
@@ -150,7 +155,7 @@ def read_connectivity(path: Path, gap: float | None = None) -> Connectivity:
         back = int(np.argmax(wrong)) + 1
         _refuse(path, samples[back].line, samples[back].text, f"a time after {samples[back - 1].text}")
     borders = names[1:] != names[:-1]
-    if len(steps) and not samples[0].journey:
+    if not samples[0].journey:
         borders = steps > (GAP * float(np.median(steps)) if gap is None else gap)
     cuts = np.flatnonzero(borders) + 1
     states = np.array([sample.on for sample in samples], np.bool_)
