@@ -177,7 +177,7 @@ def study(sets: int, events: int) -> dict[str, Any]:
 def main() -> None:
     parser = arguments(__doc__, repetitions=3)
     integer(parser, "--events", 20_000_000, "events through each single centre and published path")
-    integer(parser, "--sets", 1000, "sets of parameters in the study")
+    integer(parser, "--sets", 1000, "sets of parameters in the study on Spark; 0 leaves it out")
     integer(parser, "--set-events", 100_000, "events of each of them")
     options = parser.parse_args()
     result = {
@@ -186,7 +186,7 @@ def main() -> None:
         "single": single_centres(options.events),
         "slides": slides(options.events),
         "speed": speed(max(options.events // 5, 1000), options.repetitions),
-        "study": study(options.sets, options.set_events),
+        "study": study(options.sets, options.set_events) if options.sets else None,
     }
     write("timeliness", options.out, result)
 

@@ -16,7 +16,6 @@ from bypass.draws import uniform_pair
 from bypass.errors import BypassError
 from bypass.models.engines import Engine, LocalEngine, SparkEngine, SparkUnavailable, WorkerLost, spark_engine
 from bypass.models.mobility import Darmstadt
-from bypass.models.queueing import Centre, sweep_paths
 from bypass.models.request import InvalidRequest, check_request
 from bypass.models.traces import lay_out, write_trace
 from bypass.scenarios.evaluation import evaluate
@@ -183,17 +182,6 @@ def test_traces_are_made_and_judged_there(cluster: SparkEngine, tmp_path: Path) 
         judged = evaluate(made, ["radial", "egrid:10"], out=out / "judged", engine=engine, pieces=3)
         found.append((made.digest(), laid.digest(), judged.summaries["ar"]["schemes"]))
     assert found[0] == found[1]
-
-
-def test_paths_are_simulated_there(cluster: SparkEngine) -> None:
-    paths = [
-        [Centre("phone", 1.0, 0.1, on, 2.0, other=0.5), Centre("broker", 1.0, 0.1)] for on in (1.0, 0.2, 4.0)
-    ]
-    there, here = (
-        sweep_paths(paths, events=3000, seed=5, engine=engine) for engine in (cluster, LocalEngine())
-    )
-    assert there == here
-    assert [compared.simulated is None for compared in there] == [False, True, False]
 
 
 def test_jobs_of_other_kinds(cluster: SparkEngine) -> None:
