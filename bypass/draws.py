@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     GROUP = 4
     RADIO = 5
     CHURN = 6
+    QUEUEING = 7
 
 
 _MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

@@ -35,6 +35,7 @@ SMALL = {
         *("--clients", "20", "--rate", "80", "--rounds", "1", "--seconds", "1.5"),
     ],
     "radio": ["--duration", "1", "--seeds", "1"],
+    "timeliness": ["--events", "2000", "--sets", "0", "--repetitions", "1"],
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
 }
 HELPERS = {

@@ -142,7 +142,10 @@ def test_every_key_of_a_radio_is_documented_with_its_defaults() -> None:
 def test_every_parameter_of_churn_is_documented_with_its_default() -> None:
     table = {row[0]: set(row[-1].split(", ")) - {""} for row in rows("scenarios.md", "### Churn")}
     assert table == {
-        f"`{name}`": {f"`{each}` {written(field.default)}" for each, field in model.model_fields.items()}
+        f"`{name}`": {
+            f"`{each}`" if field.is_required() else f"`{each}` {written(field.default)}"
+            for each, field in model.model_fields.items()
+        }
         for name, model in CHURN.items()
     }
 

@@ -6,7 +6,14 @@ from bypass.models.churn.none import NoChurn
 from bypass.models.churn.on_off import OnOff
 from bypass.models.churn.presence import Presence
 from bypass.models.churn.ramp import Ramp
+from bypass.models.churn.recorded import Recorded
 
-CHURN: dict[str, type[ChurnModel]] = {"none": NoChurn, "ramp": Ramp, "growth": Growth, "on-off": OnOff}
+CHURN: dict[str, type[ChurnModel]] = {
+    "none": NoChurn,
+    "ramp": Ramp,
+    "growth": Growth,
+    "on-off": OnOff,
+    "recorded": Recorded,
+}
 
-__all__ = ["CHURN", "ChurnModel", "Growth", "NoChurn", "OnOff", "Presence", "Ramp"]
+__all__ = ["CHURN", "ChurnModel", "Growth", "NoChurn", "OnOff", "Presence", "Ramp", "Recorded"]

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,14 +11,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import chisquare, expon, kstest
 
-from bypass.models.churn import CHURN, ChurnModel, Growth, NoChurn, OnOff, Presence, Ramp
+from bypass.draws import Purpose, uniform_pair
+from bypass.models.churn import CHURN, ChurnModel, Growth, NoChurn, OnOff, Presence, Ramp, Recorded
+from bypass.models.queueing import InvalidConnectivity
 from bypass.models.request import InvalidRequest
 
+RECORD = Path(__file__).with_name("connectivity.csv")
 EVERY_MODEL = [
     pytest.param(NoChurn(), id="none"),
     pytest.param(Ramp(start=3, end=5), id="ramp"),
     pytest.param(Growth(), id="growth"),
     pytest.param(OnOff(on=3, off=2), id="on-off"),
+    pytest.param(Recorded(path=RECORD), id="recorded"),
 ]
 
 
@@ -206,13 +212,40 @@ def test_the_share_of_those_there_is_the_same_from_the_beginning(on: float, off:
         assert abs(presence.count(at) - 8000 * share) < 3 * np.sqrt(8000 * share * (1 - share))
 
 
+# -- recorded ------------------------------------------------------------------------------------------------
+
+
+def is_on(at: float) -> bool:
+    """What the record says of 16 s, again and again."""
+    at %= 16
+    return at < 4 or 10 <= at < 12 or at >= 14
+
+
+@given(st.integers(1, 6), st.floats(0.5, 100), st.integers(0, 2**64 - 1))
+@settings(max_examples=30, deadline=None)
+def test_clients_are_there_when_the_record_says_so(clients: int, duration: float, seed: int) -> None:
+    presence = Recorded(path=RECORD).schedule(clients, duration, seed)
+    seen = duration * np.arange(1, 60) / 60
+    for client in range(clients):
+        own = [presence.active(client, at) for at in seen]
+        start = int(uniform_pair(np.uint64(seed), Purpose.CHURN, client, 0)[0] * 16e6) / 1e6
+        assert own == [is_on(round(1e6 * (start + round(at, 6))) / 1e6) for at in seen]
+
+
+def test_a_record_that_cannot_be_read_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConnectivity, match=r"no.csv: No such file or directory: expected a record"):
+        Recorded(path=tmp_path / "no.csv")
+
+
 # -- parameters ----------------------------------------------------------------------------------------------
 
 
 def test_models_are_found_by_name() -> None:
-    assert dict(CHURN) == {"none": NoChurn, "ramp": Ramp, "growth": Growth, "on-off": OnOff}
-    for model in CHURN.values():
-        assert len(model().schedule(3, 10.0, 1)) == 3
+    own = {"none": NoChurn, "ramp": Ramp, "growth": Growth, "on-off": OnOff}
+    assert dict(CHURN) == {**own, "recorded": Recorded}
+    for name, model in CHURN.items():
+        values: dict[str, Any] = {"path": RECORD} if name == "recorded" else {}
+        assert len(model(**values).schedule(3, 10.0, 1)) == 3
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from bypass.models.mobility.map_movement import MapMovement
 from bypass.models.mobility.model import MobilityModel
 from bypass.models.mobility.playback import Playback
 from bypass.models.mobility.random_waypoint import RandomWaypoint
+from bypass.models.queueing import Centre, sweep_paths
 from bypass.models.request import InvalidRequest
 from bypass.models.traces import InvalidTrace, Trace, lay_out, layout, write_trace
 
@@ -112,3 +113,14 @@ def test_rows_that_are_no_positions_are_refused(spark: SparkEngine, tmp_path: Pa
     with pytest.raises(InvalidTrace, match=r"bad.parquet: x is nan: expected finite numbers"):
         lay_out(tmp_path / "bad.parquet", tmp_path / "a", engine=spark)
     assert not (tmp_path / "a").exists()
+
+
+def test_paths_of_events_are_simulated_alike(spark: SparkEngine) -> None:
+    paths = [
+        [Centre("phone", 1.0, 0.1, on, 2.0, other=0.5), Centre("broker", 1.0, 0.1)] for on in (1.0, 0.2, 4.0)
+    ]
+    there, here = (
+        sweep_paths(paths * 6, events=3000, seed=5, engine=engine) for engine in (spark, LocalEngine())
+    )
+    assert there == here
+    assert [compared.simulated is None for compared in there] == [False, True, False] * 6
