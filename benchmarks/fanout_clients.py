@@ -6,9 +6,11 @@ a thousand DEALERs would have to be polled, and the load must not be what limits
 
 from __future__ import annotations
 
+import math
 import struct
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -180,8 +182,36 @@ class BareLoad(Load):
         self._connections.close()
 
 
+class Acknowledgements:
+    """What is to be acknowledged, by number: as real clients do it, each by itself, together, and soon."""
+
+    def __init__(self, send: Callable[[int, tuple[int, ...]], None]) -> None:
+        self._send = send
+        self._ids: dict[int, list[int]] = {}
+        self._due: deque[tuple[float, int, list[int]]] = deque()
+
+    def add(self, number: int, identity: int) -> None:
+        """An event has come."""
+        ids = self._ids.get(number)
+        if ids is None:
+            ids = self._ids[number] = []
+            self._due.append((time.monotonic() + LATEST_S, number, ids))
+        ids.append(identity)
+        if len(ids) == MOST_TOGETHER:
+            del self._ids[number]
+            self._send(number, tuple(ids))
+
+    def flush(self, now: float) -> None:
+        """Send what is due at that time."""
+        while self._due and self._due[0][0] <= now:
+            _, number, ids = self._due.popleft()
+            if self._ids.get(number) is ids:
+                del self._ids[number]
+                self._send(number, tuple(ids))
+
+
 class BypassLoad(Load):
-    """The clients of our broker. They acknowledge what they get as real ones do: together, and soon."""
+    """The clients of our broker."""
 
     def __init__(self, endpoint: str, places: Places, keys: ClientKeys | None) -> None:
         self.tally = Tally(places, [len(some) for some in places.recipients_of])
@@ -190,8 +220,7 @@ class BypassLoad(Load):
         self._numbers: dict[int, int] = {}  # that the broker gave them
         self._publisher_of: dict[int, int] = {}  # by such a number
         self._subscribed = 0
-        self._to_acknowledge: dict[int, list[int]] = {}
-        self._flushed = time.monotonic()
+        self._acknowledgements = Acknowledgements(lambda number, ids: self._send(number, Ack(ids)))
         pair = None if keys is None else Keys(keys.public, keys.secret, keys.broker)
         connected = self._subscribers + PUBLISHERS
         for number in range(connected):
@@ -225,14 +254,10 @@ class BypassLoad(Load):
                         self._take(int(route), data)
             except zmq.Again:
                 pass
-        if time.monotonic() - self._flushed > LATEST_S:
-            self.settle()
+        self._acknowledgements.flush(time.monotonic())
 
     def settle(self) -> None:
-        self._flushed = time.monotonic()
-        for number, ids in self._to_acknowledge.items():
-            self._send(number, Ack(tuple(ids)))
-        self._to_acknowledge.clear()
+        self._acknowledgements.flush(math.inf)
 
     def close(self) -> None:
         self._connections.close()
@@ -249,11 +274,7 @@ class BypassLoad(Load):
         identity = envelope.notify.publication.id
         publisher = self._publisher_of[identity >> 32]
         self.tally.arrived(((identity & 0xFFFFFFFF) - 1) * PUBLISHERS + publisher, number)
-        ids = self._to_acknowledge.setdefault(number, [])
-        ids.append(identity)
-        if len(ids) == MOST_TOGETHER:
-            del self._to_acknowledge[number]
-            self._send(number, Ack(tuple(ids)))
+        self._acknowledgements.add(number, identity)
 
     def _take_other(self, number: int, message: Message) -> None:
         if isinstance(message, Welcome):

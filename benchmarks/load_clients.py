@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import heapq
 import json
+import math
 import sys
 import time
 from array import array
@@ -22,10 +23,9 @@ from typing import Any
 
 import numpy as np
 import zmq
-from fanout_clients import PATIENCE, Connections, Keys
+from fanout_clients import PATIENCE, Acknowledgements, Connections, Keys
 
 from bypass import Event, Subscription, attr
-from bypass.live.client.receipts import LATEST_S, MOST_TOGETHER
 from bypass.live.keys import load_client_keys
 from bypass.location import LocationRequest
 from bypass.mechanisms import CLIENT_MECHANISMS, find_mechanism
@@ -54,6 +54,9 @@ PACKETS_AT_A_TIME = 50
 """Read before it is looked whether something is to be published."""
 
 REPORT_S = LocationRequest().interval
+SHORT_S = 0.02
+"""The longest that it waits before it looks what is due."""
+
 QUIET_S = 2.0
 """After so long without an event no more are expected."""
 
@@ -72,7 +75,7 @@ def followed(data: bytes) -> tuple[int, bytes]:
 class Peer:
     """What one client knows."""
 
-    __slots__ = ("at", "channel", "epoch", "flag", "index", "number", "published", "since", "to_acknowledge")
+    __slots__ = ("at", "channel", "epoch", "flag", "index", "number", "published", "since")
 
     def __init__(self, index: int, at: tuple[float, float]) -> None:
         self.index = index
@@ -83,7 +86,6 @@ class Peer:
         self.channel: str | None = None
         self.since = 0.0  # it has its scheme
         self.published = 0
-        self.to_acknowledge: list[int] = []
 
     @property
     def reports(self) -> bool:
@@ -102,8 +104,8 @@ class Load:
         self._peers = [Peer(i, (x, y)) for i, (x, y) in enumerate(settings["places"])]
         self._index_of: dict[int, int] = {}  # by the broker's numbers
         self._subscribed = 0
-        self._waiting: list[Peer] = []  # who has something to acknowledge
-        self._flushed = self._heard = 0.0
+        self._acknowledgements = Acknowledgements(lambda index, ids: self._send(self._peers[index], Ack(ids)))
+        self._heard = 0.0
         self._reports: list[tuple[float, int, float]] = []  # when, whose, and in the scheme it has since then
         self._row_of: dict[int, int] = {}  # of publications that are not acknowledged
         self._connections = Connections()
@@ -125,7 +127,7 @@ class Load:
         self._publish_on(begin)
         self.cpu = time.process_time() - cpu
         self._read_until(lambda: not self._row_of and time.monotonic() - self._heard > QUIET_S)
-        self._settle()
+        self._acknowledgements.flush(math.inf)
         self._write(Path(self._settings["out"]))
         self._connections.close()
 
@@ -159,7 +161,7 @@ class Load:
             while (due := begin + n / rate) <= time.monotonic():
                 self._publish(peers[n % len(peers)], due)
                 n += 1
-            self._read(min(due - time.monotonic(), LATEST_S))
+            self._read(min(due - time.monotonic(), SHORT_S))
 
     def _publish(self, peer: Peer, due: float) -> None:
         peer.published += 1
@@ -196,9 +198,7 @@ class Load:
             except zmq.Again:
                 pass
         now = time.monotonic()
-        if now - self._flushed > LATEST_S:
-            self._flushed = now
-            self._settle()
+        self._acknowledgements.flush(now)
         while self._reports and self._reports[0][0] <= now:
             at, index, since = heapq.heappop(self._reports)
             peer = self._peers[index]
@@ -223,12 +223,7 @@ class Load:
         self.of.append(self._index_of[identity >> 32])
         self.number.append(identity & 0xFFFFFFFF)
         self.at.append(now)
-        ids = peer.to_acknowledge
-        ids.append(identity)
-        if len(ids) == 1:
-            self._waiting.append(peer)
-        elif len(ids) >= MOST_TOGETHER:
-            self._acknowledge(peer)
+        self._acknowledgements.add(peer.index, identity)
 
     def _take_other(self, peer: Peer, message: Message) -> None:
         if isinstance(message, PlanMessage):
@@ -254,16 +249,6 @@ class Load:
             heapq.heappush(self._reports, (peer.since, peer.index, peer.since))
 
     # -- what clients say ---------------------------------------------------------------------------------
-
-    def _settle(self) -> None:
-        for peer in self._waiting:
-            if peer.to_acknowledge:
-                self._acknowledge(peer)
-        self._waiting.clear()
-
-    def _acknowledge(self, peer: Peer) -> None:
-        self._send(peer, Ack(tuple(peer.to_acknowledge)))
-        peer.to_acknowledge.clear()
 
     def _send(self, peer: Peer, message: Message) -> None:
         message.client, message.scheme, message.epoch = peer.number, peer.flag, peer.epoch

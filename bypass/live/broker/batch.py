@@ -119,20 +119,27 @@ class Batch:
         self.places = failed.places | self.places
         self.history = failed.history + self.history
 
-    def __bool__(self) -> bool:
-        """Whether there is something to write."""
+    @property
+    def pressing(self) -> bool:
+        """Whether there is something to write that cannot wait for a later batch.
+
+        Only what is released can: a broker that has forgotten it sends it again, to clients who know it.
+        """
         return bool(
             self.log
             or self.cursors
             or self.counts
             or self.places
-            or self.spent
             or self.clients
             or self.departed
             or self.subscriptions
             or self.settings
             or self.history
         )
+
+    def __bool__(self) -> bool:
+        """Whether there is something to write."""
+        return bool(self.spent) or self.pressing
 
 
 def pack_recipients(recipients: Sequence[Recipient]) -> bytes:

@@ -267,11 +267,12 @@ class Deliveries:
         self._logged_at[seq] = at
         self.waiting += 1
 
-    def note_cursors(self) -> None:
-        """Have the store know how far clients have got, and give up what has become too old."""
+    def note_cursors(self, part: int = 0, parts: int = 1) -> None:
+        """Have the store know how far clients have got, one of so many parts of them, and give up what has
+        become too old."""
         self._expire()
         for session in self._sessions:
-            if session.cursor_moved and session.durable:
+            if session.cursor_moved and session.durable and session.number % parts == part:
                 before = session.cursor_before
                 cursor = self._seq if before is None else before - 1
                 self.turn.batch.cursor(session.number, cursor, session.missed)
@@ -283,6 +284,11 @@ class Deliveries:
         """What has been collected; a new turn begins."""
         turn, self.turn = self.turn, Turn()
         return turn
+
+    def postpone(self, turn: Turn) -> None:
+        """Write what a turn has released later, with what others change; a new turn has just begun."""
+        self.turn.batch, turn.batch = turn.batch, self.turn.batch
+        self.turn.released, turn.released = turn.released, self.turn.released
 
     def send_turn(self, turn: Turn) -> None:
         """Send what a turn has collected; what it changed is durable."""

@@ -59,6 +59,9 @@ GARBAGE = (50_000, 20, 100)
 """The collector's thresholds: a turn makes thousands of objects that stay until it is sent, no cycles."""
 
 CURSORS_S = 0.5
+CURSOR_PARTS = 10
+"""So often cursors are noted, a part of them at a time: an event that comes meanwhile has to wait."""
+
 BIND_LINGER_MS = 500
 DOMAIN = "bypass"
 
@@ -97,7 +100,7 @@ class BrokerServer:
         self._bytes_taken = 0  # of what came in, by turns that have ended
         self._closing = False
         self.loop.end_of_turn = self._end_of_turn
-        self.loop.after(CURSORS_S, self._note_cursors)
+        self.loop.after(CURSORS_S / CURSOR_PARTS, self._note_cursors, 0)
         self.loop.after(1.0, self._tick)
         self.loop.after(self._look_after_s, self._look_after)
 
@@ -346,10 +349,11 @@ class BrokerServer:
         self.reception.unsaved.clear()
         turn = self.deliveries.take_turn()
         self._bytes_taken = self.counters["bytes_in"]
-        if turn.batch:
+        if turn.batch.pressing or (self._closing and turn.batch):
             self._in_flight = turn
             self._writer.write(turn.batch)
         else:
+            self.deliveries.postpone(turn)
             self.deliveries.send_turn(turn)
 
     def _written(self, error: StoreFailed | None) -> None:
@@ -399,10 +403,10 @@ class BrokerServer:
 
     # -- housekeeping -------------------------------------------------------------------------------------
 
-    def _note_cursors(self) -> None:
-        self.deliveries.note_cursors()
+    def _note_cursors(self, part: int) -> None:
+        self.deliveries.note_cursors(part, CURSOR_PARTS)
         self.reception.note_places()
-        self.loop.after(CURSORS_S, self._note_cursors)
+        self.loop.after(CURSORS_S / CURSOR_PARTS, self._note_cursors, (part + 1) % CURSOR_PARTS)
 
     def _tick(self) -> None:
         self.loop.after(1.0, self._tick)

@@ -22,6 +22,7 @@ class Status:
         self._server = server
         self._followup = followup
         self._started = server.loop.now()
+        self._version = version("bypass-pubsub")  # which reads a file
         self._counts: deque[tuple[float, dict[str, float]]] = deque()
         self.snapshot = self._take()
         server.ticks.append(self.refresh)
@@ -37,7 +38,7 @@ class Status:
         return {
             "at": now,
             "started": self._started,
-            "version": version("bypass-pubsub"),
+            "version": self._version,
             "epoch": broker.epoch,
             "listen": list(server.endpoints),
             "open": config.open,
