@@ -75,6 +75,10 @@ class Centre:
         """Mean number of events at the centre, those of others too. Raises `Unstable`."""
         return (self.rate + self.other) * self.response()
 
+    def always_on(self) -> Centre:
+        """The same without OFF periods."""
+        return replace(self, on=inf, off=0.0)
+
     def effective_response(self) -> float:
         """The response (s) if other traffic only makes services longer: service / (1 - other · service).
 
@@ -101,7 +105,7 @@ class Centre:
 
         Infinite for a centre whose ON period never ends. Raises `Unreachable`.
         """
-        self._check_reachable(target, replace(self, off=0.0), "without OFF periods")
+        self._check_reachable(target, self.always_on(), "without OFF periods")
         if self.on == inf:
             return inf
         # target · (1 - load) = interruption + service · stretch, times (on + off), is quadratic in `off`.
