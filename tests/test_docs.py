@@ -31,6 +31,7 @@ from bypass.models.engines import LocalEngine
 from bypass.models.maps import MAPS, load_map, write_map
 from bypass.models.mobility import MOBILITY, Darmstadt
 from bypass.models.network.radio import BluetoothModel, RadioModel
+from bypass.models.queueing.network import Broker, Link, Network, Publisher, Subscriber
 from bypass.models.statistics import statistics
 from bypass.models.traces import write_trace
 from bypass.models.traces.manifest import Manifest
@@ -222,13 +223,14 @@ def written(value: Any) -> str:
         ("traces", "mobility.md"),
         ("evaluate", "evaluation.md"),
         ("publications", "evaluation.md"),
+        ("timeliness", "timeliness.md"),
     ],
 )
 def test_every_option_of_a_command_is_documented(name: str, page: str) -> None:
     text = (ROOT / "docs" / page).read_text()
     table = text[text.index(f"| option of `bypass {name}` |") :].partition("\n\n")[0]
     options = [each for each in commands.commands[name].params if isinstance(each, click.Option)]
-    assert {option for each in options for option in each.opts} == set(re.findall(r"`(--\w+)`", table))
+    assert {option for each in options for option in each.opts} == set(re.findall(r"`(--[\w-]+)`", table))
 
 
 def test_everything_in_maps_traces_and_statistics_is_documented(tmp_path: Path) -> None:
@@ -251,6 +253,14 @@ def test_everything_that_an_evaluation_writes_is_documented(tmp_path: Path) -> N
     events = {name.replace("radial/", "SCHEME/") for name in pq.read_table(out / "events").column_names}
     cells = {*pq.read_table(out / "cells").column_names}
     assert figures | pieces | events | cells <= words("evaluation.md")
+
+
+def test_everything_in_networks_and_in_what_is_said_of_them_is_documented(tmp_path: Path) -> None:
+    network = ROOT / "examples" / "metro.yaml"
+    said(f"bypass timeliness {network} --lifetime 60 --out {tmp_path}")
+    models = (Network, Broker, Link, Publisher, Subscriber)
+    written = {*keys(json.loads((tmp_path / "summary.json").read_text()))}
+    assert written | {name for model in models for name in model.model_fields} <= words("timeliness.md")
 
 
 def shown_anew(page: str, folder: Path) -> str:

@@ -38,9 +38,13 @@ RATE, SERVICE, BROKERS = 1.0, 0.0625, 2
     "--rate", type=float, metavar="N", help=f"Events for the subscriber per second.  [default: {RATE:g}]"
 )
 @click.option("--service", type=float, metavar="S", help=f"Mean time of each service.  [default: {SERVICE}]")
-@click.option("--publisher-other", type=float, metavar="N", help="Its events for others per second.")
+@click.option(
+    "--publisher-other", type=float, metavar="N", help="The publisher's events for others per second."
+)
 @click.option("--broker-other", type=float, metavar="N", help="Events of others per second at each broker.")
-@click.option("--subscriber-other", type=float, metavar="N", help="Events for it by others per second.")
+@click.option(
+    "--subscriber-other", type=float, metavar="N", help="Events of others for the subscriber per second."
+)
 @click.option("--target", type=float, metavar="S", help="Say which rate, or OFF period, meets this response.")
 @click.option("--lifetime", type=float, metavar="S", help="Say how many events are worth nothing by then.")
 @click.option(
