@@ -1,7 +1,7 @@
 """The reference pages name everything that there is, and link to pages and sections that exist.
 
 After a change that is meant, `python tests/test_docs.py` records anew what the commands in docs/evaluation.md
-print.
+and docs/timeliness.md print.
 """
 
 import json
@@ -48,7 +48,7 @@ from bypass.transitions.rules import DECISION, NEXT_DECISION
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-EVALUATION = ROOT / "docs" / "evaluation.md"
+SHOWING = [ROOT / "docs" / name for name in ("evaluation.md", "timeliness.md")]
 # What commands of a page print stands in the fence that follows them.
 SHOWN = re.compile(
     r"<!-- (?P<name>\S+) -->\n```yaml\n(?P<file>.*?)^```"
@@ -186,6 +186,14 @@ def test_what_the_page_of_rules_shows_can_be_used(tmp_path: Path, monkeypatch: p
     assert [rule.rule for rule in load_rules(str(tmp_path / "book.yaml"), {})[0].rules] == ["crowd"]
 
 
+def test_the_rule_that_asks_for_the_delay_can_be_used(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "timeliness.md").read_text()
+    book = re.search(r"^## In rules\n.*?\n\n((?:    [^\n]*\n)+)", page, re.MULTILINE | re.DOTALL)
+    assert book is not None
+    (tmp_path / "book.yaml").write_text(book[1])
+    assert [rule.rule for rule in load_rules(str(tmp_path / "book.yaml"), {})[0].rules] == ["do-not-wait"]
+
+
 def test_every_key_of_an_experiment_is_documented() -> None:
     models: list[Any] = [
         Scenario,
@@ -294,8 +302,9 @@ def said(line: str) -> str:
     return re.sub(r"[\d.]+ million rows/s", "1.0 million rows/s", timeless)
 
 
-def test_the_commands_of_the_evaluation_print_what_is_shown(tmp_path: Path) -> None:
-    page = EVALUATION.read_text()
+@pytest.mark.parametrize("path", SHOWING, ids=lambda path: path.name)
+def test_the_commands_of_a_page_print_what_is_shown(path: Path, tmp_path: Path) -> None:
+    page = path.read_text()
     assert shown_anew(page, tmp_path) == page
 
 
@@ -337,8 +346,9 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 
 def record() -> None:
-    with TemporaryDirectory() as folder:
-        EVALUATION.write_text(shown_anew(EVALUATION.read_text(), Path(folder)))
+    for path in SHOWING:
+        with TemporaryDirectory() as folder:
+            path.write_text(shown_anew(path.read_text(), Path(folder)))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from bypass.models.queueing.sojourn import Sojourn
 
 MOST = 12
 """More ways cannot be told apart: of more, the slowest are drawn."""
-POINTS = 150
+POINTS = 300
 LEAST = 1e-3  # the share of events where curves end
 ON, OFF = "#33658a", "#f26419"
 LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -56,11 +56,10 @@ def _draw_curves(axes: Axes, routes: Sequence[Route], lifetime: float | None) ->
     ]
     end = max(route.breakdown.total for route, *_ in ways)
     while max(way.later(end) for _, way, *_ in ways) > LEAST:
-        end *= 1.1
+        end *= 1.3
     times = np.linspace(0.0, end, POINTS)
     for route, way, style, colour in ways:
-        shares = [way.later(each) for each in times.tolist()]
-        axes.plot(times, shares, style, color=colour, label=_name(route))
+        axes.plot(times, way.curve(end / (POINTS - 1), POINTS), style, color=colour, label=_name(route))
     if lifetime is not None and lifetime < end:
         axes.axvline(lifetime, color="#555555", linewidth=1, label="lifetime")
     axes.set_yscale("log")

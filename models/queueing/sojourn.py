@@ -89,6 +89,14 @@ class Sojourn:
         """The share of events that take longer than `limit` (s)."""
         return 1.0 - self.within(limit)[0]
 
+    def curve(self, step: float, number: int) -> list[float]:
+        """The shares of events that take longer than 0, `step`, 2 · `step`, ... (s): so many of them."""
+        further, staying, now, shares = expm(self.matrix * step), self._after(self.leave), self.start, []
+        for _ in range(number):
+            shares.append(float(now @ staying))
+            now = now @ further
+        return shares
+
     def _after(self, values: Floats) -> Floats:
         """What comes of `values`, per second, in all time to come."""
         return np.asarray(-np.linalg.solve(self.matrix, values), np.float64)

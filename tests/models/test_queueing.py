@@ -197,6 +197,7 @@ def test_a_distribution_is_one(path: list[Centre], at: list[float]) -> None:
     mean = sum(centre.response() for centre in path)
     assert sojourn.mean() == pytest.approx(mean, rel=DISTRIBUTION)
     shares = [sojourn.later(mean * each) for each in sorted(at)]
+    assert sojourn.curve(mean, 3) == pytest.approx([sojourn.later(mean * n) for n in range(3)], abs=1e-6)
     assert all(-1e-9 <= share <= 1.0 + 1e-9 for share in shares)
     assert all(after <= before + 1e-9 for before, after in pairwise(shares))
     assert sojourn.later(0.0) == pytest.approx(1.0, abs=1e-12)
