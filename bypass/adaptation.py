@@ -9,16 +9,18 @@ from collections.abc import Sequence
 
 from bypass.broker import Broker
 from bypass.region import Place
+from bypass.sis import EXPECTED_DELAY
 from bypass.transitions import RuleBook, RuleEngine
 
 TOPICS = {
-    "location": frozenset({"client", "x", "y", "scheme", "area", "place", "before"}),
+    "location": frozenset({"client", "x", "y", "scheme", "area", "place", "before", "delay"}),
     "density": frozenset({"area", "place", "radius", "members", "count", "rho", "rho_before"}),
 }
 """The facts of each topic.
 
 `location`: a client reported that it is at (`x`, `y`), in the area number `area`, named `place`, and was in
-the area number `before`; `scheme` serves it. `density`: the number of clients in an area has changed to
+the area number `before`; `scheme` serves it, and an event for it waits for `delay` seconds on average, which
+is None as long as nobody can tell. `density`: the number of clients in an area has changed to
 `count`; `members` are their numbers, and `rho` is how many there would be in a circle of 100 m radius.
 """
 
@@ -46,6 +48,7 @@ class Adaptation:
         """A client reported its place."""
         area = self._area_of(x, y)
         before = self._areas.get(client, NOWHERE)
+        delay = self._broker.host.sis.get(EXPECTED_DELAY, client)
         facts = {
             "client": client,
             "x": x,
@@ -54,6 +57,7 @@ class Adaptation:
             "area": area,
             "place": self._name(area),
             "before": before,
+            "delay": None if delay is None else delay.value,
         }
         self.rules.observe("location", client, facts)
         if area != before:

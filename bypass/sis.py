@@ -36,6 +36,9 @@ LOCATION: Key[Vector] = Key("location")
 VELOCITY: Key[Vector] = Key("velocity")
 """Metres per second along x and y."""
 
+EXPECTED_DELAY: Key[float] = Key("expected-delay")
+"""Seconds that an event for a client waits at the broker on average, also because the client is away."""
+
 Provider: TypeAlias = Callable[[int], Reading[T] | None]
 """Says what it knows about a client, given the client's number."""
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from bypass.misfit import first_misfit
 from bypass.models.network.radio import RadioModel
 from bypass.scenarios.files import InvalidScenario, builtin_names, read
-from bypass.scenarios.misfit import first_misfit
 from bypass.scenarios.schema import Check, LocationSettings, RuleSettings, Scenario, Step, WorldSize
 from bypass.sim.cellular import CellularModel
 from bypass.transitions import Action, Plan

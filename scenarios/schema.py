@@ -19,13 +19,13 @@ from bypass.client import LARGEST_RADIUS
 from bypass.events import MAX_PAYLOAD
 from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, UnusableMechanism, use_mechanism
 from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
+from bypass.misfit import Misfit, first_misfit
 from bypass.models.churn import CHURN, ChurnModel
 from bypass.models.mobility import MOBILITY, MobilityModel
 from bypass.models.network.radio import BluetoothModel, RadioModel
 from bypass.models.workloads import LBS, WORKLOADS, Workload
 from bypass.plans import PORT_OF
 from bypass.scenarios.files import InvalidScenario
-from bypass.scenarios.misfit import Misfit, first_misfit
 from bypass.scenarios.rulebooks import load_rules
 from bypass.sim.cellular import CellularModel
 from bypass.transitions import Action, Parameter, Plan, TransitionError, check_plan

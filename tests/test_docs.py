@@ -1,7 +1,7 @@
 """The reference pages name everything that there is, and link to pages and sections that exist.
 
 After a change that is meant, `python tests/test_docs.py` records anew what the commands in docs/evaluation.md
-print.
+and docs/timeliness.md print.
 """
 
 import json
@@ -31,6 +31,7 @@ from bypass.models.engines import LocalEngine
 from bypass.models.maps import MAPS, load_map, write_map
 from bypass.models.mobility import MOBILITY, Darmstadt
 from bypass.models.network.radio import BluetoothModel, RadioModel
+from bypass.models.queueing.network import Broker, Link, Network, Publisher, Subscriber
 from bypass.models.statistics import statistics
 from bypass.models.traces import write_trace
 from bypass.models.traces.manifest import Manifest
@@ -47,7 +48,7 @@ from bypass.transitions.rules import DECISION, NEXT_DECISION
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-EVALUATION = ROOT / "docs" / "evaluation.md"
+SHOWING = [ROOT / "docs" / name for name in ("evaluation.md", "timeliness.md")]
 # What commands of a page print stands in the fence that follows them.
 SHOWN = re.compile(
     r"<!-- (?P<name>\S+) -->\n```yaml\n(?P<file>.*?)^```"
@@ -188,6 +189,14 @@ def test_what_the_page_of_rules_shows_can_be_used(tmp_path: Path, monkeypatch: p
     assert [rule.rule for rule in load_rules(str(tmp_path / "book.yaml"), {})[0].rules] == ["crowd"]
 
 
+def test_the_rule_that_asks_for_the_delay_can_be_used(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "timeliness.md").read_text()
+    book = re.search(r"^## In rules\n.*?\n\n((?:    [^\n]*\n)+)", page, re.MULTILINE | re.DOTALL)
+    assert book is not None
+    (tmp_path / "book.yaml").write_text(book[1])
+    assert [rule.rule for rule in load_rules(str(tmp_path / "book.yaml"), {})[0].rules] == ["do-not-wait"]
+
+
 def test_every_key_of_an_experiment_is_documented() -> None:
     models: list[Any] = [
         Scenario,
@@ -225,13 +234,14 @@ def written(value: Any) -> str:
         ("traces", "mobility.md"),
         ("evaluate", "evaluation.md"),
         ("publications", "evaluation.md"),
+        ("timeliness", "timeliness.md"),
     ],
 )
 def test_every_option_of_a_command_is_documented(name: str, page: str) -> None:
     text = (ROOT / "docs" / page).read_text()
     table = text[text.index(f"| option of `bypass {name}` |") :].partition("\n\n")[0]
     options = [each for each in commands.commands[name].params if isinstance(each, click.Option)]
-    assert {option for each in options for option in each.opts} == set(re.findall(r"`(--\w+)`", table))
+    assert {option for each in options for option in each.opts} == set(re.findall(r"`(--[\w-]+)`", table))
 
 
 def test_everything_in_maps_traces_and_statistics_is_documented(tmp_path: Path) -> None:
@@ -254,6 +264,14 @@ def test_everything_that_an_evaluation_writes_is_documented(tmp_path: Path) -> N
     events = {name.replace("radial/", "SCHEME/") for name in pq.read_table(out / "events").column_names}
     cells = {*pq.read_table(out / "cells").column_names}
     assert figures | pieces | events | cells <= words("evaluation.md")
+
+
+def test_everything_in_networks_and_in_what_is_said_of_them_is_documented(tmp_path: Path) -> None:
+    network = ROOT / "examples" / "metro.yaml"
+    said(f"bypass timeliness {network} --lifetime 60 --out {tmp_path}")
+    models = (Network, Broker, Link, Publisher, Subscriber)
+    written = {*keys(json.loads((tmp_path / "summary.json").read_text()))}
+    assert written | {name for model in models for name in model.model_fields} <= words("timeliness.md")
 
 
 def shown_anew(page: str, folder: Path) -> str:
@@ -287,8 +305,9 @@ def said(line: str) -> str:
     return re.sub(r"[\d.]+ million rows/s", "1.0 million rows/s", timeless)
 
 
-def test_the_commands_of_the_evaluation_print_what_is_shown(tmp_path: Path) -> None:
-    page = EVALUATION.read_text()
+@pytest.mark.parametrize("path", SHOWING, ids=lambda path: path.name)
+def test_the_commands_of_a_page_print_what_is_shown(path: Path, tmp_path: Path) -> None:
+    page = path.read_text()
     assert shown_anew(page, tmp_path) == page
 
 
@@ -330,8 +349,9 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 
 def record() -> None:
-    with TemporaryDirectory() as folder:
-        EVALUATION.write_text(shown_anew(EVALUATION.read_text(), Path(folder)))
+    for path in SHOWING:
+        with TemporaryDirectory() as folder:
+            path.write_text(shown_anew(path.read_text(), Path(folder)))
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ def commands(context: click.Context) -> None:
       bypass sweep total-transitions --seeds 1..10 --out out/sweep
       bypass traces darmstadt --out out/darmstadt
       bypass evaluate out/darmstadt --schemes radial,ste:2,grid:5 --out out/schemes
+      bypass timeliness --subscriber-on 155.8 --subscriber-off 72.1
       bypass keygen && bypass keygen alice && bypass broker --dashboard
       bypass transition filter ste --set alpha=1.5
       bypass status

@@ -178,9 +178,9 @@ def _source(model: str, changes: Sequence[str]) -> tuple[str, MobilityModel | Pa
     """The model that was asked for, or the Parquet files to lay out, with a name."""
     from pydantic import ValidationError
 
+    from bypass.misfit import first_misfit
     from bypass.models.mobility import MOBILITY
     from bypass.models.traces import Format, recognise
-    from bypass.scenarios.misfit import first_misfit
 
     name, given = model, dict(map(parse_change, changes))
     if model.endswith(".json"):

@@ -89,8 +89,9 @@ GONE = Station(lambda _: None, lambda *_: None, lambda *_: None)
 
 @kernel
 def reserve(
-    free: Ints, last: Ints, counted: Ints, clients: Ints, now: int, duration: int, latency: int, size: int
-) -> bool:
+    free: Ints, last: Ints, counted: Ints, number: Ints, clients: Ints,
+    now: int, duration: int, latency: int, size: int,
+) -> bool:  # fmt: skip
     """Hand over now a message of `size` bytes to each of the (distinct) clients: `last` is when it arrives.
 
     It waits for the link, and it does not overtake. Gives whether it arrives at the same moment everywhere.
@@ -100,6 +101,7 @@ def reserve(
         free[client] = max(free[client], now) + duration
         last[client] = max(free[client] + latency, last[client])
         counted[client] += size
+        number[client] += 1
         alike = alike and last[client] == last[clients[0]]
     return alike
 
@@ -114,6 +116,8 @@ class Cellular:
     def __init__(self, clock: VirtualClock, model: CellularModel, clients: int, seed: int) -> None:
         self.down = np.zeros((len(Traffic), clients), np.int64)
         self._events_down = self.down[Traffic.EVENTS]
+        self._notifications = np.zeros(clients, np.int64)
+        self._bandwidth = model.bandwidth
         self._clock = clock
         # Numbers of its own: to read a field of a pydantic model takes several times as long.
         self._mean_latency = model.latency
@@ -140,6 +144,10 @@ class Cellular:
     def up(self) -> Ints:
         """Bytes that clients have sent so far, by `Traffic` and client."""
         return np.array(self._sent_up)
+
+    def notified(self, client: int) -> tuple[int, float]:
+        """How many notifications were sent to a client, and how many seconds they kept its link busy."""
+        return int(self._notifications[client]), float(self._events_down[client]) * 8 / self._bandwidth
 
     def attach_broker(self, receive: Callable[[Message], None]) -> None:
         """Messages from clients go to `receive`."""
@@ -218,6 +226,7 @@ class Cellular:
             latency = self._latency(self._notify_stream.random())
             size = notify_size(publication, len(own), False, True, len(others)) + self._header
             self._events_down[client] += size
+            self._notifications[client] += 1
             sent = max(int(self._down_free[client]), self._clock.now_us) + self._sending(size)
             self._down_free[client] = sent
             due = self._down_last[client] = max(sent + latency, int(self._down_last[client]))
@@ -233,7 +242,7 @@ class Cellular:
         latency: int,
     ) -> None:
         alike = reserve(
-            self._down_free, self._down_last, self._events_down, clients,
+            self._down_free, self._down_last, self._events_down, self._notifications, clients,
             self._clock.now_us, self._sending(size), latency, size,
         )  # fmt: skip
         to = clients.tolist()

@@ -14,6 +14,7 @@ from bypass.draws import Purpose, uniform_pair
 from bypass.location import NoSensor
 from bypass.models.network.medium import Floats, Positions
 from bypass.models.network.radio import RadioModel
+from bypass.models.queueing import DelayEstimator
 from bypass.monitor import Monitor
 from bypass.region import Region
 from bypass.sim.cellular import BROKER, GONE, Cellular, CellularModel, Station
@@ -21,6 +22,7 @@ from bypass.sim.clock import MICROSECONDS, VirtualClock
 from bypass.sim.host import SimHost
 from bypass.sim.local import RADIOS, LocalNetwork
 from bypass.sim.sensor import Trace, TraceSensor, WholeTrace
+from bypass.sis import EXPECTED_DELAY, Reading
 from bypass.transitions import Action
 
 
@@ -64,6 +66,8 @@ class SimulatedSystem:
         self._make_client = partial(
             Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=tuple(begin)
         )
+        self._delays = DelayEstimator(self.cellular.notified)
+        self.broker.host.sis.provide(EXPECTED_DELAY, self._expected_delay)
         self._hosts: list[SimHost] = []
         self.clients: list[Client] = []
         for number in range(clients):
@@ -72,11 +76,13 @@ class SimulatedSystem:
             self._hosts.append(SimHost(number, self.clock, sensor, self.monitor, seed))
             self.clients.append(self._make_client(self._hosts[number], local=self.local.devices[number]))
             self.cellular.attach_client(_station(self.clients[number]))
+            self._delays.joined(number, 0.0)
 
     def leave(self, number: int) -> None:
         """A client is gone from one moment to the next; the broker notices at once."""
         self.clients[number].close()
         self.cellular.replace_client(number, GONE)
+        self._delays.left(number, self.clock.now())
         self.broker.disconnect(number)
 
     def join(self, number: int) -> None:
@@ -85,10 +91,16 @@ class SimulatedSystem:
             self._hosts[number], local=self.local.devices[number], published=self.clients[number].published
         )
         self.cellular.replace_client(number, _station(self.clients[number]))
+        self._delays.joined(number, self.clock.now())
 
     def run_until(self, seconds: float) -> None:
         """Let virtual time pass up to, not including, `seconds`."""
         self.clock.run_until(round(seconds * MICROSECONDS))
+
+    def _expected_delay(self, client: int) -> Reading[float] | None:
+        now = self.clock.now()
+        delay = self._delays.delay(client, now)
+        return None if delay is None else Reading(delay, now)
 
 
 def _station(client: Client) -> Station:

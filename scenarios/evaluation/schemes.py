@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from bypass.errors import BypassError
 from bypass.mechanisms import BROKER_MECHANISMS, find_mechanism
 from bypass.mechanisms.filters.envelopes import SECONDS_AHEAD
+from bypass.misfit import first_misfit
 from bypass.models.maps import AttractionPoint
-from bypass.scenarios.misfit import first_misfit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""What does not fit in an experiment file, by the key it stands under."""
+"""What does not fit in a file, by the key it stands under."""
 
 from __future__ import annotations
 

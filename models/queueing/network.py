@@ -1,0 +1,167 @@
+"""A network of brokers with its publishers and subscribers, out of a file."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bypass.errors import BypassError, shown
+from bypass.misfit import Misfit, first_misfit
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Names = Annotated[tuple[str, ...], Field(min_length=1)]
+
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # the keys `on` and `off` would be truth values
+
+
+class InvalidNetwork(BypassError):
+    """A network that cannot be read, or that makes no sense."""
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Broker(_Group):
+    """`service` (s): how long it takes to find out who wants an event."""
+
+    service: Seconds | None = None
+
+
+class Link(_Group):
+    """Two brokers that talk to each other; `service` (s): how long it takes to send an event over it."""
+
+    between: tuple[str, str]
+    service: Seconds | None = None
+
+
+class Peer(_Group):
+    """Who is ON for `on` and OFF for `off` seconds on average, at a broker; `service` (s) for each event."""
+
+    broker: str
+    on: Annotated[float, Field(gt=0, allow_inf_nan=True)] = inf
+    off: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    service: Seconds | None = None
+
+
+class Publisher(Peer):
+    """`topics`: how many events of each (1/s)."""
+
+    topics: Annotated[dict[str, Rate], Field(min_length=1)]
+
+
+class Subscriber(Peer):
+    """`topics` that it wants; `service` (s) is to process an event, `sending` to send it one."""
+
+    topics: Names
+    sending: Seconds | None = None
+
+
+class Network(_Group):
+    """Brokers, links between them, publishers and subscribers, by name.
+
+    `service` (s) holds for every service that has none of its own; links without one take no time. An event
+    goes from its publisher's broker along shortest paths (of as short ones, along brokers that come first in
+    the file) to the brokers of all who want its topic, and passes each broker and link once.
+    """
+
+    service: Seconds
+    brokers: Annotated[dict[str, Broker], Field(min_length=1)]
+    links: tuple[Link, ...] = ()
+    publishers: Annotated[dict[str, Publisher], Field(min_length=1)]
+    subscribers: Annotated[dict[str, Subscriber], Field(min_length=1)]
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """The network in a YAML file. Raises `InvalidNetwork`, which names the key, and OSError."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+            data = yaml.load(text, Loader=_LOADER)  # noqa: S506 - it makes text, lists and dicts
+        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidNetwork(f"{path}: {' '.join(str(error).split())}: expected YAML") from None
+        if not isinstance(data, dict):
+            raise InvalidNetwork(f"{path} holds {shown(data)}: expected {', '.join(cls.model_fields)}")
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise InvalidNetwork(f"{path}: {first_misfit(error, _keys)}") from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_brokers(cls, data: Any) -> Any:
+        """In YAML a broker without keys of its own has no value."""
+        brokers = data.get("brokers") if isinstance(data, dict) else None
+        if not isinstance(brokers, dict):
+            return data
+        return {**data, "brokers": {name: {} if own in (None, "") else own for name, own in brokers.items()}}
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        known = ", ".join(self.brokers)
+        linked: set[frozenset[str]] = set()
+        for number, link in enumerate(self.links):
+            key = ("links", number, "between")
+            for end in link.between:
+                if end not in self.brokers:
+                    raise Misfit(key, f"is {end!r}: expected one of {known}")
+            if (ends := frozenset(link.between)) in linked or len(ends) == 1:
+                raise Misfit(key, f"is {', '.join(link.between)}: expected two brokers without another link")
+            linked.add(ends)
+        peers: Iterable[tuple[str, Mapping[str, Peer]]] = (
+            ("publishers", self.publishers),
+            ("subscribers", self.subscribers),
+        )
+        for group, members in peers:
+            for name, peer in members.items():
+                if peer.broker not in self.brokers:
+                    raise Misfit((group, name, "broker"), f"is {peer.broker!r}: expected one of {known}")
+        published = {topic for publisher in self.publishers.values() for topic in publisher.topics}
+        for name, subscriber in self.subscribers.items():
+            for topic in subscriber.topics:
+                if topic not in published:
+                    expected = ", ".join(sorted(published))
+                    raise Misfit(("subscribers", name, "topics"), f"is {topic!r}: expected one of {expected}")
+        for origin in dict.fromkeys(publisher.broker for publisher in self.publishers.values()):
+            reached = self.paths(origin)
+            for name, subscriber in self.subscribers.items():
+                if subscriber.broker not in reached:
+                    raise Misfit(
+                        ("subscribers", name, "broker"),
+                        f"is {subscriber.broker!r}: expected one that links lead to from {origin!r}",
+                    )
+        return self
+
+    def paths(self, origin: str) -> dict[str, tuple[str, ...]]:
+        """The brokers on a shortest path from `origin` to each that can be reached, both included."""
+        neighbours: dict[str, list[str]] = {name: [] for name in self.brokers}
+        for one, other in (link.between for link in self.links):
+            neighbours[one].append(other)
+            neighbours[other].append(one)
+        order = {name: number for number, name in enumerate(self.brokers)}
+        paths: dict[str, tuple[str, ...]] = {origin: (origin,)}
+        waiting = deque([origin])
+        while waiting:
+            here = waiting.popleft()
+            for there in sorted(neighbours[here], key=order.__getitem__):
+                if there not in paths:
+                    paths[there] = (*paths[here], there)
+                    waiting.append(there)
+        return paths
+
+
+def _keys(path: tuple[int | str, ...]) -> list[str]:
+    """The keys that a group of keys of the file may have."""
+    groups: dict[int | str, type[BaseModel]] = {
+        "brokers": Broker,
+        "links": Link,
+        "publishers": Publisher,
+        "subscribers": Subscriber,
+    }
+    return list((groups[path[0]] if path else Network).model_fields)
