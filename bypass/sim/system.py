@@ -115,6 +115,11 @@ class SimulatedSystem:
             client.filter.subscribe(each)
         cellular.send_again(number)
 
+    @property
+    def waiting(self) -> int:
+        """Publications and notifications in durable sessions that have not arrived yet."""
+        return self.cellular.waiting if isinstance(self.cellular, DurableCellular) else 0
+
     def _durable(self, number: int) -> DurableCellular:
         if not isinstance(self.cellular, DurableCellular):
             raise NotDurable(f"client {number} has no durable session: expected a system that keeps them")
