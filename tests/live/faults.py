@@ -82,6 +82,12 @@ class FaultyNetwork:
         """End all connections, at both ends: reset or closed. Gives how many there were."""
         return self._in_loop(lambda: self._cut(reset))
 
+    def switch(self, on: bool) -> None:
+        """OFF: all connections end, and new ones are refused until it is ON."""
+        self.change(refusing=not on)
+        if not on:
+            self.cut(reset=True)
+
     @property
     def connections(self) -> int:
         return self._in_loop(lambda: len(self._ways))
