@@ -82,9 +82,9 @@ class FaultyNetwork:
         """End all connections, at both ends: reset or closed. Gives how many there were."""
         return self._in_loop(lambda: self._cut(reset))
 
-    def switch(self, on: bool) -> None:
-        """OFF: all connections end, and new ones are refused until it is ON."""
-        self.change(refusing=not on)
+    def switch(self, on: bool, *, refusing: bool = False) -> None:
+        """OFF: all connections end. Until it is ON, new ones are refused, or get no answer."""
+        self.change(refusing=refusing and not on, stalled=None if on else "both")
         if not on:
             self.cut(reset=True)
 

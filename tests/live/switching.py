@@ -23,14 +23,18 @@ class Switched(NamedTuple):
 class Switching:
     """Switches the networks of clients, from now on. `log` is what it has done so far.
 
-    Who does not take part by the schedule, or does not yet, is OFF.
+    Who does not take part by the schedule, or does not yet, is OFF: who tries to connect is refused, or gets
+    no answer until it is ON.
     """
 
-    def __init__(self, networks: Mapping[int, FaultyNetwork], presence: Presence) -> None:
+    def __init__(
+        self, networks: Mapping[int, FaultyNetwork], presence: Presence, refusing: bool = False
+    ) -> None:
         self.log: list[Switched] = []
         self.began = time.monotonic()
         self._networks = networks
         self._presence = presence
+        self._refusing = refusing
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="switching")
         self._thread.start()
@@ -58,14 +62,16 @@ class Switching:
                 self._switch(client, joins)
 
     def _switch(self, client: int, on: bool) -> None:
-        self._networks[client].switch(on)
+        self._networks[client].switch(on, refusing=self._refusing)
         self.log.append(Switched(time.monotonic(), client, on))
 
 
 @contextmanager
-def switching(networks: Mapping[int, FaultyNetwork], presence: Presence) -> Iterator[Switching]:
+def switching(
+    networks: Mapping[int, FaultyNetwork], presence: Presence, refusing: bool = False
+) -> Iterator[Switching]:
     """Until the block ends; then all networks are ON."""
-    switches = Switching(networks, presence)
+    switches = Switching(networks, presence, refusing)
     try:
         yield switches
     finally:

@@ -31,9 +31,10 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.002)
 
 
+@pytest.mark.parametrize("refusing", [False, True], ids=["unanswered", "refused"])
 @pytest.mark.parametrize("switched", [(0,), (1,), (0, 1)], ids=["publisher", "subscriber", "both"])
 def test_what_waits_arrives_once_and_in_order(
-    switched: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    switched: tuple[int, ...], refusing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeper, "LATEST_RETRY_S", 0.1)  # as all here takes fractions of a second
     heard: list[int] = []
@@ -52,7 +53,7 @@ def test_what_waits_arrives_once_and_in_order(
             )
             (publisher if 0 in switched else subscriber).on_state = states.append
             published: list[asyncio.Future[int]] = []
-            with switching({n: networks[n] for n in switched}, SCHEDULE) as switches:
+            with switching({n: networks[n] for n in switched}, SCHEDULE, refusing) as switches:
                 while len(switches.log) < SWITCHES:
                     seen = len(switches.log)
                     for _ in range(5):
@@ -70,7 +71,7 @@ def test_what_waits_arrives_once_and_in_order(
         networks = [stack.enter_context(faulty_network(service.server.endpoints[0])) for _ in range(2)]
         asyncio.run(scenario([network.endpoint for network in networks]))
     assert states.count("disconnected") > 2
-    assert sum(network.refused for network in networks) > 0
+    assert (sum(network.refused for network in networks) > 0) == refusing
 
 
 def test_switches_follow_the_schedule() -> None:
