@@ -165,12 +165,14 @@ def main() -> None:
     )
     options = parser.parse_args()
     found: dict[str, Live] = {}
-    for way, who in WAYS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            settings = {"open": True, "sync": "normal", "limits": {"client_rate": 0}}
-            with servers.bypass_broker(Path(folder), servers.cores().server, **settings) as broker:
-                found[way] = live(options, who, broker.endpoint)
-        print(f"{way} switched: {len(found[way].delays):,} events measured", flush=True)
+    settings = {"open": True, "sync": "normal", "limits": {"client_rate": 0}}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        servers.bypass_broker(Path(folder), servers.cores().server, **settings) as broker,
+    ):
+        for way, who in WAYS.items():
+            found[way] = live(options, who, broker.endpoint)
+            print(f"{way} switched: {len(found[way].delays):,} events measured", flush=True)
     rows = compare(options, found)
     show(options, rows)
     parameters = {

@@ -125,6 +125,10 @@ async def measure(
                 await asyncio.gather(*(each for own in published for each in own))
                 while any(len(a) < len(b) for a, b in zip(found.arrived, found.published, strict=True)):
                     await asyncio.sleep(0.01)
+        for connection in connections:
+            await connection.until_connected()
+            connection.on_state = lambda _: None
+            await connection.close(forget=True)
         found.switched = [each._replace(at=each.at - began) for each in switches.log]
     found.arrived = [[at - began for at in own] for own in found.arrived]
     return found
