@@ -56,6 +56,18 @@ def test_publications_wait_at_who_is_cut_off() -> None:
     assert heard(made, 1) == events
 
 
+def test_publications_that_have_waited_do_not_name_channels_of_before() -> None:
+    """Without a grace period, a broker discards what names a channel that does not exist any more."""
+    made = world(2, scheme="grid", grace=0.0)
+    made.system.cut_off(0)
+    event = made.publish_local(0)
+    made.execute(grid=7)
+    made.run()
+    made.system.reconnect(0)
+    made.run()
+    assert heard(made, 1) == [event]
+
+
 @pytest.mark.parametrize("who", [0, 1])
 @pytest.mark.parametrize("after", [0.0, 0.05, 0.1, 0.15, 0.2])
 @pytest.mark.parametrize("away", [0.001, 1.0])
