@@ -20,6 +20,7 @@ from bypass.mechanisms import BROKER_MECHANISMS
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.modes import AdHoc
 from bypass.messages import Kind
+from bypass.models.churn import OnOff
 from bypass.models.network.state import S
 from bypass.models.waypoints import within
 from bypass.models.workloads import World
@@ -33,12 +34,14 @@ from bypass.scenarios.schema import Scenario, Step
 from bypass.scenarios.usage import Attendance, Execution
 from bypass.sim.cellular import Traffic
 from bypass.sim.clock import MICROSECONDS
-from bypass.sim.ledger import Ledger
+from bypass.sim.ledger import HORIZON_S, Ledger
 from bypass.sim.streams import stream
 from bypass.sim.system import SimulatedSystem
 from bypass.transitions import Nothing, Record, RuleEngine
 
 DRAIN_S = 5.0  # what was published last must still arrive
+LONGEST_AWAY = 10  # times the mean: what waits for who stays away longer is not waited for
+FOREVER_S = 1e9  # what waits in a durable session counts whenever it arrives
 
 Progress = Callable[[float], None]
 
@@ -106,18 +109,24 @@ class Experiment:
             state_transfer=scenario.state_transfer,
             begin=[action for action in scenario.begin if action.proxy not in BROKER_MECHANISMS],
             radios={"wifi": scenario.wifi, "bluetooth": scenario.bluetooth},
+            durable=scenario.churn.durable,
         )
         for action in scenario.begin:
             if action.proxy in BROKER_MECHANISMS:
                 self.system.broker.engine.transition(action.proxy, action.to or "", set=action.set)
         self._rules: RuleEngine | None = None
-        self._presence = scenario.churn.build().schedule(n, scenario.duration, seed)
+        churn = scenario.churn.build()
+        self._end = scenario.duration  # of coming and going
+        if scenario.churn.durable and isinstance(churn, OnOff):
+            self._end += LONGEST_AWAY * churn.off
+        self._presence = churn.schedule(n, self._end, seed)
         self._active = np.ones(n, np.bool_)
+        self._cut_off: set[int] = set()  # of those who take part
         self._attendance: list[Attendance] = []
         self._initiators = stream(seed, EXPERIMENTER, "initiators")
         self._gateways = GatewayWatch(self.system)
         self.system.monitor.register(self._gateways)
-        self._ledger = Ledger(n, self.system.clock)
+        self._ledger = Ledger(n, self.system.clock, FOREVER_S if scenario.churn.durable else HORIZON_S)
         self.system.monitor.register(self._ledger)
         self._radius = np.full(n, self._workload.radius)
         self._event = Event(kind="event", payload=bytes(self._workload.payload))
@@ -150,7 +159,7 @@ class Experiment:
             self._seconds.append(self._sums())
             progress(second)
         self._mark()
-        system.run_until(scenario.duration + DRAIN_S)
+        self._drain()
         self._settle()
         return self._result(time.perf_counter() - began)
 
@@ -185,6 +194,12 @@ class Experiment:
         )
 
     def _come(self, number: int) -> None:
+        if number in self._cut_off:
+            self._cut_off.remove(number)
+            self.system.reconnect(number)
+            return
+        if self.system.clock.now() >= self.scenario.duration:
+            return  # it has missed everything
         self._settle()  # what was published before did not concern this client
         self._active[number] = True
         self._radius[number] = self._workload.radius
@@ -193,11 +208,26 @@ class Experiment:
         self._take_part(number)
 
     def _go(self, number: int) -> None:
+        if self.scenario.churn.durable:
+            if self._active[number]:
+                self._cut_off.add(number)
+                self.system.cut_off(number)
+            return
         self._settle()
         self._active[number] = False
         self._radius[number] = np.nan
         self._attendance.append(Attendance(self.system.clock.now(), number, False))
         self.system.leave(number)
+
+    def _drain(self) -> None:
+        """Have all arrive that was published. Clients come and go as before, and in the end all are back."""
+        system = self.system
+        system.run_until(self.scenario.duration + DRAIN_S)
+        while system.waiting:
+            if system.clock.now() >= self._end:
+                for number in sorted(self._cut_off):
+                    self._come(number)
+            system.run_until(system.clock.now() + DRAIN_S)
 
     def _schedule_next(self) -> None:
         publication = next(self._publications, None)

@@ -20,7 +20,7 @@ from bypass.events import MAX_PAYLOAD
 from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, UnusableMechanism, use_mechanism
 from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
 from bypass.misfit import Misfit, first_misfit
-from bypass.models.churn import CHURN, ChurnModel
+from bypass.models.churn import CHURN, ChurnModel, OnOff
 from bypass.models.mobility import MOBILITY, MobilityModel
 from bypass.models.network.radio import BluetoothModel, RadioModel
 from bypass.models.workloads import LBS, WORKLOADS, Workload
@@ -115,13 +115,22 @@ class Publishing(_Choice[Workload]):
 
 
 class Churn(_Choice[ChurnModel]):
-    """Which clients take part when."""
+    """Which clients take part when; who is away and will return has a `durable` session, or none."""
 
     model: str = "none"
+    durable: bool = False
 
     @classmethod
     def models(cls) -> dict[str, type[ChurnModel]]:
         return CHURN
+
+    def build(self) -> ChurnModel:
+        churn = super().build()
+        if self.durable and not isinstance(churn, OnOff):
+            raise Misfit(
+                ("durable",), f"is true with model {self.model!r}: expected on-off, who goes returns"
+            )
+        return churn
 
 
 class RuleSettings(Strict):

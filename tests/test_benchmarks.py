@@ -34,13 +34,16 @@ SMALL = {
     "transitions_under_load": [
         *("--clients", "20", "--rate", "80", "--rounds", "1", "--seconds", "1.5"),
     ],
+    "connectivity": [
+        *("--events", "20", "--pairs", "2", "--simulated", "200", "--on", "0.1", "--off", "0.1"),
+    ],
     "radio": ["--duration", "1", "--seeds", "1"],
     "timeliness": ["--events", "2000", "--sets", "0", "--repetitions", "1"],
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
 }
 HELPERS = {
     *("common", "ns3_peer", "servers", "bare_router"),
-    *("fanout_places", "fanout_clients", "fanout_streams", "load_clients"),
+    *("fanout_places", "fanout_clients", "fanout_streams", "load_clients", "connectivity_pairs"),
 }
 
 

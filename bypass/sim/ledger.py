@@ -34,6 +34,8 @@ COLUMNS: dict[str, type[np.generic]] = {
     "delay_close_us": np.float64,
 }
 
+HORIZON_S = 10.0  # so late an event is as good as lost
+
 NOT_ENTERED = -1  # stands for the row of an event that nobody entered, or that is closed
 
 
@@ -70,7 +72,7 @@ class Ledger:
     Deliveries more than `horizon_s` after the publication are not counted.
     """
 
-    def __init__(self, clients: int, clock: VirtualClock, horizon_s: float = 10.0) -> None:
+    def __init__(self, clients: int, clock: VirtualClock, horizon_s: float = HORIZON_S) -> None:
         self._clients = clients
         self._clock = clock
         self._horizon_us = round(horizon_s * 1_000_000)

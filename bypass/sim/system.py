@@ -12,6 +12,7 @@ from bypass.broker import Broker
 from bypass.client import Client
 from bypass.draws import Purpose, uniform_pair
 from bypass.location import NoSensor
+from bypass.messages import Unsubscribe
 from bypass.models.network.medium import Floats, Positions
 from bypass.models.network.radio import RadioModel
 from bypass.models.queueing import DelayEstimator
@@ -19,6 +20,7 @@ from bypass.monitor import Monitor
 from bypass.region import Region
 from bypass.sim.cellular import BROKER, GONE, Cellular, CellularModel, Station
 from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.durable import DurableCellular, NotDurable
 from bypass.sim.host import SimHost
 from bypass.sim.local import RADIOS, LocalNetwork
 from bypass.sim.sensor import Trace, TraceSensor, WholeTrace
@@ -30,8 +32,9 @@ class SimulatedSystem:
     """`clients` clients that move by `trace`, and a broker for `region`, all of them running `scheme`.
 
     `set` are parameters of schemes, for whichever part of whichever scheme has them. `begin` are actions that
-    every client begins with, `radios` the kinds of radio that each of them has. Register analyzers with
-    `monitor` at any time: they change nothing.
+    every client begins with, `radios` the kinds of radio that each of them has. With `durable` sessions
+    clients can be cut off and lose nothing. Register analyzers with `monitor` at any time: they change
+    nothing.
     """
 
     def __init__(
@@ -48,10 +51,12 @@ class SimulatedSystem:
         state_transfer: bool = True,
         begin: Iterable[Action] = (),
         radios: Mapping[str, RadioModel] = RADIOS,
+        durable: bool = False,
     ) -> None:
         self.clock = VirtualClock()
         self.monitor = Monitor()
-        self.cellular = Cellular(self.clock, network or CellularModel(), clients, seed)
+        links = DurableCellular if durable else Cellular
+        self.cellular = links(self.clock, network or CellularModel(), clients, seed)
         self.broker = Broker(
             SimHost(BROKER, self.clock, NoSensor(), self.monitor, seed),
             self.cellular,
@@ -92,6 +97,40 @@ class SimulatedSystem:
         )
         self.cellular.replace_client(number, _station(self.clients[number]))
         self._delays.joined(number, self.clock.now())
+
+    def cut_off(self, number: int) -> None:
+        """A client and the broker do not reach each other until it is reconnected; its session stays.
+
+        Events for it wait at the broker, its own at the client. Its radios work. Raises NotDurable.
+        """
+        self._durable(number).cut(number)
+
+    def reconnect(self, number: int) -> None:
+        """A client that was cut off before this moment says again what it has subscribed, and where it is.
+
+        It is told the plans that it has missed, and then what has waited goes out. Raises NotDurable.
+        """
+        cellular, client = self._durable(number), self.clients[number]
+        cellular.mend(number)
+        network = client.network
+        wanted = [] if network.silent else [each.handle.id for each in client.subscriptions]
+        known = self.broker.table.handle[self.broker.table.rows_of(number)]
+        for handle in sorted(set(known.tolist()).difference(wanted)):  # withdrawn meanwhile
+            self.broker.receive(Unsubscribe(handle, client=number, address=network.address))
+        self.broker.reconnect(number, network.flag, network.epoch)
+        for each in list(client.subscriptions):
+            client.filter.subscribe(each)
+        cellular.send_again(number)
+
+    @property
+    def waiting(self) -> int:
+        """Publications and notifications in durable sessions that have not arrived yet."""
+        return self.cellular.waiting if isinstance(self.cellular, DurableCellular) else 0
+
+    def _durable(self, number: int) -> DurableCellular:
+        if not isinstance(self.cellular, DurableCellular):
+            raise NotDurable(f"client {number} has no durable session: expected a system that keeps them")
+        return self.cellular
 
     def run_until(self, seconds: float) -> None:
         """Let virtual time pass up to, not including, `seconds`."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from bypass import connect
 from bypass.broker import Broker
@@ -58,8 +58,6 @@ class Loop:
 
 class LiveWorld(World):
     """On a broker over a socket of this machine, with a store in `folder`."""
-
-    durable: ClassVar[bool] = True
 
     def __init__(self, scheme: str, values: Mapping[str, Any], folder: Path) -> None:
         super().__init__()

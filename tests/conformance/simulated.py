@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from bypass.broker import Broker
 from bypass.client import Client
@@ -30,13 +30,14 @@ PAUSE_S = 0.05
 class SimulatedWorld(World):
     """On a `SimulatedSystem`, whose trace this is."""
 
-    durable: ClassVar[bool] = False
-
     def __init__(self, scheme: str, values: Mapping[str, Any]) -> None:
         super().__init__()
         self._numbers: dict[str, int] = {}
+        self._cut_off: set[str] = set()
         self._handles: dict[int, SubHandle] = {}
-        self._system = SimulatedSystem(MOST_PEOPLE, self, self.region, scheme=scheme, set=values)
+        self._system = SimulatedSystem(
+            MOST_PEOPLE, self, self.region, scheme=scheme, set=values, durable=True
+        )
 
     def close(self) -> None:
         """Nothing runs by itself."""
@@ -62,17 +63,28 @@ class SimulatedWorld(World):
         self._run(SETTLED_S)
 
     def _enter(self, name: str) -> None:
-        if name in self._numbers:
+        if name in self._cut_off:
+            self._cut_off.remove(name)
+            self._system.reconnect(self._numbers[name])
+        elif name in self._numbers:
             self._system.join(self._numbers[name])
         else:
             self._numbers[name] = len(self._numbers)
 
     def _leave(self, name: str, for_good: bool) -> None:
-        self._system.leave(self._numbers[name])
+        if for_good:
+            self._system.leave(self._numbers[name])
+            for subscription in self.people[name].interests:
+                del self._handles[subscription]
+        else:
+            self._system.cut_off(self._numbers[name])
+            self._cut_off.add(name)
 
     # -- events -------------------------------------------------------------------------------------------
 
     def _subscribe(self, name: str, subscription: int, interest: Interest) -> None:
+        if subscription in self._handles:
+            return  # its client has kept it
         self._handles[subscription] = self._client(name).subscribe(
             interest.wanted, self.callback(name, subscription), radius=interest.radius, location=FIXES
         )

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bypass.broker import Broker
 from bypass.client import Client
@@ -71,9 +71,6 @@ class World(ABC):
     are the events as they arrived.
     """
 
-    durable: ClassVar[bool]
-    """Whether what is published for somebody who is away waits for it."""
-
     def __init__(self) -> None:
         self.region = Region(AREA, PLACES)
         self.people: dict[str, Person] = {}
@@ -91,7 +88,7 @@ class World(ABC):
         return [self.subscribe(name, radius) for radius in radii]
 
     def leave(self, name: str, *, for_good: bool = False) -> None:
-        """Somebody goes; if the world is durable and it is not for good, the broker remembers it."""
+        """Somebody goes; unless it is for good the broker remembers it, and what it would get waits."""
         self.people[name].present = False
         self._leave(name, for_good)
 

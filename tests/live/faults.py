@@ -82,6 +82,12 @@ class FaultyNetwork:
         """End all connections, at both ends: reset or closed. Gives how many there were."""
         return self._in_loop(lambda: self._cut(reset))
 
+    def switch(self, on: bool, *, refusing: bool = False) -> None:
+        """OFF: all connections end. Until it is ON, new ones are refused, or get no answer."""
+        self.change(refusing=refusing and not on, stalled=None if on else "both")
+        if not on:
+            self.cut(reset=True)
+
     @property
     def connections(self) -> int:
         return self._in_loop(lambda: len(self._ways))
