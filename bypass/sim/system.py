@@ -71,7 +71,7 @@ class SimulatedSystem:
         self._make_client = partial(
             Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=tuple(begin)
         )
-        self._delays = DelayEstimator(self.cellular.notified)
+        self._delays = DelayEstimator(self.cellular.notified, durable=durable)
         self.broker.host.sis.provide(EXPECTED_DELAY, self._expected_delay)
         self._hosts: list[SimHost] = []
         self.clients: list[Client] = []
@@ -104,6 +104,7 @@ class SimulatedSystem:
         Events for it wait at the broker, its own at the client. Its radios work. Raises NotDurable.
         """
         self._durable(number).cut(number)
+        self._delays.left(number, self.clock.now())
 
     def reconnect(self, number: int) -> None:
         """A client that was cut off before this moment says again what it has subscribed, and where it is.
@@ -112,6 +113,7 @@ class SimulatedSystem:
         """
         cellular, client = self._durable(number), self.clients[number]
         cellular.mend(number)
+        self._delays.joined(number, self.clock.now())
         network = client.network
         wanted = [] if network.silent else [each.handle.id for each in client.subscriptions]
         known = self.broker.table.handle[self.broker.table.rows_of(number)]

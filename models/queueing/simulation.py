@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from bypass.models.engines import Progress, unwatched
 from bypass.models.queueing.centre import Centre, InvalidCentre
 from bypass.models.queueing.kernels import ARRIVED, BUCKETS, DELAY, Ints, bucket_edges, tally
 from bypass.models.queueing.passage import passages
@@ -54,6 +55,7 @@ def simulate(
     periods: Mapping[str, Periods] | None = None,
     lifetime: float = math.inf,
     drop: Literal["end", "waiting"] = "end",
+    progress: Progress = unwatched,
 ) -> Simulated:
     """Send events through centres, one after the other, and measure how long they take.
 
@@ -62,6 +64,7 @@ def simulate(
     simulated, and the first ones do not count. Centres that `periods` has by their name are ON when these say
     so, not at random. An event is of no use `lifetime` seconds after its production: it goes all the way and
     is dropped at the "end" (`drop`), or, "waiting", where it is when its time is up, even if it is served.
+    `progress` is told how many events of how many are through.
 
     The same for the same arguments, bit for bit. Raises InvalidRequest, InvalidCentre, and Unstable unless
     `arrivals` are given.
@@ -80,6 +83,7 @@ def simulate(
     ):
         tally(moments, first, events, lifetime, batches, stays, buckets)
         first += moments.shape[1]
+        progress(before + first, before + events)
     arrived = float(batches[:, ARRIVED].sum())
     half_width, correlation = _confidence(batches)
     return Simulated(

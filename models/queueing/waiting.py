@@ -23,11 +23,12 @@ class DelayEstimator:
     """Is told when clients join and leave (s), and gives the centre where events for one of them wait.
 
     `work` says how many events a client has been sent while it was there, and how many seconds it took to
-    send them.
+    send them. `durable`: those that came up while it was away are among them, else these were lost.
     """
 
-    def __init__(self, work: Callable[[int], tuple[int, float]]) -> None:
+    def __init__(self, work: Callable[[int], tuple[int, float]], *, durable: bool = False) -> None:
         self._work = work
+        self._durable = durable
         self._clients: dict[int, _Attendance] = {}
 
     def joined(self, client: int, at: float) -> None:
@@ -48,6 +49,10 @@ class DelayEstimator:
             known.departures += 1
         known.here, known.since = False, at
 
+    def forget(self, client: int) -> None:
+        """A client is gone for good. No effect if it was never there."""
+        self._clients.pop(client, None)
+
     def centre(self, client: int, at: float) -> Centre | None:
         """The centre with the mean periods, rate and service time that have been observed until `at`.
 
@@ -65,7 +70,7 @@ class DelayEstimator:
             return None
         return Centre(
             f"client {client}",
-            rate=events / on,
+            rate=events / (on + off if self._durable else on),
             service=seconds / events,
             on=on / known.departures if known.departures else inf,
             off=off / known.returns if known.departures else 0.0,

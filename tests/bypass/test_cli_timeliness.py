@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from math import inf
 from pathlib import Path
 
 import pytest
 
+from bypass.models.queueing import Centre, simulate
 from tests.command import bypass, refusal
 
 METRO = [
@@ -49,6 +51,32 @@ def test_other_traffic_targets_and_lifetimes_have_lines_of_their_own(
         "  27.0 % expire, the others take 9.234 s, if whoever gets one late throws it away",
         "  28.7 % expire, the others take 10.158 s, if lifetimes are exponential and queues drop events",
     ]
+
+
+def test_what_is_simulated_stands_beside_the_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated = ("--simulate", 50_000, "--seed", 3)
+    assert bypass("timeliness", "--subscriber-on", 0.5, "--subscriber-off", 0.5, *simulated) == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said.startswith("simulated, 50,000 events: ")
+    assert bypass("timeliness", NETWORK, *simulated, "--out", tmp_path) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("simulated from")]
+    routes = json.loads((tmp_path / "summary.json").read_text())["routes"]
+    assert len(lines) == len(routes) == 4
+    for line, route in zip(lines, routes, strict=True):
+        mean = route["simulated"]["mean_s"]
+        centres = [
+            Centre(
+                each["name"],
+                route["rate"],
+                each["service_s"],
+                inf if each["on_s"] is None else each["on_s"],
+                each["off_s"],
+                each["other"],
+            )
+            for each in route["centres"]
+        ]
+        assert mean == simulate(centres, 50_000, 3).mean
+        assert f"{mean:.3f} ±" in line
 
 
 def test_a_target_that_no_rate_meets_may_be_met_otherwise(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from bypass.messages import ContextUpdate, PlanMessage
+from bypass.session import Bye
+from bypass.sis import EXPECTED_DELAY
 from bypass.transitions import InvalidRule, Plan
 from tests.live.brokers import config, in_loop, peers, running, until
 
@@ -47,3 +49,51 @@ def test_a_rule_book_that_is_none_is_refused_and_nothing_is_left_open(tmp_path: 
         pass
     with running(config(tmp_path)):
         pass  # the store is free
+
+
+PATIENCE = """
+parameters: {patience: 0.001}
+rules:
+  - rule: bypass-the-wait
+    on: location
+    when: delay != None and delay > patience and scheme == 'radial'
+    plan:
+      why: events for client {client} wait for {delay} s
+      actions: [{proxy: filter, to: ste, members: ["{client}"]}]
+"""
+
+
+def test_a_rule_knows_whom_events_wait_for(tmp_path: Path) -> None:
+    """Who was away for a while makes events wait; who has never left does not, and nobody asked."""
+    book = tmp_path / "rules.yaml"
+    book.write_text(PATIENCE)
+    with running(config(tmp_path, rules=book)) as service, peers() as make:
+        endpoint = service.server.endpoints[0]
+        publisher, stays, goes = (make(endpoint, name) for name in ("publisher", "stays", "goes"))
+        for peer in (stays, goes):
+            peer.subscribe(at=(10.0, 10.0))
+        for _ in range(5):
+            publisher.publish(at=(10.0, 10.0))
+        for peer in (stays, goes):
+            for _ in range(5):
+                peer.event()
+            peer.settle()
+        goes.send(Bye())
+        goes.get(Bye)
+        delays = service.server.deliveries.delays
+        sis, now = service.server.broker.host.sis, service.server.loop.now
+        assert in_loop(service, lambda: sis.get(EXPECTED_DELAY, goes.number)) is None
+        left = now()
+        until(lambda: now() - left > 0.05)  # nothing else says that time has passed
+        back = make(endpoint, "goes", handles=(1,))
+        known = in_loop(service, lambda: delays.centre(goes.number, now()))
+        assert known is not None
+        assert 0.05 < known.off < now() - left
+        for peer in (stays, back):
+            peer.send(ContextUpdate((20.0, 10.0)))
+        assert "wait for" in Plan.from_bytes(back.get(PlanMessage).plan).why
+        stays.settle()
+        broker = service.server.broker
+        numbers = (stays.number, goes.number)
+        names = in_loop(service, lambda: [broker.scheme_of(number).name for number in numbers])
+        assert names == ["radial", "ste"]

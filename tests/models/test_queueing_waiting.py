@@ -87,3 +87,21 @@ def test_what_cannot_all_be_sent_waits_for_ever() -> None:
     estimator.left(1, 10.0)
     estimator.joined(1, 20.0)
     assert estimator.delay(1, 20.0) == inf
+
+
+def test_events_that_wait_for_a_client_come_up_all_the_time() -> None:
+    estimator = DelayEstimator(lambda _client: (10, 1.0), durable=True)
+    estimator.joined(1, 0.0)
+    estimator.left(1, 10.0)
+    estimator.joined(1, 20.0)
+    assert estimator.centre(1, 20.0) == Centre("client 1", 0.5, 0.1, 10.0, 10.0)
+
+
+def test_who_is_forgotten_is_new_again() -> None:
+    estimator = sent(10, 1.0)
+    estimator.joined(1, 0.0)
+    for _ in range(2):
+        estimator.forget(1)
+        assert estimator.delay(1, 5.0) is None
+    estimator.joined(1, 10.0)
+    assert estimator.centre(1, 15.0) == Centre("client 1", 2.0, 0.1)

@@ -7,6 +7,7 @@ forgotten. While one turn's changes are written, the next ones' are collected.
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -17,6 +18,7 @@ from bypass.live.broker.sessions import WINDOW, WINDOW_BYTES, Session, Sessions
 from bypass.live.broker.store import Batch, Logged, Recipient, Store, StoreFailed
 from bypass.mechanisms.filters.buckets import Ints
 from bypass.messages import Message, Publish, Subscribe
+from bypass.models.queueing import DelayEstimator
 from bypass.session import Ack, Refused
 from bypass.wire import Forwarding, decode_raw, encode, pack, preceding, recipient
 
@@ -85,11 +87,14 @@ class Deliveries:
         self.stalled = 0  # packets that a client did not take
         self.unreadable = False  # the log, when it was read last
         self.bytes_out = 0
+        self.delays = DelayEstimator(self._work, durable=True)
         self._sessions = sessions
         self._store = store
         self._send_packet = send_packet
         self._now = now
         self._limits = limits
+        self._sent = 0  # notifications, and how many seconds it took to send them
+        self._sending_s = 0.0
         self._pacing = Pacing(self.to_route, after, grace)
         self._seq = last_seq
         self._durable = last_seq  # the log is durable up to here
@@ -342,8 +347,10 @@ class Deliveries:
 
     def _send_notifications(self, notifications: dict[bytes, list[bytes]]) -> None:
         """As `_send`, for messages in their parts, which are put together once, in their packets."""
-        send, sent = self._send_packet, 0
+        began = time.monotonic()
+        send, sent, count = self._send_packet, 0, 0
         for route, parts in notifications.items():
+            count += len(parts)
             if len(parts) == PARTS:
                 packet = parts[1] + parts[2]
             elif len(parts) > PARTS * MOST_IN_A_PACKET or (
@@ -356,8 +363,15 @@ class Deliveries:
             if not send(route, packet):
                 self.stalled += 1
         self.bytes_out += sent
+        self._sent += count // PARTS
+        self._sending_s += time.monotonic() - began
 
     # -- internals ----------------------------------------------------------------------------------------
+
+    def _work(self, client: int) -> tuple[int, float]:
+        """How many events a client has got, and how long it took to send so many."""
+        received = self._sessions.by_number[client].received
+        return received, received * self._sending_s / max(self._sent, 1)
 
     def _forward(self, publication: Publish) -> Forwarding:
         if self._forwarding is None or self._forwarding[0] != publication.id:

@@ -121,6 +121,7 @@ class Reception:
                 self._deliveries.to_route(session.route, Refused(f"{session.name} is connected elsewhere"))
             self._sessions.disconnect(session, self._now())
         self._sessions.connect(session, route, self._now())
+        self._deliveries.delays.joined(session.number, self._now())
         if session.life != hello.life:
             session.life = hello.life
             session.own = set()
@@ -157,6 +158,7 @@ class Reception:
         log.info("%s: %s", session.name, why)
         self._counters[why] += 1
         self._sessions.disconnect(session, self._now())
+        self._deliveries.delays.left(session.number, self._now())
         if session.durable:
             self.unsaved.add(session)
             self.on_departure(session)
@@ -168,6 +170,7 @@ class Reception:
         self.on_departure(session)
         self._broker.disconnect(session.number)
         self._deliveries.forget(session)
+        self._deliveries.delays.forget(session.number)
         self._sessions.forget(session)
         self.unsaved.discard(session)
         self._moved.discard(session.number)

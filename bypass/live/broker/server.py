@@ -32,6 +32,7 @@ from bypass.location import NoSensor
 from bypass.messages import Subscribe
 from bypass.monitor import Monitor
 from bypass.session import Bye, Refused
+from bypass.sis import EXPECTED_DELAY, Reading
 from bypass.transitions import Plan, Record
 from bypass.wire import MalformedMessage, UnknownVersion, decode, encode, unpack
 
@@ -207,6 +208,12 @@ class BrokerServer:
                 "restored %d sessions, epoch %d, from %s", len(self.sessions), self.broker.epoch, config.store
             )
         self.broker.engine.add_listener(self)
+        self.broker.host.sis.provide(EXPECTED_DELAY, self._expected_delay)
+
+    def _expected_delay(self, client: int) -> Reading[float] | None:
+        now = self.loop.now()
+        delay = self.deliveries.delays.delay(client, now)
+        return None if delay is None else Reading(delay, now)
 
     def _generations(self) -> Iterator[int]:
         """Numbers of channel layouts that no broker on this store has used."""

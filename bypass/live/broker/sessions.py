@@ -45,6 +45,7 @@ class Session:
         "number",
         "own",
         "published",
+        "received",
         "refused",
         "rights",
         "route",
@@ -72,6 +73,7 @@ class Session:
         self.waiting: dict[int, int] = {}
         self.backlog: deque[tuple[int, int]] = deque()
         self.missed = 0
+        self.received = 0  # events that it has acknowledged to this broker
         self.cursor_moved = False
         self.seen = 0.0  # when it was last connected
         self.heard = 0.0  # when it last said something
@@ -127,6 +129,7 @@ class Session:
             left = len(self.waiting) - len(self.backlog)
             self.bytes = self.bytes * left / (left + len(places)) if left > 0 else 0.0
             self.cursor_moved = True
+            self.received += len(places)
         return places
 
     @property
