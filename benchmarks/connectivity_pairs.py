@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # networks are those of the tests
@@ -82,9 +83,9 @@ class Live:
         """How long one event takes after the other, of those that have waited for the same connection."""
         seconds, count = 0.0, 0
         for client, own in self.states.items():
-            published, arrived = self.published[client // 2], self.arrived[client // 2]
-            for at in (at for at, on in own if on):
-                burst = [b for a, b in zip(published, arrived, strict=True) if a < at < b]
+            events = list(zip(self.published[client // 2], self.arrived[client // 2], strict=True))
+            for (at, on), (following, _) in pairwise([*own, (inf, False)]):
+                burst = [b for a, b in events if a < at < b < following] if on else []
                 if len(burst) > 1:
                     seconds += max(burst) - min(burst)
                     count += len(burst) - 1
