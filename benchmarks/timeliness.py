@@ -5,53 +5,21 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from typing import Any, NamedTuple
+from dataclasses import asdict
+from typing import Any
 
 from common import arguments, integer, print_table, seconds, write
 
 from bypass.models.engines import LocalEngine, spark_engine
-from bypass.models.queueing import Centre, simulate, sweep_paths
+from bypass.models.queueing import ROWS, Centre, compose, simulate, sweep_paths
+from bypass.models.queueing.slides import BROKERS, SERVICE
 
-SERVICE = 1 / 16
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
 PERIODS = ((math.inf, 0.0), (1.0, 1.0), (1.5, 1.5), (20.0, 20.0))
 WITHIN = 0.02
 """By how much a single centre may differ from its formula."""
 GOAL = 2.0
 """Million events a second and core."""
-MINUTE = 60.0
-
-
-class Row(NamedTuple):
-    """A row of the published table (s), with the rate (1/s) that we assume, as none is stated."""
-
-    name: str
-    publisher: tuple[float, float]
-    subscriber: tuple[float, float]
-    simulation: float
-    analytical: float
-    rate: float
-
-
-ROWS = (
-    Row("metro 1", (109.0, 121.5), (146.3, 96.0), 118.7, 116.76, 1.0),
-    Row("metro 2", (292.1, 78.7), (155.8, 72.1), 45.3, 43.7, 1.0),
-    Row("voluntary 1", (60.0, 600.0), (30.0, 900.0), 27.82 * MINUTE, 28.31 * MINUTE, 0.1),
-    Row("voluntary 2", (math.inf, 0.0), (30.0, 900.0), 17.61 * MINUTE, 18.03 * MINUTE, 0.1),
-    Row("degraded network", (1.0, 1.0), (1.5, 1.5), 2.41, 2.26, 2.0),
-)
-
-
-def path(rate: float, publisher: tuple[float, float], subscriber: tuple[float, float]) -> list[Centre]:
-    """From a publisher over two brokers to the subscriber's, who has a queue of its own there."""
-    return [
-        Centre("publisher", rate, SERVICE, *publisher),
-        Centre("broker 1", rate, SERVICE),
-        Centre("broker 2", rate, SERVICE),
-        Centre("home broker", rate, SERVICE),
-        Centre("subscriber's queue", rate, SERVICE, *subscriber),
-        Centre("subscriber", rate, SERVICE),
-    ]
 
 
 def single_centres(events: int) -> list[dict[str, Any]]:
@@ -89,10 +57,10 @@ def slides(events: int) -> list[dict[str, Any]]:
     """The five rows of the published table, beside what its authors found by either way."""
     rows = []
     for number, row in enumerate(ROWS):
-        centres = path(row.rate, row.publisher, row.subscriber)
+        centres = row.centres()
         formula = sum(centre.response() for centre in centres)
         ours = simulate(centres, events, number + 1)
-        rows.append({**row._asdict(), "ours": ours.mean, "half_width": ours.half_width, "formula": formula})
+        rows.append({**asdict(row), "ours": ours.mean, "half_width": ours.half_width, "formula": formula})
         rows[-1] |= {"centres": ours.centres, "correlation": ours.correlation}
     print_table(
         f"Six centres, {events:,} events, service {SERVICE:g} s and rates assumed: mean response (s)",
@@ -109,10 +77,10 @@ def slides(events: int) -> list[dict[str, Any]]:
         ),
         [
             (
-                *(row["name"], row["rate"], row["ours"], row["half_width"], row["formula"]),
+                *(row["kind"], row["rate"], row["ours"], row["half_width"], row["formula"]),
                 100 * abs(row["ours"] - row["formula"]) / row["ours"],
-                *(row["simulation"], row["analytical"]),
-                100 * abs(row["simulation"] - row["analytical"]) / row["simulation"],
+                *(row["simulated"], row["analytical"]),
+                100 * abs(row["simulated"] - row["analytical"]) / row["simulated"],
             )
             for row in rows
         ],
@@ -122,12 +90,11 @@ def slides(events: int) -> list[dict[str, Any]]:
 
 def speed(events: int, repetitions: int) -> list[dict[str, Any]]:
     """Events a second of processor time, in one thread; those before the ones that count, too."""
-    metro = ROWS[1]
     cases = {
         "M/M/1": [Centre("a", 8.0, SERVICE)],
         "ON/OFF 20 s, 20 s": [Centre("a", 1.0, SERVICE, 20.0, 20.0)],
         "the same, half of it others'": [Centre("a", 0.5, SERVICE, 20.0, 20.0, 0.5)],
-        "path of six, metro 2": path(metro.rate, metro.publisher, metro.subscriber),
+        "path of six, the second row": ROWS[1].centres(),
     }
     rows: list[dict[str, Any]] = []
     for name, centres in cases.items():
@@ -148,7 +115,13 @@ def study(sets: int, events: int) -> dict[str, Any]:
     """Many sets of parameters, on Spark and in this process."""
     times = [0.5 * 1.4 ** (n % 10) for n in range(sets)]
     paths = [
-        path(0.5 + 4.5 * n / sets, (on, on / 2), (1.5 * on, on / (1 + n // 10 % 3)))
+        compose(
+            0.5 + 4.5 * n / sets,
+            SERVICE,
+            publisher=(on, on / 2),
+            subscriber=(1.5 * on, on / (1 + n // 10 % 3)),
+            brokers=BROKERS,
+        )
         for n, on in enumerate(times)
     ]
     with spark_engine("benchmark") as spark:

@@ -52,6 +52,7 @@ SHOWING = [ROOT / "docs" / name for name in ("evaluation.md", "timeliness.md")]
 # What commands of a page print stands in the fence that follows them.
 SHOWN = re.compile(
     r"<!-- (?P<name>\S+) -->\n```yaml\n(?P<file>.*?)^```"
+    r"|(?P<code>^```python\n.*?^```)"
     r"|(?P<lines>(?:^    bypass [^\n]*\n)+)"
     r"|^```\n(?P<printed>.*?)^```",
     re.DOTALL | re.MULTILINE,
@@ -284,7 +285,7 @@ def shown_anew(page: str, folder: Path) -> str:
             Path(found["name"]).write_text(found["file"])
         elif found["lines"]:
             printed = "".join(map(said, found["lines"].splitlines()))
-        else:
+        elif not found["code"]:
             return f"```\n{printed}```"
         return found[0]
 
