@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # they take a second to import
     from bypass.models.queueing import Breakdown, Centre, Fate, Route, Simulated
 
 RATE, SERVICE, BROKERS = 1.0, 0.0625, 2
+BAR = 40
+"""The width of the plot beside the table: of a centre that takes all the time."""
 
 
 @commands.command()
@@ -157,7 +159,9 @@ def _one(found: Breakdown, target: float | None) -> Iterator[str]:
         for part in found.parts
     ]
     head, foot = ("centre", "load", "response s", "share %"), ("total", "", f"{found.total:.3f}", "")
-    yield from _table([head, *rows, foot], left=1)
+    bars = ["", *("█" * round(BAR * part.share) for part in found.parts), ""]
+    for line, bar in zip(_table([head, *rows, foot], left=1), bars, strict=True):
+        yield f"{line}  {bar}".rstrip()
     slowest, busiest = found.slowest, found.busiest.centre
     yield (
         f"slowest: {slowest.centre.name}, {100 * slowest.share:.1f} % of the response;"

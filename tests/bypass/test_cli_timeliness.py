@@ -21,11 +21,11 @@ def test_a_path_is_broken_down(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
     assert out.splitlines() == [
         "centre                      load  response s  share %",
-        "publisher                  0.079      18.229     41.7",
+        "publisher                  0.079      18.229     41.7  █████████████████",
         "broker 1                   0.062       0.067      0.2",
         "broker 2                   0.062       0.067      0.2",
         "home broker                0.062       0.067      0.2",
-        "home broker to subscriber  0.091      25.206     57.7",
+        "home broker to subscriber  0.091      25.206     57.7  ███████████████████████",
         "subscriber                 0.062       0.067      0.2",
         "total                                 43.702",
         "slowest: home broker to subscriber, 57.7 % of the response; always ON it would take 0.067 s",

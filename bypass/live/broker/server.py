@@ -271,18 +271,14 @@ class BrokerServer:
                 route = receive(NOW)
             except zmq.Again:
                 return
-            session = by_route.get(route)
-            user = ""
-            if session is not None:
-                packet = receive()
-            else:
-                frame = receive(copy=False)
-                packet = frame.bytes
-                user = self._key_of(frame)
-            if self.socket.get(zmq.RCVMORE):
+            frame = receive(copy=False)
+            if frame.more:
                 self._skip_rest()
                 left -= 1
                 continue
+            packet = frame.bytes
+            session = by_route.get(route)
+            user = self._key_of(frame) if session is None else ""
             self.counters["bytes_in"] += len(packet)
             left -= self._take(route, session, user, packet)
 
