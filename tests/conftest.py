@@ -28,6 +28,10 @@ from bypass.transitions import Action, Plan, Record
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Folders that take long: they come first, so that no worker is left alone with them at the end. Scenarios
+# compile most kernels, in the workers; programs that benchmarks start find them on disk.
+SLOWEST = ("scenarios", "benchmarks", "models", "live")
+
 Point = tuple[float, float]
 
 AREA = (0.0, 0.0, 1000.0, 1000.0)
@@ -252,6 +256,11 @@ def in_envelope(at: Point, place: Point, radius: float, vector: Point, alpha: fl
     along = (dx * vector[0] + dy * vector[1]) / speed
     aside = abs(dx * vector[1] - dy * vector[0]) / speed
     return 0.0 <= along <= 60.0 * alpha * speed and aside <= radius + along * math.tan(math.radians(15))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {name: rank for rank, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: ranks.get(item.path.parent.name, len(ranks)))
 
 
 @pytest.fixture(scope="session")
