@@ -5,11 +5,16 @@ PYTHON ?= python3
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/pip install --no-compile --quiet --quiet --disable-pip-version-check --constraint constraints.txt
+# What pip would do on one core and for the tests of other packages, too.
+COMPILE := $(BIN)/python -m compileall -q -j 0 -x /tests/ $(VENV)/lib
 REQUIREMENTS := pyproject.toml constraints.txt
 SCENARIO := total-transitions
 REPORT := out/$(SCENARIO)-seed1/report.html
 SOURCES := $(shell find bypass mechanisms models scenarios transitions -name '*.py' -o -name '*.yaml')
+
+# Tests start hundreds of interpreters: what one has compiled is kept for the others, whatever the shell has set.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help run test bench clean
 .DELETE_ON_ERROR:
@@ -42,11 +47,13 @@ bench: $(VENV)/dev.stamp
 $(VENV)/lab.stamp: $(REQUIREMENTS) | $(BIN)/pip
 	@echo "Installing bypass and what experiments need into $(VENV) ..."
 	@$(PIP) --editable '.[lab]'
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/dev.stamp: $(REQUIREMENTS) | $(BIN)/pip
 	@echo "Installing bypass, what experiments need and the tools for tests into $(VENV) ..."
 	@$(PIP) --editable '.[lab,dev]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/lab.stamp
 
 $(BIN)/pip:

@@ -265,7 +265,7 @@ class Scenario(Strict):
     clients: int = Field(default=297, ge=1, le=100_000)
     duration: float = Field(default=1500.0, gt=0)
     world: WorldSize = WorldSize()
-    mobility: Mobility = Mobility()
+    mobility: Mobility = Field(default_factory=Mobility)  # made when needed: it draws up a map
     workload: Publishing = Publishing()
     churn: Churn = Churn()
     network: CellularModel = CellularModel()

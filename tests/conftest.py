@@ -28,6 +28,15 @@ from bypass.transitions import Action, Plan, Record
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Files that take longest come first, so that no worker is left alone with one at the end. The first few use
+# different kernels or wait for other processes: workers that begin with the same kernels all compile them.
+SLOWEST = (
+    *("test_dissemination_fidelity", "test_evaluation_agreement", "test_engines", "test_crashes"),
+    *("test_fidelity", "test_cli_sweep", "test_report", "test_nothing_lost", "test_cli", "test_mac_theory"),
+    *("test_simulated_benchmarks", "test_nearby_benchmarks", "test_evaluation_benchmarks"),
+    *("test_live_benchmarks", "test_examples", "test_failing_stores", "test_docs"),
+)
+
 Point = tuple[float, float]
 
 AREA = (0.0, 0.0, 1000.0, 1000.0)
@@ -252,6 +261,11 @@ def in_envelope(at: Point, place: Point, radius: float, vector: Point, alpha: fl
     along = (dx * vector[0] + dy * vector[1]) / speed
     aside = abs(dx * vector[1] - dy * vector[0]) / speed
     return 0.0 <= along <= 60.0 * alpha * speed and aside <= radius + along * math.tan(math.radians(15))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {name: rank for rank, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from bypass.models.traces.errors import InvalidTrace
@@ -76,6 +75,8 @@ class Part:
 
 def parts_of(source: Path) -> list[Part]:
     """What is to be read, in pieces that fit into memory. Raises InvalidTrace unless it is Parquet."""
+    import pyarrow.dataset as ds  # not above: pandas comes with it, in half a second
+
     try:
         # Absolute: workers may be at home in another folder.
         files = ds.dataset(source.absolute(), format="parquet", partitioning="hive").get_fragments()

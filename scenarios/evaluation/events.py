@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import ValidationError
@@ -122,6 +121,8 @@ class RecordedEvents:
 
     def _tables(self, bounds: tuple[float, float] | None = None) -> Iterator[pa.Table]:
         """The four columns, table by table; with bounds, of times from the first on and before the second."""
+        import pyarrow.dataset as ds  # not above: pandas comes with it, in half a second
+
         try:
             source = ds.dataset(self.path, format="parquet")
             if missing := [name for name in COLUMNS if name not in source.schema.names]:

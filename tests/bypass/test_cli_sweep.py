@@ -178,7 +178,7 @@ def wait_for_end(process: int) -> None:
 
 
 def test_an_interruption_leaves_whole_files_and_no_process(tiny: Path) -> None:
-    options = ("--seeds", "1..200", "--duration", "600", "--out", "out")
+    options = ("--seeds", "1..200", "--duration", "100", "--out", "out")
     started: set[int] = set()
     code, seen = on_a_terminal(
         "sweep",

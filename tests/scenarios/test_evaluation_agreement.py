@@ -27,7 +27,7 @@ SCHEMES: dict[str, dict[str, Any]] = {
     "multi": {"scheme": "multi"},
 }
 WORKLOADS = ("ar", "lbs", "rnd")
-CLIENTS, SEED = 297, 5
+CLIENTS, DURATION, SEED = 297, 120.0, 5
 
 Columns = dict[str, NDArray[Any]]
 
@@ -42,7 +42,7 @@ def spark() -> Iterator[SparkEngine]:
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     out = tmp_path_factory.mktemp("trace") / "da"
     return write_trace(
-        Darmstadt(), "darmstadt", out, clients=CLIENTS, duration=300, seed=SEED, engine=LocalEngine()
+        Darmstadt(), "darmstadt", out, clients=CLIENTS, duration=DURATION, seed=SEED, engine=LocalEngine()
     )
 
 
@@ -98,8 +98,8 @@ def simulated(trace: Trace, scheme: str, workload: str, duration: float) -> Colu
 def test_the_simulator_agrees_event_by_event(
     trace: Trace, local: Evaluation, scheme: str, workload: str
 ) -> None:
-    # All 300 s for every scheme would take minutes; benchmarks/agreement.py does it.
-    duration = {"egrid:10": 90.0, "radial": 300.0}.get(scheme, 20.0) if workload == "lbs" else 20.0
+    # All of the trace for every scheme would take minutes; benchmarks/agreement.py does it.
+    duration = {"egrid:10": 90.0, "radial": DURATION}.get(scheme, 20.0) if workload == "lbs" else 20.0
     happened, counted = simulated(trace, scheme, workload, duration), events(local, workload)
     early = counted["at_us"] < duration * 1e6
     ours = {name: column[early] for name, column in counted.items()}

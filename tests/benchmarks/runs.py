@@ -1,0 +1,59 @@
+"""The benchmarks at a small size, by family: each family has a test file, so that workers share them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+SIMULATOR = {
+    "simulator": ["--clients", "12", "--duration", "4", "--repetitions", "1"],
+    "proxy_call": ["--calls", "10", "--repetitions", "3"],
+    "matching": ["--subscriptions", "200", "--events", "100", "--singles", "20", "--repetitions", "1"],
+    "transition": ["--subscriptions", "300", "--repetitions", "1"],
+    "timeliness": ["--events", "2000", "--sets", "0", "--repetitions", "1"],
+    "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
+}
+NEARBY = {
+    "dissemination": [
+        *("--duration", "3", "--scale-duration", "3", "--most", "100", "--repetitions", "1"),
+    ],
+    "radio": ["--duration", "1", "--seeds", "1"],
+}
+EVALUATION = {
+    "traces": ["--clients", "30", "--duration", "45", "--repetitions", "1"],
+    "evaluation": ["--clients", "300", "--duration", "6", "--repetitions", "1"],
+    "agreement": ["--clients", "20", "--duration", "6"],
+}
+LIVE = {
+    "fuzz": ["--frames", "10000"],
+    "hostile": ["--frames", "6000"],
+    "crashes": ["--kills", "1", "--publishers", "1", "--subscribers", "1"],
+    "fanout": [
+        *("--subscribers", "30", "--recipients", "4", "--events", "50", "--window", "10"),
+        *("--seconds", "0.1", "--repetitions", "1"),
+        *("--systems", "ROUTER", "open, normal", "QoS", "nats", "redis"),
+    ],
+    "idle_clients": ["--clients", "20", "--repetitions", "1"],
+    "transitions_under_load": [
+        *("--clients", "20", "--rate", "80", "--rounds", "1", "--seconds", "1.5"),
+    ],
+    "connectivity": [
+        *("--events", "20", "--pairs", "2", "--simulated", "200", "--on", "0.1", "--off", "0.1"),
+    ],
+}
+SMALL = {**SIMULATOR, **NEARBY, **EVALUATION, **LIVE}
+
+
+def runs_and_writes_json(name: str, out: Path) -> None:
+    """Raises unless the benchmark runs and writes what it measured. How fast it is, is not looked at."""
+    small = [sys.executable, str(FOLDER / f"{name}.py"), *SMALL[name], "--out", str(out)]
+    printed = subprocess.run(small, check=True, capture_output=True, text=True).stdout
+    assert "---" in printed  # a table's rule
+    measured = json.loads((out / f"{name}.json").read_text(encoding="utf-8"))
+    assert measured["benchmark"] == name
+    assert {"cpu", "python", "numpy", "numba"} <= measured["machine"].keys()
+    assert len(measured) > 2

@@ -1,0 +1,28 @@
+import runpy
+import sys
+
+import pytest
+
+from tests.benchmarks.runs import FOLDER, SMALL
+
+HELPERS = {
+    *("common", "ns3_peer", "servers", "bare_router"),
+    *("fanout_places", "fanout_clients", "fanout_streams", "load_clients", "connectivity_pairs"),
+}
+
+
+def test_each_is_tested() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, *HELPERS}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_it_explains_itself(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, which has imported most of what they import."""
+    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+    assert ended.value.code == 0
+    assert "--out DIR" in capsys.readouterr().out

@@ -1,0 +1,10 @@
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.runs import NEARBY, runs_and_writes_json
+
+
+@pytest.mark.parametrize("name", NEARBY)
+def test_it_runs_and_writes_json(name: str, tmp_path: Path) -> None:
+    runs_and_writes_json(name, tmp_path)
