@@ -7,29 +7,22 @@ forgotten. While one turn's changes are written, the next ones' are collected.
 from __future__ import annotations
 
 import logging
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
 from bypass.live.broker.pacing import Pacing
+from bypass.live.broker.sending import HEAD_BYTES, Sending
 from bypass.live.broker.sessions import WINDOW, WINDOW_BYTES, Session, Sessions
 from bypass.live.broker.store import Batch, Logged, Recipient, Store, StoreFailed
 from bypass.mechanisms.filters.buckets import Ints
 from bypass.messages import Message, Publish, Subscribe
 from bypass.models.queueing import DelayEstimator
 from bypass.session import Ack, Refused
-from bypass.wire import Forwarding, decode_raw, encode, pack, preceding, recipient
+from bypass.wire import Forwarding, decode_raw, encode, preceding
 
 log = logging.getLogger(__name__)
-
-MOST_IN_A_PACKET = 256
-MOST_BYTES_IN_A_PACKET = 1 << 18
-"""Messages, and bytes of them unless it is a single one."""
-
-PARTS = 3
-HEAD_BYTES = len(recipient(0))
 
 FEED = 200
 """Events that are read from the log at a time for a client that was away."""
@@ -49,7 +42,7 @@ class Turn:
         self.batch = Batch()
         self.packets: dict[bytes, list[bytes]] = {}
         self.notifications: defaultdict[bytes, list[bytes]] = defaultdict(list)
-        """By route, PARTS of each: what precedes it in a packet, its head and its rest."""
+        """By route, in their parts."""
         self.acknowledged: dict[bytes, tuple[list[int], list[int]]] = {}
         self.logged: list[Logged] = []
         self.released: list[int] = []
@@ -84,17 +77,13 @@ class Deliveries:
         self.acknowledged = 0
         self.missed = 0
         self.waiting = 0
-        self.stalled = 0  # packets that a client did not take
         self.unreadable = False  # the log, when it was read last
-        self.bytes_out = 0
+        self.sending = Sending(send_packet)
         self.delays = DelayEstimator(self._work, durable=True)
         self._sessions = sessions
         self._store = store
-        self._send_packet = send_packet
         self._now = now
         self._limits = limits
-        self._sent = 0  # notifications, and how many seconds it took to send them
-        self._sending_s = 0.0
         self._pacing = Pacing(self.to_route, after, grace)
         self._seq = last_seq
         self._durable = last_seq  # the log is durable up to here
@@ -301,8 +290,8 @@ class Deliveries:
             self._durable = turn.logged[-1].seq
         for route, (ids, handles) in turn.acknowledged.items():
             turn.packets.setdefault(route, []).append(encode(Ack(tuple(ids), tuple(handles))))
-        self._send(turn.packets)
-        self._send_notifications(turn.notifications)
+        self.sending.send(turn.packets)
+        self.sending.notify(turn.notifications)
         hungry, self._hungry = self._hungry, set()
         for session in hungry:
             self.feed(session)
@@ -328,7 +317,7 @@ class Deliveries:
             refusals = turn.packets.setdefault(route, [])
             refusals += [encode(Refused(reason, id=number)) for number in ids]
             refusals += [encode(Refused(reason, handle=handle)) for handle in handles]
-        self._send(turn.packets)
+        self.sending.send(turn.packets)
 
     def retract(self, turn: Turn, route: bytes) -> None:
         """Nothing that was to be sent on a route, in a turn or since, is sent."""
@@ -336,42 +325,12 @@ class Deliveries:
             for collected in (each.packets, each.notifications, each.acknowledged):
                 collected.pop(route, None)
 
-    def _send(self, packets: dict[bytes, list[bytes]]) -> None:
-        for route, messages in packets.items():
-            for together in _portions(messages):
-                packet = pack(together)
-                self.bytes_out += len(packet)
-                if not self._send_packet(route, packet):
-                    self.stalled += 1
-                    break
-
-    def _send_notifications(self, notifications: dict[bytes, list[bytes]]) -> None:
-        """As `_send`, for messages in their parts, which are put together once, in their packets."""
-        began = time.monotonic()
-        send, sent, count = self._send_packet, 0, 0
-        for route, parts in notifications.items():
-            count += len(parts)
-            if len(parts) == PARTS:
-                packet = parts[1] + parts[2]
-            elif len(parts) > PARTS * MOST_IN_A_PACKET or (
-                len(packet := b"".join(parts)) > MOST_BYTES_IN_A_PACKET
-            ):
-                heads, rests = parts[1::PARTS], parts[2::PARTS]
-                self._send({route: [head + rest for head, rest in zip(heads, rests, strict=True)]})
-                continue
-            sent += len(packet)
-            if not send(route, packet):
-                self.stalled += 1
-        self.bytes_out += sent
-        self._sent += count // PARTS
-        self._sending_s += time.monotonic() - began
-
     # -- internals ----------------------------------------------------------------------------------------
 
     def _work(self, client: int) -> tuple[int, float]:
         """How many events a client has got, and how long it took to send so many."""
         received = self._sessions.by_number[client].received
-        return received, received * self._sending_s / max(self._sent, 1)
+        return received, received * self.sending.mean_s
 
     def _forward(self, publication: Publish) -> Forwarding:
         if self._forwarding is None or self._forwarding[0] != publication.id:
@@ -487,17 +446,3 @@ class Deliveries:
         for session in self._sessions:
             for number in [number for number, seq in session.waiting.items() if seq <= last]:
                 self._give_up(session, number)
-
-
-def _portions(messages: list[bytes]) -> Iterator[list[bytes]]:
-    """Messages that go into one packet each."""
-    if len(messages) <= MOST_IN_A_PACKET and sum(map(len, messages)) <= MOST_BYTES_IN_A_PACKET:
-        yield messages
-        return
-    first = size = 0
-    for position, message in enumerate(messages):
-        size += len(message)
-        if position > first and (size > MOST_BYTES_IN_A_PACKET or position - first == MOST_IN_A_PACKET):
-            yield messages[first:position]
-            first, size = position, len(message)
-    yield messages[first:]

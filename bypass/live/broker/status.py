@@ -66,8 +66,8 @@ class Status:
                 "acknowledged": deliveries.acknowledged,
                 "waiting": deliveries.waiting,
                 "missed": deliveries.missed,
-                "stalled": deliveries.stalled,
-                "bytes_out": deliveries.bytes_out,
+                "stalled": deliveries.sending.stalled,
+                "bytes_out": deliveries.sending.bytes_out,
                 "not_admitted": 0 if server.allow_list is None else server.authenticator.refused,
             },
             "store": self._store(),
@@ -81,7 +81,7 @@ class Status:
             "publications": server.counters["publications"],
             "deliveries": server.deliveries.deliveries,
             "bytes_in": server.counters["bytes_in"],
-            "bytes_out": server.deliveries.bytes_out,
+            "bytes_out": server.deliveries.sending.bytes_out,
         }
         self._counts.append((now, counts))
         while self._counts[0][0] < now - RATE_S and len(self._counts) > 2:
