@@ -28,9 +28,13 @@ from bypass.transitions import Action, Plan, Record
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-# Folders that take long: they come first, so that no worker is left alone with them at the end. Scenarios
-# compile most kernels, in the workers; programs that benchmarks start find them on disk.
-SLOWEST = ("scenarios", "benchmarks", "models", "live")
+# Files that take longest come first, so that no worker is left alone with one at the end.
+SLOWEST = (
+    *("test_dissemination_fidelity", "test_evaluation_agreement", "test_engines", "test_crashes"),
+    *("test_fidelity", "test_cli_sweep", "test_report", "test_nothing_lost", "test_cli", "test_mac_theory"),
+    *("test_simulated_benchmarks", "test_nearby_benchmarks", "test_evaluation_benchmarks"),
+    *("test_live_benchmarks", "test_examples", "test_failing_stores", "test_docs"),
+)
 
 Point = tuple[float, float]
 
@@ -260,7 +264,7 @@ def in_envelope(at: Point, place: Point, radius: float, vector: Point, alpha: fl
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ranks = {name: rank for rank, name in enumerate(SLOWEST)}
-    items.sort(key=lambda item: ranks.get(item.path.parent.name, len(ranks)))
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
 
 
 @pytest.fixture(scope="session")
