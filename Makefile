@@ -13,10 +13,15 @@ SCENARIO := total-transitions
 REPORT := out/$(SCENARIO)-seed1/report.html
 SOURCES := $(shell find bypass mechanisms models scenarios transitions -name '*.py' -o -name '*.yaml')
 
+# Between them, these tests use most kernels.
+KERNELS := tests/scenarios/test_dissemination_fidelity.py::test_gossip_with_certainty_is_flooding \
+  tests/bypass/test_cli_evaluate.py::test_a_table_a_picture_and_files \
+  tests/scenarios/test_experiment.py::test_same_seed_same_run
+
 # Tests start hundreds of interpreters: what one has compiled is kept for the others, whatever the shell has set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test bench clean
+.PHONY: help run test checks kernels bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -35,11 +40,18 @@ $(REPORT): $(SOURCES) $(REQUIREMENTS) | $(VENV)/lab.stamp
 	@$(BIN)/bypass run $(SCENARIO) --seed 1 --out $(dir $@)
 
 test: $(VENV)/dev.stamp
+	@$(MAKE) --no-print-directory --jobs --output-sync checks kernels
+	$(BIN)/pytest -n 4 # more than there are cores: many tests wait for processes of their own
+
+checks: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy bypass tests examples docs $(wildcard benchmarks/*.py)
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 4 # more than there are cores: many tests wait for processes of their own
+
+# Workers that begin with the same kernels would all compile them, while the clocks of their tests run.
+kernels: $(VENV)/dev.stamp
+	$(BIN)/pytest -q -n 2 --timeout 0 $(KERNELS)
 
 bench: $(VENV)/dev.stamp
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

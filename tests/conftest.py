@@ -28,8 +28,7 @@ from bypass.transitions import Action, Plan, Record
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-# Files that take longest come first, so that no worker is left alone with one at the end. The first few use
-# different kernels or wait for other processes: workers that begin with the same kernels all compile them.
+# Files that take longest come first, so that no worker is left alone with one at the end.
 SLOWEST = (
     *("test_dissemination_fidelity", "test_evaluation_agreement", "test_engines", "test_crashes"),
     *("test_fidelity", "test_cli_sweep", "test_report", "test_nothing_lost", "test_cli", "test_mac_theory"),
