@@ -396,11 +396,13 @@ class Broker:
     def deliver(self, publication: Publish, rows: Ints, unfiltered: bool = False) -> None:
         """Notify the owners of those rows whose attribute filters accept the event; never its publisher."""
         table = self.table
-        rows = others(self._accepting(publication, rows), table.client, publication.client)
+        rows = self._accepting(publication, rows)
+        if table.subscribes(publication.client):
+            rows = others(rows, table.client, publication.client)
         if not len(rows):
             return
         clients = table.client[rows]
-        handles = [table.handles[row] for row in rows.tolist()]
+        handles = [*map(table.handles.__getitem__, rows.tolist())]
         if table.shared:
             together: dict[int, tuple[int, ...]] = {}
             for client, handle in zip(clients.tolist(), handles, strict=True):

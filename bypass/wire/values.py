@@ -16,6 +16,10 @@ _NO_SET = "set in a set: expected other elements"
 """Events have none; and a sender could choose sets with equal hashes, which take long to put in a set."""
 
 
+_PLAIN = ("text", "integer", "real")
+"""Fields with values that are as they are read."""
+
+
 class _ValueType(NamedTuple):
     tag: str
     to_bytes: Callable[[Any], bytes]
@@ -80,6 +84,8 @@ def write_values(new: Callable[[], pb.Value], pairs: Iterable[tuple[str, Any]]) 
 def read_value(value: pb.Value) -> Any:
     """The value in there. Raises TypeError or ValueError if that is none."""
     kind = value.WhichOneof("value")
+    if kind in _PLAIN:
+        return getattr(value, kind)
     if kind == "set":
         return frozenset([_read_single(each, each.WhichOneof("value")) for each in value.set.elements])
     return _read_single(value, kind)

@@ -18,6 +18,7 @@ from bypass.mechanisms.filters.buckets import Ints
 
 Floats = NDArray[np.float64]
 NO_ROWS: Ints = np.empty(0, np.int64)
+_SINGLE = [(handle,) for handle in range(256)]  # the same object is found equal without a look into it
 
 
 class RowListener(Protocol):
@@ -79,7 +80,7 @@ class SubscriptionTable:
         place = self._places.get(client)
         self.known[row] = place is not None
         self.x[row], self.y[row], self.vx[row], self.vy[row] = place[:4] if place else (0.0, 0.0, 0.0, 0.0)
-        self.handles[row] = (handle,)
+        self.handles[row] = _SINGLE[handle] if handle < len(_SINGLE) else (handle,)
         rows.append(row)
         self.shared = self.shared or len(rows) > 1
         self._plain = None
@@ -122,6 +123,10 @@ class SubscriptionTable:
     def whereabouts(self, client: int) -> tuple[float, float, float, float, float] | None:
         """x, y, vx, vy and the time of the last report of a client, if there was one."""
         return self._places.get(client)
+
+    def subscribes(self, client: int) -> bool:
+        """Whether a client has a subscription."""
+        return bool(self._rows.get(client))
 
     def rows_of(self, client: int) -> Ints:
         """The rows of one client, in the order of subscribing."""

@@ -16,9 +16,10 @@ from zmq.utils.monitor import recv_monitor_message
 
 from bypass import Event
 from bypass.live.broker import server as server_module
+from bypass.live.broker.awaited_columns import BYTES, WINDOW_BYTES
 from bypass.live.broker.batch import Batch
 from bypass.live.broker.service import Service
-from bypass.live.broker.sessions import WINDOW_BYTES
+from bypass.live.broker.sessions import Session
 from bypass.live.keys import ClientKeys, create_broker_keys, create_client_keys, load_client_keys
 from bypass.messages import ContextUpdate, Kind, Notify, Publish, Subscribe, Unsubscribe
 from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
@@ -53,6 +54,10 @@ def no_surprises(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 def endpoint(service: Service) -> str:
     return service.server.endpoints[0]
+
+
+def waiting_for(service: Service, session: Session) -> list[int]:
+    return [number for number, _ in service.server.sessions.awaited.waiting(session.slot)]
 
 
 def count(service: Service, *names: str) -> int:
@@ -192,7 +197,7 @@ def test_nobody_speaks_for_another(service: Service, make: Make, honest: Honest)
         lambda: (
             service.server.broker.table.place(victim.number),
             list(service.server.sessions.by_number[victim.number].handles),
-            list(service.server.sessions.by_number[victim.number].waiting),
+            waiting_for(service, service.server.sessions.by_number[victim.number]),
         ),
     )
     assert place[:2] == (10.0, 10.0)
@@ -299,6 +304,7 @@ def test_who_is_not_admitted_any_more_ends_nobodys_session(
 
 
 def test_acknowledgements_of_what_nobody_has_sent(service: Service, make: Make, honest: Honest) -> None:
+    sessions = service.server.sessions
     peer = make(endpoint(service), "hostile")
     peer.subscribe()
     number = honest.publisher.publish()
@@ -307,9 +313,9 @@ def test_acknowledgements_of_what_nobody_has_sent(service: Service, make: Make, 
         peer.socket.send(encode(Ack((n, number + 1 + n), client=peer.number)))
     until(lambda: count(service, "understood", "limited") >= before + 10_000)
     assert count(service, "limited") > 5_000
-    assert in_loop(service, lambda: list(service.server.sessions.by_name["hostile"].waiting)) == [number]
+    assert in_loop(service, lambda: waiting_for(service, sessions.by_name["hostile"])) == [number]
     assert peer.event() == number  # whose acknowledgement is not over any limit
-    until(lambda: not service.server.sessions.by_name["hostile"].waiting)
+    until(lambda: not waiting_for(service, sessions.by_name["hostile"]))
 
 
 def test_ten_thousand_subscriptions(service: Service, make: Make, honest: Honest) -> None:
@@ -365,7 +371,8 @@ def test_who_never_reads_is_served_later(tmp_path: Path, make: Make) -> None:
         for _ in range(30):
             numbers += [honest.publisher.publish(wait=False, size=5_000) for _ in range(50)]
             assert [honest.subscriber.event() for _ in range(50)] == numbers[-50:]
-        on_the_way = in_loop(service, lambda: len(session.waiting) - len(session.backlog))
+        awaited = service.server.sessions.awaited
+        on_the_way = in_loop(service, lambda: awaited.count(session.slot) - awaited.unsent(session.slot))
         assert 0 < on_the_way * 5_000 < WINDOW_BYTES + 10_000
         assert [peer.event() for _ in numbers] == numbers
         until(lambda: service.server.deliveries.waiting == 0)
@@ -385,9 +392,12 @@ def test_what_waits_for_who_never_reads_is_bounded(tmp_path: Path, make: Make, a
         for _ in range(40):
             numbers += [honest.publisher.publish(wait=False, size=5_000) for _ in range(50)]
             assert [honest.subscriber.event() for _ in range(50)] == numbers[-50:]
-        waiting, backlog = in_loop(service, lambda: (len(session.waiting), len(session.backlog)))
+        awaited = service.server.sessions.awaited
+        waiting, unsent = in_loop(
+            service, lambda: (awaited.count(session.slot), awaited.unsent(session.slot))
+        )
         assert waiting == 100
-        assert backlog <= waiting
+        assert unsent <= waiting
         back = make(endpoint(service), "hostile", handles=(1,))
         assert back.welcome.missed == len(numbers) - 100
         assert [back.event() for _ in range(100)] == numbers[-100:]
@@ -406,7 +416,8 @@ def test_much_that_waits_is_sent_in_packets_that_may_be_sent(tmp_path: Path, mak
         back = make(endpoint(service), "hostile", handles=(1,))
         back.send(Ping(asks=True))
         honest.check()
-        on_the_way = in_loop(service, lambda: service.server.sessions.by_name["hostile"].bytes)
+        sessions = service.server.sessions
+        on_the_way = in_loop(service, lambda: sessions.awaited.slots[sessions.by_name["hostile"].slot, BYTES])
         assert on_the_way < WINDOW_BYTES + 66_000
         assert [back.event() for _ in numbers] == numbers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import given
@@ -128,3 +129,26 @@ def test_each_client_gets_everything_in_order(script: list[tuple[int, bool, bool
     line.pass_time()
     for client, messages in said.items():
         assert [id(each) for each in line.to(line.sessions[client])] == [id(each) for each in messages]
+
+
+@given(st.integers(AT_ONCE, 10 * AT_ONCE - 1))
+def test_what_cannot_be_sent_to_one_keeps_nobody_else_waiting(which: int) -> None:
+    line = Line(10 * AT_ONCE)
+    line.tell_all()
+    unfortunate, send = line.sessions[which].route, line.pacing._send
+
+    def refuse(route: bytes, message: Message) -> None:
+        if route == unfortunate:
+            raise ValueError("it cannot travel")
+        send(route, message)
+
+    line.pacing._send = refuse
+    while line.timers:
+        with suppress(ValueError):
+            line.step()
+    told = [route for _, route, _ in line.sent]
+    assert told == [session.route for session in line.sessions if session.route != unfortunate]
+    line.pacing._send = send
+    line.tell_all(b"another")
+    line.pass_time()
+    assert len(line.sent) == len(told) + len(line.sessions)

@@ -128,14 +128,33 @@ def test_an_event_for_two_subscriptions_of_one_client_waits_once(tmp_path: Path,
         assert service.server.store.load().waiting == []
 
 
+def test_an_event_that_had_to_wait_for_a_place_survives_like_others(tmp_path: Path, make: Make) -> None:
+    """Nothing was published after it, and for others something else is published next."""
+    changes = {"set": {"missing_context": "wait"}}
+    with running(config(tmp_path, **changes)) as service:
+        subscriber, publisher = make(endpoint(service), "s"), make(endpoint(service), "p")
+        subscriber.send(Subscribe(1, ANYTHING, 100))
+        assert subscriber.get(Ack).handles == (1,)
+        late = publisher.publish()
+        subscriber.send(ContextUpdate((10.0, 10.0)))
+        assert subscriber.event(acknowledge=False) == late
+        following = publisher.publish()
+        assert in_loop(service, lambda: service.server.deliveries.waiting) == 2
+        settings = killed(service, tmp_path / "copy", **changes)
+    with running(settings) as service:
+        back = make(endpoint(service), "s", handles=(1,))
+        assert [back.event() for _ in range(2)] == [late, following]
+        until(lambda: service.server.deliveries.waiting == 0)
+
+
 # -- a store that fails -----------------------------------------------------------------------------------
 
 
 class Failing:
-    """A store that fails for as long as it is told to. `hold` lets it wait before it does."""
+    """A store that fails for as long as it is told to, or `once`. `hold` lets it wait before it does."""
 
     def __init__(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.fails = False
+        self.fails = self.once = self._next = False
         self.waiting = threading.Event()
         self.go = threading.Event()
         self.go.set()
@@ -146,8 +165,14 @@ class Failing:
         self.waiting.set()
         assert self.go.wait(20.0)
         if self.fails:
+            self.fails = not self.once
             raise StoreFailed("store.db: the disk is full")
         self._write(batch)  # type: ignore[arg-type]
+        self.fails = self._next
+
+    def fail_next(self) -> None:
+        """Write what is held, and fail once after that."""
+        self._next, self.once = True, True
 
     def hold(self) -> None:
         self.waiting.clear()
@@ -226,6 +251,94 @@ def test_a_refusal_that_was_not_heard_is_not_taken_for_an_acknowledgement(
         assert subscriber.event() == number
         # In another life nobody knows of it, and its number is not used again.
         assert make(endpoint(service), "p", life=2).published == 2
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_refusal_that_was_not_heard_is_not_taken_for_an_acknowledgement_by_another_broker(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    """What comes after it may be on its way to the store already when it is refused."""
+    with running(config(tmp_path)) as service:
+        store = Failing(service, monkeypatch)
+        subscriber, publisher = make(endpoint(service), "s"), make(endpoint(service), "p")
+        subscriber.subscribe()
+        taken = publisher.publish()
+        assert subscriber.event() == taken
+        store.hold()
+        store.fails = store.once = True
+        refused = publisher.publish(wait=False)
+        assert store.waiting.wait(20.0)
+        if together:
+            later = publisher.publish(wait=False)
+            until(lambda: in_loop(service, lambda: len(service.server.deliveries.turn.logged)) == 1)
+        store.go.set()
+        until(lambda: in_loop(service, lambda: service.server.counters["refused"]))
+        if not together:
+            later = publisher.publish(wait=False)
+        assert subscriber.event() == later
+        settings = killed(service, tmp_path / "copy")
+    with running(settings) as service:
+        subscriber = make(endpoint(service), "s", handles=(1,))
+        again = make(endpoint(service), "p")
+        assert again.published == 1
+        assert again.publish() == refused
+        assert [subscriber.event(), subscriber.event()] == [later, refused]
+        assert make(endpoint(service), "p", life=2).published == 3  # no number is used again
+
+
+def test_what_is_published_again_to_another_broker_is_waited_for_once(tmp_path: Path, make: Make) -> None:
+    """One was refused for good, so that the store cannot tell what the publisher knows of those after it."""
+    changes = {"limits": {"message_bytes": 2000, "client_rate": 0.0}}
+    with running(config(tmp_path, **changes)) as service:
+        subscriber, publisher = make(endpoint(service), "s"), make(endpoint(service), "p")
+        subscriber.subscribe()
+        subscriber.close()
+        publisher.publish(wait=False, size=5000)
+        publisher.get(Refused)
+        numbers = [publisher.publish() for _ in range(200)]
+        settings = killed(service, tmp_path / "copy", **changes)
+    with running(settings) as service:
+        publisher = make(endpoint(service), "p")
+        assert publisher.published == 0
+        publisher.published = 1  # which it knows to be refused
+        assert [publisher.publish() for _ in numbers] == numbers
+        deliveries = service.server.deliveries
+        assert in_loop(service, lambda: deliveries.waiting) == len(numbers)
+        subscriber = make(endpoint(service), "s", handles=(1,))
+        assert [subscriber.event(acknowledge=False) for _ in numbers] == numbers
+        subscriber.send(Ack(tuple(reversed(numbers))))
+        assert not [message for message in subscriber.settle() if isinstance(message, Notify)]
+        assert in_loop(service, lambda: deliveries.waiting) == 0
+
+
+def test_an_event_that_was_stored_is_not_refused_because_it_is_sent_again(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(config(tmp_path)) as service:
+        store = Failing(service, monkeypatch)
+        subscriber, publisher = make(endpoint(service), "s"), make(endpoint(service), "p")
+        subscriber.subscribe()
+        subscriber.send(Bye())
+        subscriber.get(Bye)
+        stored = [publisher.publish() for _ in range(3)]
+        store.hold()
+        stored.append(publisher.publish(wait=False))
+        assert store.waiting.wait(20.0)
+        publisher.published -= 4
+        again = publisher.publish(wait=False)
+        assert again == stored[0]
+        publisher.published += 3
+        refused = publisher.publish(wait=False)
+        acknowledged = service.server.deliveries.turn.acknowledged
+        until(lambda: [len(ids) for ids, _ in in_loop(service, acknowledged.copy).values()] == [2])
+        store.fail_next()
+        store.go.set()
+        assert publisher.get(Ack).ids == (stored[-1],)
+        assert publisher.get(Refused).id == refused
+        assert publisher.get(Ack).ids == (again,)
+        back = make(endpoint(service), "s", handles=(1,))
+        assert [back.event() for _ in stored] == stored
+        until(lambda: service.server.deliveries.waiting == 0)
 
 
 def test_who_subscribes_again_what_cannot_be_stored_is_not_told_that_it_was(

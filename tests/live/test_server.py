@@ -226,7 +226,8 @@ def test_more_than_fits_on_the_way_waits_in_the_log(service: Service, make: Make
     peer.subscribe()
     numbers = [publisher.publish(wait=False, size=20_000) for _ in range(150)]
     until(lambda: service.server.deliveries.deliveries == len(numbers))
-    first = in_loop(service, lambda: len(service.server.sessions.by_name["s"].backlog))
+    sessions = service.server.sessions
+    first = in_loop(service, lambda: sessions.awaited.unsent(sessions.by_name["s"].slot))
     assert first > 50  # a megabyte is on its way, the rest is not
     assert [peer.event() for _ in numbers] == numbers
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bypass.live.broker import database
 from bypass.live.broker import store as store_module
-from bypass.live.broker.batch import pack_recipients, unpack_recipients
+from bypass.live.broker.batch import pack_plain, pack_recipients, unpack_recipients
 from bypass.live.broker.changes import HISTORY
 from bypass.live.broker.store import (
     Batch,
@@ -32,7 +33,7 @@ from bypass.live.broker.store import (
 
 
 def publication(seq: int, *clients: int, size: int = 250) -> Logged:
-    to = tuple(Recipient(client, (1,), False) for client in clients)
+    to = pack_recipients([Recipient(client, (1,), False) for client in clients])
     return Logged(seq, float(seq), 7 << 32 | seq, 7, 1, 3, seq.to_bytes(4, "big") * (size // 4), to)
 
 
@@ -66,9 +67,18 @@ operations = st.one_of(
     st.tuples(st.just("subscribed"), numbers, st.integers(0, 2) | u32, st.binary(max_size=5)),
     st.tuples(st.just("unsubscribed"), numbers, st.integers(0, 2)),
     st.tuples(st.just("located"), numbers, floats, floats, floats, floats, floats),
-    st.tuples(st.just("published"), numbers, u32),
+    st.tuples(st.just("published"), numbers, u32, u32),
     st.tuples(
-        st.just("logged"), floats, u64, u32, u32, u32, st.binary(max_size=20), recipients | plain_recipients
+        st.just("logged"),
+        *(
+            floats,
+            u64,
+            u32,
+            u32,
+            u32,
+            st.binary(max_size=20),
+            (recipients | plain_recipients).map(pack_recipients),
+        ),
     ),
     st.tuples(st.just("cursor"), numbers, st.integers(0, 40), u32),
     st.tuples(st.just("released"), st.lists(st.integers(0, 40), max_size=3)),
@@ -94,7 +104,9 @@ class Model:
                 self.clients.pop(values[0], None)
             elif kind == "client" and not later:
                 number, name, life, seen = values
-                known = self.clients.setdefault(number, StoredClient(number, "", 0, 0, 0, 0, 0.0, {}, None))
+                known = self.clients.setdefault(
+                    number, StoredClient(number, "", 0, 0, 0, 0, 0, 0.0, {}, None)
+                )
                 known.name, known.life, known.seen = name, life, seen
         for position, (kind, *values) in enumerate(calls):
             if kind == "logged":
@@ -123,7 +135,7 @@ class Model:
             case "located":
                 client.place = (values[0], values[1], values[2], values[3], values[4])
             case "published":
-                client.published = values[0]
+                client.published, client.known = values
             case "cursor":
                 client.cursor, client.missed = values
 
@@ -133,7 +145,7 @@ class Model:
         for seq, logged in sorted(self.log.items()):
             to = tuple(
                 one
-                for one in logged.recipients
+                for one in unpack_recipients(logged.recipients)
                 if one.client in self.clients and self.clients[one.client].cursor < seq
             )
             if to:
@@ -185,6 +197,12 @@ def test_recipients_are_the_same_after_packing(some: tuple[Recipient, ...]) -> N
     assert [type(one) for one in again] == [Recipient] * len(some)
 
 
+@given(st.lists(u32, min_size=1, max_size=50, unique=True), u32)
+def test_recipients_who_are_alike_are_packed_in_the_same_way(clients: list[int], handle: int) -> None:
+    packed = pack_recipients([Recipient(client, (handle,), False) for client in clients])
+    assert pack_plain(np.array(clients), handle) == packed
+
+
 def test_many_recipients_with_one_handle_take_eight_bytes_each() -> None:
     assert len(pack_recipients([Recipient(n, (1,), False) for n in range(40)])) == 4 + 40 * 8
 
@@ -208,7 +226,7 @@ def test_an_empty_batch_is_nothing_to_write(store: Store) -> None:
         lambda batch: batch.subscribed(1, 1, b""),
         lambda batch: batch.unsubscribed(1, 1),
         lambda batch: batch.located(1, 0.0, 0.0, 0.0, 0.0, 0.0),
-        lambda batch: batch.published(1, 1),
+        lambda batch: batch.published(1, 1, 1),
         lambda batch: batch.logged(publication(1)),
         lambda batch: batch.cursor(1, 1, 0),
         lambda batch: batch.released([1]),
@@ -239,7 +257,7 @@ def test_nothing_is_left_of_a_forgotten_client(at_once: bool, store: Store) -> N
     batch.client(1, "alice", 1, 0.0)
     batch.subscribed(1, 1, b"news")
     batch.located(1, 1.0, 2.0, 3.0, 4.0, 5.0)
-    batch.published(1, 6)
+    batch.published(1, 6, 4)
     batch.cursor(1, 7, 8)
     if not at_once:
         store.write(batch)
@@ -247,7 +265,7 @@ def test_nothing_is_left_of_a_forgotten_client(at_once: bool, store: Store) -> N
     batch.forgotten(1)
     batch.client(1, "bob", 2, 9.0)
     store.write(batch)
-    assert store.load().clients == [StoredClient(1, "bob", 2, 0, 0, 0, 9.0, {}, None)]
+    assert store.load().clients == [StoredClient(1, "bob", 2, 0, 0, 0, 0, 9.0, {}, None)]
 
 
 def test_publications_are_read_in_the_order_asked_for(store: Store) -> None:

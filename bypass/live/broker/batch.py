@@ -9,6 +9,10 @@ from itertools import accumulate, chain, repeat
 from struct import pack, unpack
 from typing import NamedTuple
 
+import numpy as np
+
+from bypass.mechanisms.filters.buckets import Ints
+
 
 class Recipient(NamedTuple):
     """A client that an event is for, and its handles that the event matches."""
@@ -22,7 +26,7 @@ class Recipient(NamedTuple):
 class Logged:
     """One publication: `raw` is its body as it came; `publisher`, `scheme` and `epoch` are its stamp.
 
-    `seq` numbers the publications in the order in which the broker took them.
+    `seq` numbers the publications in the order in which the broker took them, `recipients` are packed.
     """
 
     seq: int
@@ -32,7 +36,7 @@ class Logged:
     scheme: int
     epoch: int
     raw: bytes
-    recipients: tuple[Recipient, ...]
+    recipients: bytes
 
 
 class Batch:
@@ -60,7 +64,7 @@ class Batch:
         self.departed: set[int] = set()
         self.subscriptions: dict[int, dict[int, bytes | None]] = {}  # client -> handle; None: withdrawn
         self.places: dict[int, tuple[float, float, float, float, float]] = {}
-        self.counts: dict[int, int] = {}
+        self.counts: dict[int, tuple[int, int]] = {}  # published, known
         self.log: list[Logged] = []
         self.cursors: dict[int, tuple[int, int]] = {}  # seq, missed
         self.spent: set[int] = set()
@@ -89,9 +93,9 @@ class Batch:
     def located(self, client: int, x: float, y: float, vx: float, vy: float, at: float) -> None:
         self.places[client] = (x, y, vx, vy, at)
 
-    def published(self, client: int, count: int) -> None:
-        """The number of the client's latest publication."""
-        self.counts[client] = count
+    def published(self, client: int, count: int, known: int) -> None:
+        """The number of the client's latest publication, and up to which number all of them were taken."""
+        self.counts[client] = (count, known)
 
     def logged(self, logged: Logged) -> None:
         """Keep a publication until it is released. It must not change any more."""
@@ -158,6 +162,16 @@ def pack_recipients(recipients: Sequence[Recipient]) -> bytes:
         shapes = [len(some) << 1 | flag for some, flag in zip(own, unfiltered, strict=True)]
         values = [len(clients) << 1, *clients, *shapes, *handles]
     return pack(f"<{len(values)}I", *values)
+
+
+def pack_plain(clients: Ints, handle: int) -> bytes:
+    """As `pack_recipients`, of at least one client, all with this handle and no other."""
+    count = len(clients)
+    values = np.empty(2 * count + 1, "<u4")
+    values[0] = count << 1 | 1
+    values[1 : count + 1] = clients
+    values[count + 1 :] = handle
+    return values.tobytes()
 
 
 def unpack_recipients(data: bytes) -> Iterator[Recipient]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from bypass.live.broker.batch import Batch, pack_recipients
+from bypass.live.broker.batch import Batch
 
 HISTORY = 10_000
 """Records that are kept; older ones go."""
@@ -62,7 +62,7 @@ _PLACES = Change(
     "INSERT OR REPLACE INTO places SELECT * FROM (@) "
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
-_COUNTS = Change(2, "UPDATE marks SET published = column2 FROM (@) WHERE client = column1")
+_COUNTS = Change(3, "UPDATE marks SET published = column2, known = column3 FROM (@) WHERE client = column1")
 _CURSORS = Change(3, "UPDATE marks SET cursor = column2, missed = column3 FROM (@) WHERE client = column1")
 _LOG = Change(8, "INSERT OR REPLACE INTO log @")
 _LATEST = Change(1, "UPDATE latest SET seq = max(seq, column1) FROM (@)")
@@ -79,14 +79,14 @@ def changes(batch: Batch) -> Iterator[tuple[Change, list[Row]]]:
         yield change, departed
     yield (
         _CLIENTS,
-        [(number, name, _signed(life), seen) for number, (name, life, seen) in batch.clients.items()],
+        [(number, name, signed(life), seen) for number, (name, life, seen) in batch.clients.items()],
     )
     yield _MARKS, [(number,) for number in batch.clients]
     handles = [(client, *item) for client, own in batch.subscriptions.items() for item in own.items()]
     yield _SUBSCRIBE, [row for row in handles if row[2] is not None]
     yield _UNSUBSCRIBE, [row[:2] for row in handles if row[2] is None]
     yield _PLACES, [(client, *place) for client, place in batch.places.items()]
-    yield _COUNTS, list(batch.counts.items())
+    yield _COUNTS, [(client, *counts) for client, counts in batch.counts.items()]
     yield _CURSORS, [(client, *cursor) for client, cursor in batch.cursors.items()]
     spent = batch.spent
     yield (
@@ -95,11 +95,11 @@ def changes(batch: Batch) -> Iterator[tuple[Change, list[Row]]]:
             (
                 logged.seq,
                 logged.at,
-                _signed(logged.id),
+                signed(logged.id),
                 logged.publisher,
                 logged.scheme,
                 logged.epoch,
-                pack_recipients(logged.recipients),
+                logged.recipients,
                 logged.raw,
             )
             for logged in batch.log
@@ -113,5 +113,6 @@ def changes(batch: Batch) -> Iterator[tuple[Change, list[Row]]]:
     yield _BOUND, [(HISTORY,)] if batch.history else []
 
 
-def _signed(number: int) -> int:
+def signed(number: int) -> int:
+    """As the database has it."""
     return number if number < UNSIGNED // 2 else number - UNSIGNED

@@ -18,7 +18,7 @@ WAL_PAGES = 4000
 """Pages that gather in the log before they are put into their places (16 MB)."""
 
 _APPLICATION = 0x62797073  # "byps"
-_VERSION = 1
+_VERSION = 2
 _MAGIC = b"SQLite format 3\0"
 _PATIENCE = 1.0  # s that another program may keep the file locked
 _LITTLE = 1 << 20  # bytes; with less room than that a failed operation is taken for a full disk
@@ -28,6 +28,7 @@ _SCHEMA = """
 CREATE TABLE clients (number INTEGER PRIMARY KEY, name TEXT NOT NULL, life INTEGER NOT NULL,
     seen REAL NOT NULL);
 CREATE TABLE marks (client INTEGER PRIMARY KEY, published INTEGER NOT NULL DEFAULT 0,
+    known INTEGER NOT NULL DEFAULT 0,
     cursor INTEGER NOT NULL DEFAULT 0, missed INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE places (client INTEGER PRIMARY KEY, x REAL NOT NULL, y REAL NOT NULL, vx REAL NOT NULL,
     vy REAL NOT NULL, at REAL NOT NULL);

@@ -7,20 +7,24 @@ forgotten. While one turn's changes are written, the next ones' are collected.
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterable
-from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from bypass.live.broker.awaited import LAST_PLACE, NO_NUMBERS
+from bypass.live.broker.awaited_columns import NONE, RECEIVED
+from bypass.live.broker.batch import pack_plain, pack_recipients, unpack_recipients
+from bypass.live.broker.composing import HEAD_BYTES, Notifications
 from bypass.live.broker.pacing import Pacing
-from bypass.live.broker.sending import HEAD_BYTES, Sending
-from bypass.live.broker.sessions import WINDOW, WINDOW_BYTES, Session, Sessions
-from bypass.live.broker.store import Batch, Logged, Recipient, Store, StoreFailed
+from bypass.live.broker.sending import Sending
+from bypass.live.broker.sessions import Session, Sessions
+from bypass.live.broker.store import Batch, Logged, Recipient, Store, StoreFailed, Waiting
 from bypass.mechanisms.filters.buckets import Ints
 from bypass.messages import Message, Publish, Subscribe
 from bypass.models.queueing import DelayEstimator
 from bypass.session import Ack, Refused
-from bypass.wire import Forwarding, decode_raw, encode, preceding
+from bypass.wire import Forwarding, decode_raw, encode, recipient
 
 log = logging.getLogger(__name__)
 
@@ -36,14 +40,15 @@ class Limits(NamedTuple):
 
 
 class Turn:
-    """What is to be written, and what is to be sent once it is."""
+    """What is to be written, and what is to be sent once it is: about so many notifications."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = 0) -> None:
         self.batch = Batch()
         self.packets: dict[bytes, list[bytes]] = {}
-        self.notifications: defaultdict[bytes, list[bytes]] = defaultdict(list)
-        """By route, in their parts."""
+        self.notifications = Notifications(room)
         self.acknowledged: dict[bytes, tuple[list[int], list[int]]] = {}
+        self.taken: set[int] = set()
+        """Events that came in this turn; others are acknowledged in it once more."""
         self.logged: list[Logged] = []
         self.released: list[int] = []
         self.changes: list[tuple[Session, int, Subscribe | None]] = []
@@ -65,7 +70,7 @@ class Deliveries:
         self,
         sessions: Sessions,
         store: Store,
-        send_packet: Callable[[bytes, bytes], bool],
+        send_packet: Callable[[bytes, bytes | memoryview], bool],
         now: Callable[[], float],
         limits: Limits,
         last_seq: int,
@@ -78,9 +83,10 @@ class Deliveries:
         self.missed = 0
         self.waiting = 0
         self.unreadable = False  # the log, when it was read last
-        self.sending = Sending(send_packet)
+        self.sending = Sending(send_packet, sessions)
         self.delays = DelayEstimator(self._work, durable=True)
         self._sessions = sessions
+        self._awaited = sessions.awaited
         self._store = store
         self._now = now
         self._limits = limits
@@ -88,26 +94,28 @@ class Deliveries:
         self._seq = last_seq
         self._durable = last_seq  # the log is durable up to here
         self._hungry: set[Session] = set()  # connected, and something waits for them in the log
-        self._remaining: dict[int, int] = {}  # by place in the log: clients that it waits for
-        self._logged_at: dict[int, float] = {}  # in the order of the log
+        self._logged_at: dict[int, float] = {}  # of events that are waited for, in the order of the log
         self._raw: tuple[int, bytes] = (0, b"")
+        self._repeated = False  # whether what is published may have been published before
         self._forwarding: tuple[int, Forwarding] | None = None
-        self._recipients: list[Recipient] = []
-        self._awaited = 0  # how many clients they are
+        # Of the publication that clients are being told of:
+        self._event = NONE  # where it is in what is awaited
+        self._recipients: list[tuple[Ints, list[tuple[int, ...]], bool]] = []  # clients, handles, unfiltered
+        self._waiting = 0  # how many clients wait for it
 
     # -- what the broker asks for -------------------------------------------------------------------------
 
-    def publishing(self, publication: Publish, raw: bytes) -> None:
-        """The broker is about to look at a publication that came as these bytes."""
+    def publishing(self, publication: Publish, raw: bytes, repeated: bool) -> None:
+        """The broker is about to look at a publication that came as these bytes; some may have it already
+        if it is `repeated`."""
         self._raw = (publication.id, raw)
-        self._recipients = []
+        self._repeated = repeated
         self._forwarding = None
 
     def published(self, publication: Publish) -> None:
-        """The broker has told all whom the publication concerns."""
-        if self._awaited:
-            self._log(publication)
-        self._recipients = []
+        """The broker has told all whom the publication concerns, but for those who have to wait."""
+        self._log(publication)
+        self._raw, self._repeated = (0, b""), False
 
     def send(self, client: int, message: Message) -> None:
         """A message for one client, if it is connected."""
@@ -119,44 +127,33 @@ class Deliveries:
         self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
     ) -> None:
         """Notify many distinct clients of one event, each with its own handles."""
-        forwarding = self._forward(publication)
-        by_number, notifications, recipients = (
-            self._sessions.by_number,
-            self.turn.notifications,
-            self._recipients,
+        forwarding, notifications = self._forward(publication), self.turn.notifications
+        number, which, own, first = publication.id, len(notifications.rests), NO_NUMBERS, handles[0]
+        if handles.count(first) == len(handles):  # nearly all have one subscription, and that is their first
+            rests = {first: which}
+        else:
+            rests = {each: which + i for i, each in enumerate({*handles})}
+            own = np.array([rests[each] for each in handles])
+        notifications.rests += [forwarding.rest(each, unfiltered) for each in rests]
+        size = HEAD_BYTES + max(map(len, notifications.rests[which:]))
+        self._event, added, special = self._awaited.deliver(
+            self._event,
+            number,
+            self._seq + 1,
+            clients,
+            self._limits.pending_events,
+            size,
+            self._may_wait(number),
+            notifications,
+            which,
+            own,
         )
-        number, seq, most = publication.id, self._seq + 1, min(WINDOW, self._limits.pending_events)
-        latest, rest, before, size, plain = None, b"", b"", 0, 0
-        for client, own in zip(clients.tolist(), handles, strict=True):
-            if own != latest:  # nearly all have one subscription, and that is their first
-                latest, rest = own, forwarding.rest(own, unfiltered)
-                size = HEAD_BYTES + len(rest)
-                before = preceding(size)
-            session = by_number.get(client)
-            if session is None:
-                continue
-            waiting, route = session.waiting, session.route
-            if (
-                route is None
-                or not session.durable
-                or session.backlog
-                or number in waiting
-                or len(waiting) >= most
-                or session.bytes >= WINDOW_BYTES
-            ):
-                self._notify(session, number, own, unfiltered, rest)
-                continue
-            # What `_notify` does for nearly everybody, without its calls: this is done for each delivery.
-            waiting[number] = seq
-            known = session.latest
-            if known.handles != own or known.unfiltered != unfiltered:
-                known = session.recipient(own, unfiltered)
-            recipients.append(known)
-            session.bytes += size
-            notifications[route].extend((before, session.head, rest))
-            plain += 1
-        self.deliveries += plain
-        self._awaited += plain
+        self.deliveries += added
+        self._waiting += added
+        self._recipients.append((clients, handles, unfiltered))
+        for i in special:
+            session = self._sessions.by_number[int(clients[i])]
+            self._notify(session, number, forwarding.rest(handles[i], unfiltered))
         self._conclude(publication)
 
     def relay(
@@ -168,10 +165,12 @@ class Deliveries:
     ) -> None:
         """Notify gateways of one event, each with its own handles and the addresses that it serves."""
         forwarding = self._forward(publication)
-        for client, own, others in zip(clients, handles, targets, strict=True):
+        rests = [forwarding.relayed(own, others) for own, others in zip(handles, targets, strict=True)]
+        for client, own, rest in zip(clients, handles, rests, strict=True):
             session = self._sessions.by_number.get(client)
             if session is not None:
-                self._notify(session, publication.id, own, False, forwarding.relayed(own, others))
+                self._notify(session, publication.id, rest)
+                self._recipients.append((np.array([client]), [own], False))
         self._conclude(publication)
 
     # -- what the server asks for -------------------------------------------------------------------------
@@ -183,26 +182,30 @@ class Deliveries:
 
     def confirm(self, route: bytes, publication: int | None = None, handle: int | None = None) -> None:
         """Acknowledge a publication, or a change of subscriptions, when this turn is durable."""
-        ids, handles = self.turn.acknowledged.setdefault(route, ([], []))
+        confirmed = self.turn.acknowledged.get(route)
+        if confirmed is None:
+            confirmed = self.turn.acknowledged[route] = ([], [])
         if publication is not None:
-            ids.append(publication)
+            confirmed[0].append(publication)
         if handle is not None:
-            handles.append(handle)
+            confirmed[1].append(handle)
 
     def acknowledge(self, session: Session, ids: Iterable[int]) -> bool:
         """A client has these events; gives whether it was sent any of them."""
-        places = session.acknowledged(ids)
-        self.acknowledged += len(places)
-        self._release([seq for seq in places if seq and self._done(seq)])
-        if session.backlog:
+        slot = session.slot
+        numbers = np.array(ids, np.uint64).view(np.int64)
+        count, done = self._awaited.acknowledge(slot, numbers)
+        self.acknowledged += count
+        self._release(session, count, done)
+        if self._awaited.unsent(slot):
             self.feed(session)
-        return bool(places)
+        return count > 0
 
     def feed(self, session: Session) -> None:
         """Send a connected client what waits for it in the log, as much as may be on its way at a time."""
-        backlog = session.backlog
-        while session.route is not None and (room := session.room):
-            first = islice(backlog, min(FEED, room))
+        awaited, slot = self._awaited, session.slot
+        while session.route is not None and (room := awaited.room(slot)):
+            first = awaited.first_unsent(slot, min(FEED, room))
             some = [(number, seq) for number, seq in first if seq <= self._durable]
             if not some:
                 break
@@ -215,19 +218,16 @@ class Deliveries:
                 break
             self.unreadable = False
             for number, seq in some:
-                if not session.room:
+                if not awaited.room(slot):
                     break
-                backlog.popleft()
-                if number not in session.waiting:
-                    continue  # given up meanwhile
                 if seq not in known:
                     self._give_up(session, number)
                     continue
-                for data in self._from_log(known[seq], session):
-                    session.bytes += len(data)
-                    # It is durable whatever becomes of this turn.
-                    self.turn.packets.setdefault(session.route, []).append(data)
-        if backlog and session.route is not None:
+                messages = self._from_log(known[seq], session)
+                awaited.was_sent(slot, sum(map(len, messages)))
+                # They are durable whatever becomes of this turn.
+                self.turn.packets.setdefault(session.route, []).extend(messages)
+        if awaited.unsent(slot) and session.route is not None:
             self._hungry.add(session)
 
     @property
@@ -237,46 +237,39 @@ class Deliveries:
 
     def outstanding(self, first: int, last: int) -> int:
         """How many deliveries of a part of the log clients that are connected have not acknowledged."""
-        return sum(
-            first <= seq <= last
-            for session in self._sessions.by_route.values()
-            for seq in session.waiting.values()
-        )
+        return self._awaited.between(first, last)
 
     def forget(self, session: Session) -> None:
         """A session has ended: nothing waits for it any more."""
-        self._release([seq for seq in session.waiting.values() if seq and self._done(seq)])
-        session.waiting.clear()
-        session.backlog.clear()
+        self._release(session, *self._awaited.give_up(session.slot, LAST_PLACE))
 
-    def restore(self, session: Session, number: int, seq: int, at: float) -> None:
-        """An event of the log waits for a client; in the order of the log.
-
-        Said again, for other subscriptions of the client, it changes nothing.
-        """
-        if number in session.waiting:
-            return
-        session.waiting[number] = seq
-        self._remaining[seq] = self._remaining.get(seq, 0) + 1
-        self._logged_at[seq] = at
-        self.waiting += 1
+    def restore(self, waiting: Waiting, again: bool) -> None:
+        """An event of the log waits for clients who are away; in the order of the log. `again`: it was there
+        before, at another place."""
+        # A client that it is for in several ways waits for it once.
+        clients = np.array([*{each.client for each in waiting.recipients}])
+        _, added, _ = self._awaited.deliver(
+            NONE, waiting.id, waiting.seq, clients, LAST_PLACE, 0, again, self.turn.notifications
+        )
+        if added:
+            self._logged_at[waiting.seq] = waiting.at
+            self.waiting += added
 
     def note_cursors(self, part: int = 0, parts: int = 1) -> None:
         """Have the store know how far clients have got, one of so many parts of them, and give up what has
         become too old."""
         self._expire()
-        for session in self._sessions:
-            if session.cursor_moved and session.durable and session.number % parts == part:
-                before = session.cursor_before
-                cursor = self._seq if before is None else before - 1
-                self.turn.batch.cursor(session.number, cursor, session.missed)
-                session.cursor_moved = False
+        for slot, before in self._awaited.moved(part, parts):
+            session = self._sessions.by_slot[slot]
+            cursor = before - 1 if before else self._seq
+            self.turn.batch.cursor(session.number, cursor, session.missed)
 
     # -- turns --------------------------------------------------------------------------------------------
 
     def take_turn(self) -> Turn:
         """What has been collected; a new turn begins."""
-        turn, self.turn = self.turn, Turn()
+        turn = self.turn
+        self.turn = Turn(turn.notifications.count)
         return turn
 
     def postpone(self, turn: Turn) -> None:
@@ -299,37 +292,41 @@ class Deliveries:
     def refuse_turn(self, turn: Turn, reason: str) -> None:
         """What a turn changed could not be stored: nobody gets its events, and who sent them is told why."""
         for logged in turn.logged:
-            self._remaining.pop(logged.seq, None)
             self._logged_at.pop(logged.seq, None)
-            for client in {each.client for each in logged.recipients}:
+            for client in {each.client for each in unpack_recipients(logged.recipients)}:
                 session = self._sessions.by_number.get(client)
-                if session is not None and session.waiting.pop(logged.id, None) is not None:
-                    self.waiting -= 1
+                if session is not None and session.durable:
+                    self.waiting -= self._awaited.withdraw(session.slot, logged.id, logged.seq)[0]
         for session, number in turn.fleeting:
-            session.waiting.pop(number, None)
+            if self._sessions.by_slot.get(session.slot) is session:
+                self._awaited.withdraw(session.slot, number)
         self.turn.batch.released(turn.released)
         self.turn.released += turn.released
         self.turn.batch.retry(turn.batch)
         for route, (ids, handles) in turn.acknowledged.items():
+            refused = turn.taken.intersection(ids)
             if route in self.turn.acknowledged:  # sent twice, and taken once
                 later = self.turn.acknowledged[route][0]
-                later[:] = set(later).difference(ids)
-            refusals = turn.packets.setdefault(route, [])
-            refusals += [encode(Refused(reason, id=number)) for number in ids]
-            refusals += [encode(Refused(reason, handle=handle)) for handle in handles]
+                later[:] = set(later) - refused
+            answers = turn.packets.setdefault(route, [])
+            answers += [encode(Refused(reason, id=number)) for number in ids if number in refused]
+            answers += [encode(Refused(reason, handle=handle)) for handle in handles]
+            if known := tuple(number for number in ids if number not in refused):  # from an earlier turn
+                answers.append(encode(Ack(known)))
         self.sending.send(turn.packets)
 
     def retract(self, turn: Turn, route: bytes) -> None:
         """Nothing that was to be sent on a route, in a turn or since, is sent."""
         for each in (turn, self.turn):
-            for collected in (each.packets, each.notifications, each.acknowledged):
-                collected.pop(route, None)
+            each.packets.pop(route, None)
+            each.acknowledged.pop(route, None)
 
     # -- internals ----------------------------------------------------------------------------------------
 
     def _work(self, client: int) -> tuple[int, float]:
         """How many events a client has got, and how long it took to send so many."""
-        received = self._sessions.by_number[client].received
+        slot = self._sessions.by_number[client].slot
+        received = int(self._awaited.slots[slot, RECEIVED])
         return received, received * self.sending.mean_s
 
     def _forward(self, publication: Publish) -> Forwarding:
@@ -341,44 +338,51 @@ class Deliveries:
             self._forwarding = (publication.id, forwarding)
         return self._forwarding[1]
 
-    def _notify(
-        self, session: Session, number: int, handles: tuple[int, ...], unfiltered: bool, rest: bytes
-    ) -> None:
-        again = number in session.waiting  # for another of its subscriptions, which was found in another way
+    def _may_wait(self, number: int) -> bool:
+        """Whether somebody may have waited for an event before clients are told of it now."""
+        return self._repeated or self._raw[0] != number
+
+    def _notify(self, session: Session, number: int, rest: bytes) -> None:
+        """Notify one client, whatever is special about it."""
+        awaited, slot, seq = self._awaited, session.slot, self._seq + 1
+        earlier = self._may_wait(number)
+        # It may wait for it already, for another of its subscriptions, which was found in another way. If
+        # that is now, and others are to be sent first, it gets both out of the log.
+        again = awaited.waits(slot, number, earlier)
         self.deliveries += not again
-        route = session.route
-        room = route is not None and (again or (not session.backlog and session.has_room))
+        size = HEAD_BYTES + len(rest)
+        next_in_turn = not awaited.unsent(slot) or (again and earlier)
+        room = session.route is not None and next_in_turn and (again or awaited.room(slot) > 0)
         if session.durable:
-            self._recipients.append(session.recipient(handles, unfiltered))
             if not again:
-                self._note(session, number, room)
+                self._event = awaited.add(self._event, number, seq, slot, size if room else None)
+                self._waiting += 1
+                if session.route is not None and not room:
+                    self._hungry.add(session)
+                if awaited.count(slot) > self._limits.pending_events:
+                    self._give_up(session, awaited.oldest(slot))
         elif room:
-            session.waiting[number] = 0
-            self.turn.fleeting.append((session, number))
+            if not again:
+                awaited.add(NONE, number, 0, slot, size)
+                self.turn.fleeting.append((session, number))
         else:
             session.missed += 1
             self.missed += 1
-        if room and route is not None:
-            size = HEAD_BYTES + len(rest)
-            session.bytes += size
-            self.turn.notifications[route].extend((preceding(size), session.head, rest))
-
-    def _note(self, session: Session, number: int, sent: bool) -> None:
-        """An event that is about to be logged waits for a client."""
-        self._awaited += 1
-        session.waiting[number] = self._seq + 1
-        if not sent and session.route is not None:  # what waits for who is away is found when it comes back
-            session.backlog.append((number, self._seq + 1))
-            self._hungry.add(session)
-        if len(session.waiting) > self._limits.pending_events:
-            self._give_up(session, next(iter(session.waiting)))
+        if room:
+            self.turn.notifications.add(awaited.slots, slot, rest)
 
     def _conclude(self, publication: Publish) -> None:
         """Log what was notified outside of `publishing` ... `published`."""
-        if self._raw[0] != publication.id and self._awaited:
+        if self._raw[0] != publication.id:
             self._log(publication)
 
     def _log(self, publication: Publish) -> None:
+        """Keep an event if somebody waits for it."""
+        recipients, self._recipients = self._recipients, []
+        waiting, self._waiting = self._waiting, 0
+        self._event = NONE
+        if not waiting:
+            return
         number, raw = self._raw
         if number != publication.id:
             _, raw = decode_raw(encode(publication))
@@ -392,51 +396,36 @@ class Deliveries:
             publication.scheme,
             publication.epoch,
             raw,
-            tuple(self._recipients),
+            _packed(recipients),
         )
         self.turn.batch.logged(logged)
         self.turn.logged.append(logged)
-        self._remaining[self._seq] = self._awaited
         self._logged_at[self._seq] = at
-        self.waiting += self._awaited
-        self._recipients, self._awaited = [], 0
+        self.waiting += waiting
 
     def _from_log(self, logged: Logged, session: Session) -> list[bytes]:
         forwarding = Forwarding(logged.raw, logged.publisher, logged.scheme, logged.epoch, 0)
+        head = recipient(session.number)
         return [
-            session.head + forwarding.rest(each.handles, each.unfiltered)
-            for each in logged.recipients
+            head + forwarding.rest(each.handles, each.unfiltered)
+            for each in unpack_recipients(logged.recipients)
             if each.client == session.number
         ]
 
-    def _done(self, seq: int) -> bool:
-        """One client less waits for an event; whether that was the last one."""
-        self.waiting -= 1
-        left = self._remaining[seq] - 1
-        if left:
-            self._remaining[seq] = left
-            return False
-        del self._remaining[seq]
-        del self._logged_at[seq]
-        return True
-
-    def _release(self, seqs: list[int]) -> None:
-        if seqs:
-            self.turn.batch.released(seqs)
-            self.turn.released += seqs
+    def _release(self, session: Session, count: int, done: list[int]) -> None:
+        """A client does not wait for so many events any more, nobody for those at these places in the log."""
+        if session.durable:
+            self.waiting -= count
+        if done:
+            for seq in done:
+                self._logged_at.pop(seq, None)
+            self.turn.batch.released(done)
+            self.turn.released += done
 
     def _give_up(self, session: Session, number: int) -> None:
-        seq = session.waiting.pop(number)
-        if session.backlog and session.backlog[0][0] == number:
-            session.backlog.popleft()
         session.missed += 1
-        session.cursor_moved = True
         self.missed += 1
-        if seq > self._seq:  # it is about to be logged, for one client less
-            self._recipients = [each for each in self._recipients if each.client != session.number]
-            self._awaited -= 1
-        elif seq and self._done(seq):
-            self._release([seq])
+        self._release(session, *self._awaited.withdraw(session.slot, number))
 
     def _expire(self) -> None:
         oldest = self._now() - self._limits.pending_age
@@ -444,5 +433,22 @@ class Deliveries:
             return
         last = max(seq for seq, at in self._logged_at.items() if at < oldest)
         for session in self._sessions:
-            for number in [number for number, seq in session.waiting.items() if seq <= last]:
-                self._give_up(session, number)
+            if session.durable:
+                count, done = self._awaited.give_up(session.slot, last)
+                session.missed += count
+                self.missed += count
+                self._release(session, count, done)
+
+
+def _packed(recipients: list[tuple[Ints, list[tuple[int, ...]], bool]]) -> bytes:
+    clients, handles, unfiltered = recipients[0]
+    first = handles[0]
+    if len(recipients) == 1 and not unfiltered and len(first) == 1 and handles.count(first) == len(handles):
+        return pack_plain(clients, first[0])
+    return pack_recipients(
+        [
+            Recipient(client, own, flag)
+            for clients, handles, flag in recipients
+            for client, own in zip(clients.tolist(), handles, strict=True)
+        ]
+    )

@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 1.0
 
+PAUSE_S = 0.002
+"""How long what arrives is left to gather: to look for each packet would cost more than to take it."""
+
 
 class LoopTimer:
     """Something that will happen unless it is cancelled."""
@@ -45,6 +48,9 @@ class Loop:
     def __init__(self) -> None:
         self.end_of_turn: Callable[[], None] = _nothing
         """Called after whatever was done in a turn."""
+        self.gather_until = 0.0
+        """Up to this monotonic time, what arrives is left to gather for a while before it is looked at."""
+        self.idle = 0.0  # seconds for which it has waited
         self._poller = zmq.Poller()
         self._served: dict[Any, Callable[[], None]] = {}
         self._timers: list[tuple[float, int, LoopTimer]] = []
@@ -104,10 +110,18 @@ class Loop:
         self._running = False
 
     def _turn(self) -> None:
+        began = time.monotonic()
         wait = LONGEST_WAIT
         if self._timers:
-            wait = min(max(self._timers[0][0] - time.monotonic(), 0.0), wait)
-        for socket, _ in self._poller.poll(ceil(wait * 1000.0)):
+            wait = min(max(self._timers[0][0] - began, 0.0), wait)
+        if self.gather_until > began:
+            wait = min(wait, self.gather_until - began)
+            pause = min(wait, PAUSE_S)
+            time.sleep(pause)
+            wait -= pause
+        ready = self._poller.poll(ceil(wait * 1000.0))
+        self.idle += time.monotonic() - began
+        for socket, _ in ready:
             action = self._served.get(socket)
             if action is not None:
                 self._guarded(action)

@@ -64,14 +64,16 @@ class Pacing:
     def _step(self) -> None:
         self._stepping = False
         self._told = 0
-        while self._held and self._told < self._portion:
-            session = next(iter(self._held))
-            route, messages = self._held.pop(session)
-            if session.route == route:
-                self._told += 1
-                for message in messages:
-                    self._send(route, message)
-        if not self._held:
-            self._portion = AT_ONCE
-        if self._told:
-            self._step_later()
+        try:
+            while self._held and self._told < self._portion:
+                session = next(iter(self._held))
+                route, messages = self._held.pop(session)
+                if session.route == route:
+                    self._told += 1
+                    for message in messages:
+                        self._send(route, message)
+        finally:  # what cannot be sent to one must not keep the others waiting
+            if not self._held:
+                self._portion = AT_ONCE
+            if self._held or self._told:
+                self._step_later()

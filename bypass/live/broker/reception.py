@@ -56,6 +56,7 @@ class Reception:
         self.on_outcome: Callable[[int, bytes], None] = _ignore
         self.on_departure: Callable[[Session], None] = _ignore
         self.unsaved: set[Session] = set()  # the store does not know yet who they are
+        self.published: set[Session] = set()  # nor what they have published
         self._config = config
         self._broker = broker
         self._sessions = sessions
@@ -173,6 +174,7 @@ class Reception:
         self._deliveries.delays.forget(session.number)
         self._sessions.forget(session)
         self.unsaved.discard(session)
+        self.published.discard(session)
         self._moved.discard(session.number)
         if session.durable:
             self._deliveries.turn.batch.forgotten(session.number)
@@ -252,9 +254,11 @@ class Reception:
             raise NotTaken(f"event {number}: expected an id of client {session.number}")
         assert session.route is not None
         count = number & COUNT
-        if count > session.published or count in session.refused:
+        repeated = count in session.refused
+        if count > session.published or repeated:
             session.published = max(count, session.published)
             session.refused.discard(count)
+            self._deliveries.turn.taken.add(number)
             if message.piggyback is not None:
                 self._moved.add(session.number)
             self._counters["publications"] += 1
@@ -262,13 +266,13 @@ class Reception:
                 session.takes_part = True
                 self._broker.join(session.number, message.scheme)
             deliveries = self._deliveries
-            deliveries.publishing(message, raw)
+            deliveries.publishing(message, raw, repeated)
             try:
                 self._broker.receive(message)
             finally:
                 deliveries.published(message)
             if session.durable:
-                deliveries.turn.batch.published(session.number, session.published)
+                self.published.add(session)
         self._deliveries.confirm(session.route, publication=number)
 
     def _other(self, session: Session, message: Message) -> None:
@@ -381,7 +385,7 @@ class Reception:
         """
         misled: set[Session] = set()
         for route, (ids, _) in turn.acknowledged.items():
-            for number in ids:
+            for number in turn.taken.intersection(ids):
                 session = self._sessions.by_number.get(number >> 32)
                 if session is not None:
                     session.refuse(number & COUNT)

@@ -5,26 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from bypass.wire import pack, recipient
-
-MOST_IN_A_PACKET = 256
-MOST_BYTES_IN_A_PACKET = 1 << 18
-"""Messages, and bytes of them unless it is a single one."""
-
-PARTS = 3
-"""Of a notification: what precedes it in a packet with others, its head, which is the client's, and its rest,
-which is the event's."""
-
-HEAD_BYTES = len(recipient(0))
+from bypass.live.broker.composing import (
+    MOST_BYTES_IN_A_PACKET,
+    MOST_IN_A_PACKET,
+    Composer,
+    Notifications,
+)
+from bypass.live.broker.sessions import Sessions
+from bypass.wire import pack
 
 
 class Sending:
     """Sends packets by `send_packet(route, packet)`, which gives whether one was taken; and counts."""
 
-    def __init__(self, send_packet: Callable[[bytes, bytes], bool]) -> None:
+    def __init__(self, send_packet: Callable[[bytes, bytes | memoryview], bool], sessions: Sessions) -> None:
         self.bytes_out = 0
         self.stalled = 0  # packets that a client did not take
         self._send_packet = send_packet
+        self._sessions = sessions
+        self._composer = Composer()
         self._notifications = 0
         self._seconds = 0.0  # that they took
 
@@ -43,25 +42,22 @@ class Sending:
                     self.stalled += 1
                     break
 
-    def notify(self, notifications: Mapping[bytes, list[bytes]]) -> None:
-        """Send notifications, by route, in their PARTS: these are put together once, in their packets."""
+    def notify(self, notifications: Notifications) -> None:
+        """Send notifications to those whose connections are still the same."""
+        if not notifications.count:
+            return
         began = time.monotonic()
-        send_packet, size, count = self._send_packet, 0, 0
-        for route, parts in notifications.items():
-            count += len(parts)
-            if len(parts) == PARTS:
-                packet = parts[1] + parts[2]
-            elif len(parts) > PARTS * MOST_IN_A_PACKET or (
-                len(packet := b"".join(parts)) > MOST_BYTES_IN_A_PACKET
-            ):
-                heads, rests = parts[1::PARTS], parts[2::PARTS]
-                self.send({route: [head + rest for head, rest in zip(heads, rests, strict=True)]})
-                continue
-            size += len(packet)
-            if not send_packet(route, packet):
-                self.stalled += 1
-        self.bytes_out += size
-        self._notifications += count // PARTS
+        send_packet, by_slot = self._send_packet, self._sessions.by_slot
+        for data, packets in self._composer.packets(notifications, self._sessions.awaited.slots):
+            for slot, start, end in packets:
+                session = by_slot.get(slot)
+                # One that did not take a packet is given up: the next ones for it have nowhere to go.
+                if session is None or session.route is None:
+                    continue
+                if not send_packet(session.route, data[start:end]):
+                    self.stalled += 1
+            self.bytes_out += packets[-1][-1] if packets else 0
+        self._notifications += notifications.count
         self._seconds += time.monotonic() - began
 
 

@@ -6,6 +6,7 @@ import gc
 import json
 import logging
 import secrets
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from bypass.errors import BypassError
 from bypass.live.broker.authentication import PUBLIC_KEY, Authenticator
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.deliveries import Deliveries, Limits, Turn
+from bypass.live.broker.gathering import Gathering, usable_processors
 from bypass.live.broker.loop import Loop
 from bypass.live.broker.reception import Reception
 from bypass.live.broker.sessions import Session, Sessions
@@ -96,6 +98,7 @@ class BrokerServer:
             raise
         self._in_flight: Turn | None = None
         self._writer = Writer(self.store, lambda error: self.loop.soon(self._written, error))
+        self._gathering = Gathering(time.monotonic(), usable_processors())
         self._failing: str | None = None
         self._paused = False
         self._bytes_taken = 0  # of what came in, by turns that have ended
@@ -189,17 +192,17 @@ class BrokerServer:
         for stored in loaded.clients:
             session = Session(stored.number, stored.name, stored.life, durable=True)
             session.published, session.missed, session.seen = stored.published, stored.missed, stored.seen
+            session.doubt(stored.known)
             for handle, data in stored.subscriptions.items():
                 message = decode(data)
                 assert isinstance(message, Subscribe)
                 session.handles[handle] = message
             self.sessions.add(session)
             self.broker.admit(stored.number, session.handles.values(), stored.place)
+        seen: set[int] = set()
         for waiting in loaded.waiting:
-            for each in waiting.recipients:
-                session_of = self.sessions.by_number.get(each.client)
-                if session_of is not None:
-                    self.deliveries.restore(session_of, waiting.id, waiting.seq, waiting.at)
+            self.deliveries.restore(waiting, again=waiting.id in seen)
+            seen.add(waiting.id)
         state = loaded.settings.get("state")
         if state is not None:
             BrokerState.model_validate_json(state).restore(self.broker)
@@ -338,6 +341,11 @@ class BrokerServer:
                 self._paused = True
                 self.loop.leave(self.socket)
             return
+        now = time.monotonic()
+        self.loop.gather_until = self._gathering.until(now, self.loop.idle)
+        if self.loop.gather_until > now and turn.notifications.count and not self._closing:
+            return
+        self._gathering.begin(now)
         # Every plan has an epoch of its own, also if only clients execute it, or a single one.
         if self._state_changed or self.broker.epoch != self._epoch:
             turn.batch.setting("state", BrokerState.of(self.broker).model_dump_json())
@@ -350,6 +358,9 @@ class BrokerServer:
         for session in self.reception.unsaved:
             turn.batch.client(session.number, session.name, session.life, session.seen)
         self.reception.unsaved.clear()
+        for session in self.reception.published:  # now it is known what of earlier turns was refused
+            turn.batch.published(session.number, session.published, session.known_up_to)
+        self.reception.published.clear()
         turn = self.deliveries.take_turn()
         self._bytes_taken = self.counters["bytes_in"]
         if turn.batch.pressing or (self._closing and turn.batch):
@@ -389,10 +400,9 @@ class BrokerServer:
         self.reception.undo(turn)
         self.deliveries.refuse_turn(turn, reason)
         self.reception.unsaved.update(session for session in self.sessions if session.durable)
-        for session in self.sessions:
-            session.cursor_moved = True
+        self.sessions.awaited.all_moved()
 
-    def _send_packet(self, route: bytes, packet: bytes) -> bool:
+    def _send_packet(self, route: bytes, packet: bytes | memoryview) -> bool:
         try:
             self._send_part(route, NOW_AND_MORE)
             self._send_part(packet, NOW)

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import struct
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -33,12 +34,17 @@ class Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class StoredClient:
-    """A session as it was. `subscriptions` are wire-encoded by handle, `place` is x, y, vx, vy and when."""
+    """A session as it was. `subscriptions` are wire-encoded by handle, `place` is x, y, vx, vy and when.
+
+    `published` is the number of its latest publication. Up to `known` all were taken; of the later ones some
+    may have been refused.
+    """
 
     number: int
     name: str
     life: int
     published: int
+    known: int
     cursor: int
     missed: int
     seen: float
@@ -82,7 +88,7 @@ class Store:
             clients = {
                 row[0]: StoredClient(row[0], row[1], row[2] % UNSIGNED, *row[3:])
                 for row in query(
-                    "SELECT number, name, life, published, cursor, missed, seen "
+                    "SELECT number, name, life, published, known, cursor, missed, seen "
                     "FROM clients JOIN marks ON client = number ORDER BY number"
                 )
             }
@@ -188,5 +194,5 @@ def _waiting(rows: Iterable[Row], cursors: dict[int, int]) -> tuple[list[Waiting
 def _logged(
     seq: int, at: float, number: int, publisher: int, scheme: int, epoch: int, raw: bytes, recipients: bytes
 ) -> Logged:
-    to = tuple(unpack_recipients(recipients))
-    return Logged(seq, at, number % UNSIGNED, publisher, scheme, epoch, raw, to)
+    deque(unpack_recipients(recipients), maxlen=0)  # raises if that is none
+    return Logged(seq, at, number % UNSIGNED, publisher, scheme, epoch, raw, recipients)

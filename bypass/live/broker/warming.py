@@ -10,9 +10,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from bypass.broker import Broker
 from bypass.events import Event
 from bypass.filters import Subscription, attr
+from bypass.live.broker.awaited import Awaited
+from bypass.live.broker.awaited_columns import NONE
+from bypass.live.broker.composing import Composer, Notifications
 from bypass.live.broker.loop import LoopTimer
 from bypass.live.host import LiveHost
 from bypass.location import NoSensor
@@ -58,6 +63,29 @@ class _Nobody:
 @cache
 def warm_up() -> None:
     """Do once what clients of a broker do, with every filter scheme; in a process only the first time."""
+    _match()
+    _deliver()
+
+
+def _deliver() -> None:
+    awaited, notifications = Awaited(), Notifications()
+    clients = np.array([1])
+    slot = awaited.occupy(1)
+    awaited.connected(slot, durable=True)
+    awaited.deliver(NONE, 1, 1, clients, 10, 1, False, notifications)
+    notifications.rests.append(b"warm")
+    list(Composer().packets(notifications, awaited.slots))
+    awaited.add(NONE, 2, 2, slot, None)
+    awaited.first_unsent(slot, 1)
+    awaited.waits(slot, 1, True)
+    awaited.between(1, 2)
+    awaited.acknowledge(slot, clients)
+    awaited.withdraw(slot, 1)
+    awaited.moved(0, 1)
+    awaited.give_up(slot, 2)
+
+
+def _match() -> None:
     region = Region((0.0, 0.0, 1000.0, 1000.0), (Place("somewhere", 100.0, 100.0, 50.0),))
     broker = Broker(LiveHost(0, _NoTime(), NoSensor(), Monitor()), _Nobody(), region=region)
     wanted = Subscription.of(attr("kind") == "warm")
