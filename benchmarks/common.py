@@ -9,7 +9,9 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,16 @@ def pin() -> None:
     """Stay on one core, where the system lets a process choose."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def one_by_one(module: str) -> ProcessPoolExecutor:
+    """A process for each task, one after the other: memory that others have used before is slower.
+
+    Processes are forked from one that has imported `module` and done nothing else.
+    """
+    context = get_context("forkserver")
+    context.set_forkserver_preload([module])
+    return ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1)
 
 
 def machine() -> dict[str, str]:

@@ -6,11 +6,9 @@ import gc
 import math
 import statistics
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any
 
-from common import arguments, integer, pin, print_table, write
+from common import arguments, integer, one_by_one, pin, print_table, write
 
 from bypass.models.network.medium import Medium
 from bypass.scenarios import load
@@ -93,8 +91,7 @@ def main() -> None:
     integer(parser, "--most", SIZES[-1], "clients at the most")
     options = parser.parse_args()
     sizes = [size for size in SIZES if size <= options.most]
-    # A process for each: memory that others have used before is slower.
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+    with one_by_one("bypass.scenarios.experiment") as pool:
         jobs = {
             name: pool.submit(measure, scenario(name, options.duration), options.repetitions) for name in RUNS
         }

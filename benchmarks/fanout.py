@@ -7,122 +7,49 @@ near.
 
 from __future__ import annotations
 
-import statistics
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from operator import attrgetter
 from os import sched_setaffinity
-from pathlib import Path
 from signal import SIGTERM, default_int_handler, signal
 from typing import Any, NamedTuple
 
 import common
 import numpy as np
 import servers
-import zmq
-from fanout_clients import BareLoad, BypassLoad, Keys, Load
+from fanout_clients import PUBLISHERS
 from fanout_places import PRECISION, SIDE, Places
-from fanout_streams import MqttLoad, NatsLoad, RedisLoad
-
-from bypass.live.keys import create_broker_keys, create_client_keys, load_client_keys
-
-PEERS = {"mosquitto": "mosquitto", "nats-server": "nats-server", "redis-server": "redis-server"}
-"""Programs, and the packages of Debian that have them."""
+from fanout_systems import BARE, BARE_CURVE, available
+from fanout_turns import PAUSE_S, Slice, System, at_rest, in_turn, pace, saturate, started, total
 
 GOAL_OF_BARE = 0.5
 NO_GOAL = ("nats-server",)
-WARM_UP_EVENTS = 200
 SLACK = 0.01
 """So much of what is useful may be missing where a peer measures distances differently, on a sphere."""
 
-
-class Given(NamedTuple):
-    """What a system is measured with."""
-
-    places: Places
-    folder: Path
-    core: int
-
-
-Running = tuple[servers.Server, Load]
-
-
-@contextmanager
-def bare(given: Given, curve: bool) -> Iterator[Running]:
-    """pyzmq without a broker, who is told beforehand who gets which event."""
-    public, secret = zmq.curve_keypair()
-    pair = Keys(*zmq.curve_keypair(), public) if curve else None
-    lists = given.places.recipients_of
-    with servers.bare_router(given.folder, given.core, secret.decode() if curve else "-", lists) as server:
-        yield server, BareLoad(server.endpoint, given.places, pair)
-
-
-@contextmanager
-def ours(given: Given, curve: bool, sync: str) -> Iterator[Running]:
-    """Our broker: everything it promises is kept, only the limit of what a client may send is off."""
-    folder, config = given.folder, {"open": not curve, "sync": sync}
-    keys = None
-    if curve:
-        broker_keys = create_broker_keys(folder)
-        keys = load_client_keys(create_client_keys(folder, "load")[0])
-        config |= {"keys": str(broker_keys), "clients": str(folder / "clients")}
-    config |= {"region": {"area": [0, 0, SIDE, SIDE]}, "limits": {"client_rate": 0}}
-    with servers.bypass_broker(folder, given.core, **config) as server:
-        yield server, BypassLoad(server.endpoint, given.places, keys)
-
-
-@contextmanager
-def mosquitto(given: Given, qos: int) -> Iterator[Running]:
-    with servers.mosquitto(given.folder, given.core, keeps=qos > 0) as server:
-        yield server, MqttLoad(server.port, given.places, qos)
-
-
-@contextmanager
-def nats(given: Given) -> Iterator[Running]:
-    with servers.nats(given.folder, given.core) as server:
-        yield server, NatsLoad(server.port, given.places)
-
-
-@contextmanager
-def redis(given: Given) -> Iterator[Running]:
-    with servers.redis(given.folder, given.core) as server:
-        yield server, RedisLoad(server.port, given.places)
-
-
-BARE, BARE_CURVE = "bare ROUTER", "bare ROUTER, CURVE"
-SYSTEMS: dict[str, Callable[[Given], AbstractContextManager[Running]]] = {
-    BARE: lambda given: bare(given, curve=False),
-    BARE_CURVE: lambda given: bare(given, curve=True),
-    "bypass, open, normal": lambda given: ours(given, curve=False, sync="normal"),
-    "bypass, open, full": lambda given: ours(given, curve=False, sync="full"),
-    "bypass, CURVE, normal": lambda given: ours(given, curve=True, sync="normal"),
-    "bypass, CURVE, full": lambda given: ours(given, curve=True, sync="full"),
-    "mosquitto, QoS 0": lambda given: mosquitto(given, qos=0),
-    "mosquitto, QoS 1": lambda given: mosquitto(given, qos=1),
-    "nats-server": nats,
-    "redis-server": redis,
-}
+SATURATED_S, MODERATE_S = 1.0, 1.0
+"""How long a slice is, about."""
 
 
 class Measured(NamedTuple):
-    """One run of one system. Rates are of useful deliveries a second, and times are for each of them.
+    """A system, over all slices. Rates are of useful deliveries a second, and times are for each of them.
 
-    `busy` is the share of the time in which the server had its core, `moderate_cpu_us` its time for a
-    delivery where latency is measured, `load_cpu_us` that of the load where the rate is.
+    `busy` is the share of the time in which the server had its core, `event_cpu_us` its time for an event,
+    `moderate_cpu_us` that for a delivery where latency is measured, `load_cpu_us` that of the load where the
+    rate is. `idle` is the share of a core that the server takes while nothing is published, `disturbed` the
+    share that other servers took when it was its turn.
     """
 
     per_cpu_second: float
     per_second: float
     busy: float
+    event_cpu_us: float
     load_cpu_us: float
     wasted: float
     p50_ms: float
     p99_ms: float
     moderate_cpu_us: float
     mebibytes: float
+    idle: float
+    disturbed: float
 
 
 COLUMNS = {
@@ -130,6 +57,7 @@ COLUMNS = {
     "of bare": "of_bare",
     "per s": "per_second",
     "busy": "busy",
+    "event µs": "event_cpu_us",
     "wasted": "wasted",
     "p50 ms": "p50_ms",
     "p99 ms": "p99_ms",
@@ -138,108 +66,120 @@ COLUMNS = {
 }
 
 
-def measure(name: str, given: Given, seconds: float, rate: float, window: int) -> Measured:
-    """Load a system as much as it takes, then moderately."""
-    with ExitStack() as stack:
-        server, load = stack.enter_context(SYSTEMS[name](given))
-        stack.callback(load.close)
-        tally = load.tally
-        most = window * given.places.recipients
-        push(load, most, lambda: tally.published >= WARM_UP_EVENTS)
-        cpu, load_cpu, began = server.cpu(), time.process_time(), time.monotonic()
-        useful, received = tally.useful, tally.received
-        push(load, most, lambda: time.monotonic() - began >= seconds)
-        took, cpu, load_cpu = time.monotonic() - began, server.cpu() - cpu, time.process_time() - load_cpu
-        useful, received = tally.useful - useful, tally.received - received
-        moderate_useful, moderate_cpu = tally.useful, server.cpu()
-        tally.timing = True
-        pace(load, rate, seconds)
-        moderate_cpu, moderate_useful = server.cpu() - moderate_cpu, tally.useful - moderate_useful
-        memory = server.resident()
-        if tally.useful < tally.useful_expected * (1.0 - (SLACK if name == "redis-server" else 0.0)):
-            raise AssertionError(f"{name}: {tally.useful} of {tally.useful_expected} useful deliveries came")
-        p50, p99 = np.percentile(tally.latencies, (50, 99)) * 1000.0
+class Ratio(NamedTuple):
+    """Of deliveries for a second of processor time: the quartiles of the rounds.
+
+    Sums would not do: in a slice in which others have the core a server needs more time for the same.
+    """
+
+    low: float
+    median: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f}-{self.high:.2f})"
+
+
+def ratio(ours: list[Slice], theirs: list[Slice]) -> Ratio:
+    """How many times as many the one delivers as the other."""
+    rounds = [_per_cpu_second(one) / _per_cpu_second(other) for one, other in zip(ours, theirs, strict=True)]
+    return Ratio(*np.percentile(rounds, (25, 50, 75)).tolist())
+
+
+def _per_cpu_second(one: Slice) -> float:
+    return one.useful / one.cpu
+
+
+def measure(
+    systems: list[System], seconds: float, rate: float, window: int
+) -> tuple[dict[str, list[Slice]], dict[str, Measured]]:
+    """Load each as much as it takes, and then moderately. Gives the slices of the former, too."""
+    idle = at_rest(systems)
+    rounds = _rounds(seconds, SATURATED_S)
+    saturated = in_turn(systems, rounds, "rate", lambda load: saturate(load, window, seconds / rounds))
+    for system in systems:
+        system.load.tally.timing = True
+    rounds = _rounds(seconds, MODERATE_S)
+    moderate = in_turn(systems, rounds, "latency", lambda load: pace(load, rate, seconds / rounds))
+    for system in systems:
+        _check(system)
+    measured = {
+        system.name: _measured(
+            system, total(saturated[system.name]), total(moderate[system.name]), idle[system.name]
+        )
+        for system in systems
+    }
+    return saturated, measured
+
+
+def _rounds(seconds: float, slice_s: float) -> int:
+    return max(round(seconds / slice_s), 1)
+
+
+def _check(system: System) -> None:
+    tally = system.load.tally
+    if tally.useful < tally.useful_expected * (1.0 - (SLACK if system.name == "redis-server" else 0.0)):
+        raise AssertionError(
+            f"{system.name}: {tally.useful} of {tally.useful_expected} useful deliveries came"
+        )
+
+
+def _measured(system: System, most: Slice, moderate: Slice, idle: float) -> Measured:
+    p50, p99 = np.percentile(system.load.tally.latencies, (50, 99)) * 1000.0
     return Measured(
-        useful / max(cpu, 1 / servers.TICKS),
-        useful / took,
-        cpu / took,
-        load_cpu / useful * 1e6,
-        1.0 - useful / received,
-        float(p50),
-        float(p99),
-        moderate_cpu / moderate_useful * 1e6,
-        memory / (1 << 20),
+        per_cpu_second=_per_cpu_second(most),
+        per_second=most.useful / most.took,
+        busy=most.cpu_meanwhile / most.took,
+        event_cpu_us=most.cpu / most.events * 1e6,
+        load_cpu_us=most.load_cpu / most.useful * 1e6,
+        wasted=round(1.0 - most.useful / most.received, 3),
+        p50_ms=float(p50),
+        p99_ms=float(p99),
+        moderate_cpu_us=moderate.cpu / moderate.useful * 1e6,
+        mebibytes=system.server.resident() / (1 << 20),
+        idle=idle,
+        disturbed=(most.others_cpu + moderate.others_cpu) / (most.took + moderate.took),
     )
 
 
-def push(load: Load, most: int, done: Callable[[], bool]) -> None:
-    """Publish so that `most` deliveries are on their way, until it is done and all have come."""
-    tally = load.tally
-    while not done():
-        while tally.expected - tally.received < most:
-            load.publish()
-        load.read(0.01)
-    load.read_until(lambda: tally.received >= tally.expected)
-    load.settle()
+def of_bare(slices: dict[str, list[Slice]]) -> dict[str, Ratio]:
+    """Of the limit of each system, where that was measured too."""
+    limits = {name: BARE_CURVE if "CURVE" in name else BARE for name in slices}
+    return {name: ratio(slices[name], slices[limit]) for name, limit in limits.items() if limit in slices}
 
 
-def pace(load: Load, rate: float, seconds: float) -> None:
-    """Publish so many events a second, and take all that comes of them."""
-    tally, began = load.tally, time.monotonic()
-    for i in range(max(int(rate * seconds), 1)):
-        while (wait := began + i / rate - time.monotonic()) > 0.0:
-            load.read(min(wait, 0.002))
-        load.publish()
-    load.read_until(lambda: tally.received >= tally.expected)
-    load.settle()
-
-
-def available() -> list[str]:
-    """The systems that can be measured here; says how to get the others."""
-    missing = [name for name in PEERS if servers.installed(name) is None]
-    for name in missing:
-        print(f"{name} is left out: it is not installed (Debian: apt-get install {PEERS[name]})")
-    return [name for name in SYSTEMS if not any(name.startswith(each.partition("-")[0]) for each in missing)]
-
-
-def table(recipients: int, runs: dict[str, list[Measured]]) -> dict[str, dict[str, float]]:
-    """Medians of the runs of each system, printed; ratios are medians of the ratios of a round."""
-    medians: dict[str, dict[str, float]] = {}
-    for name, measured in runs.items():
-        limit = runs.get(BARE_CURVE if "CURVE" in name else BARE, measured)
-        pairs = list(zip(measured, limit, strict=True))
-        medians[name] = {
-            **{field: statistics.median(map(attrgetter(field), measured)) for field in Measured._fields},
-            "of_bare": statistics.median(one.per_cpu_second / other.per_cpu_second for one, other in pairs),
-        }
-    rows: list[list[str | float]] = [
-        [name, *(row[key] for key in COLUMNS.values())] for name, row in medians.items()
-    ]
+def print_figures(recipients: int, measured: dict[str, Measured], shares: dict[str, Ratio]) -> None:
+    figures = {
+        name: row._asdict() | {"of_bare": f"{shares[name].median:.2f}" if name in shares else ""}
+        for name, row in measured.items()
+    }
+    rows = [[name, *(row[key] for key in COLUMNS.values())] for name, row in figures.items()]
     common.print_table(f"{recipients} recipients an event: useful deliveries", ("system", *COLUMNS), rows)
-    return medians
+    idle = sum(row.idle for row in measured.values())
+    disturbed = max(row.disturbed for row in measured.values())
+    print(
+        f"\n  All servers together take {idle:.1%} of a core while nothing is published,"
+        f"\n  and no more than {disturbed:.2%} of one during a slice of another server."
+    )
 
 
-def print_goals(recipients: int, medians: dict[str, dict[str, float]]) -> None:
+def print_goals(recipients: int, slices: dict[str, list[Slice]], shares: dict[str, Ratio]) -> None:
     """Ours in useful deliveries for a second of processor time: a share of the limit, multiples of peers."""
-    own = [name for name in medians if name.startswith("bypass")]
-    peers = [name for name in medians if not name.startswith(("bypass", "bare"))]
+    own = [name for name in slices if name.startswith("bypass")]
+    peers = [name for name in slices if not name.startswith(("bypass", "bare"))]
     if not own:
         return
     goals = [("goal", f"{GOAL_OF_BARE:g}", *("" if name in NO_GOAL else "more than 1" for name in peers))]
     rows = [
-        (
-            name,
-            f"{medians[name]['of_bare']:.2f}",
-            *(f"{medians[name]['per_cpu_second'] / medians[peer]['per_cpu_second']:.2f}" for peer in peers),
-        )
+        (name, str(shares.get(name, "")), *(str(ratio(slices[name], slices[peer])) for peer in peers))
         for name in own
     ]
-    title = f"{recipients} recipients an event: times as many for a second of processor time"
+    title = f"{recipients} recipients an event: times as many for a second of processor time (quartiles)"
     common.print_table(title, ("", "bare ROUTER", *peers), goals + rows)
 
 
 def main() -> None:
-    parser = common.arguments(__doc__ or "", repetitions=3)
+    parser = common.arguments(__doc__ or "", repetitions=None)
     common.integer(parser, "--subscribers", 1000, "how many there are")
     parser.add_argument(
         "--recipients",
@@ -249,7 +189,9 @@ def main() -> None:
         metavar="N",
         help="of an event, on average (12 40)",
     )
-    parser.add_argument("--seconds", type=float, default=4.0, metavar="S", help="of each of two phases (4)")
+    parser.add_argument(
+        "--seconds", type=float, default=6.0, metavar="S", help="of each of two phases, in slices (6)"
+    )
     common.integer(parser, "--rate", 200, "events a second where latency is measured")
     common.integer(parser, "--window", 400, "events that are on their way at a time where the rate is")
     common.integer(parser, "--events", 4000, "different places of events")
@@ -257,28 +199,31 @@ def main() -> None:
     options = parser.parse_args()
 
     signal(SIGTERM, default_int_handler)  # servers are ended then, too
-    cores = servers.cores()
-    sched_setaffinity(0, {cores.server, cores.load})
     names = available()
     if options.systems:
         names = [name for name in names if any(text in name for text in options.systems)]
     if not names:
         sys.exit("no system of that name")
+    try:
+        servers.allow_descriptors(len(names) * (options.subscribers + PUBLISHERS))
+    except ValueError as error:
+        sys.exit(f"{error}; try fewer --systems or --subscribers")
+    cores = servers.cores()
+    sched_setaffinity(0, {cores.load})
     result: dict[str, Any] = {}
     for recipients in options.recipients:
         places = Places(options.subscribers, recipients, options.events)
-        runs: dict[str, list[Measured]] = {name: [] for name in names}
-        for _ in range(options.repetitions):
-            for name in names:
-                with tempfile.TemporaryDirectory() as folder:
-                    given = Given(places, Path(folder), cores.server)
-                    sched_setaffinity(0, {cores.load})
-                    measured = measure(name, given, options.seconds, options.rate, options.window)
-                    sched_setaffinity(0, {cores.server, cores.load})
-                runs[name].append(measured)
-                print(f"  {recipients}: {name}: {measured.per_cpu_second:,.0f} per CPU s", file=sys.stderr)
-        result[str(recipients)] = {"radius": places.radius, "medians": table(recipients, runs)}
-        print_goals(recipients, result[str(recipients)]["medians"])
+        with started(names, places, cores.server) as systems:
+            slices, measured = measure(systems, options.seconds, options.rate, options.window)
+        shares = of_bare(slices)
+        print_figures(recipients, measured, shares)
+        print_goals(recipients, slices, shares)
+        result[str(recipients)] = {
+            "radius": places.radius,
+            "systems": {name: row._asdict() for name, row in measured.items()},
+            "of_bare": {name: share._asdict() for name, share in shares.items()},
+            "slices": {name: [each._asdict() for each in some] for name, some in slices.items()},
+        }
     common.write(
         "fanout",
         options.out,
@@ -288,7 +233,8 @@ def main() -> None:
             "precision": PRECISION,
             "window": options.window,
             "rate": options.rate,
-            "repetitions": options.repetitions,
+            "seconds": options.seconds,
+            "pause_s": PAUSE_S,
             "recipients": result,
         },
     )

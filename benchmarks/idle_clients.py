@@ -6,7 +6,6 @@ a connection. What lies between is ours: the session, its subscription and place
 
 from __future__ import annotations
 
-import resource
 import statistics
 import tempfile
 import time
@@ -30,7 +29,6 @@ GOAL_KIB = 100
 TOGETHER = 200
 """Clients that connect at a time."""
 
-SPARE_DESCRIPTORS = 1000
 RADIUS = 100
 SIDE = 10_000.0
 
@@ -138,22 +136,13 @@ def admit(clients: int, folder: Path) -> list[Keys]:
     return pairs
 
 
-def allow_descriptors(clients: int) -> None:
-    """A connection takes one at each end; servers inherit the limit. Raises ValueError if it is too low."""
-    needed = clients + SPARE_DESCRIPTORS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and needed > hard:
-        raise ValueError(f"{clients} clients need {needed} open files: the limit is {hard} (ulimit -Hn)")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
-
-
 def main() -> None:
     parser = common.arguments(__doc__ or "", repetitions=3)
     common.integer(parser, "--clients", 2000, "how many are connected")
     options = parser.parse_args()
 
     signal(SIGTERM, default_int_handler)  # servers are ended then, too
-    allow_descriptors(options.clients)
+    servers.allow_descriptors(options.clients)
     cores = servers.cores()
     taken: dict[str, list[Taken]] = {"bare ROUTER": [], "bypass": []}
     for _ in range(options.repetitions):

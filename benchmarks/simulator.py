@@ -6,12 +6,10 @@ import gc
 import itertools
 import statistics
 import time
-from concurrent.futures import ProcessPoolExecutor
 from heapq import heappop, heappush
-from multiprocessing import get_context
 from typing import Any
 
-from common import arguments, integer, pin, print_table, seconds, write
+from common import arguments, integer, one_by_one, pin, print_table, seconds, write
 
 from bypass import Event
 from bypass.mechanisms.filters import FilterBroker
@@ -108,8 +106,7 @@ def main() -> None:
     integer(parser, "--duration", 80, "seconds to simulate")
     options = parser.parse_args()
     size = (options.clients, options.duration, options.repetitions)
-    # A process for each: memory that others have used before is slower.
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+    with one_by_one("bypass.scenarios.experiment") as pool:
         jobs = [pool.submit(measure, scheme, model, *size) for scheme in TARGETS for model in MOBILITY]
         results = [job.result() for job in jobs]
     columns = {

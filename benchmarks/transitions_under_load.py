@@ -25,7 +25,6 @@ import common
 import numpy as np
 import numpy.typing as npt
 import servers
-from idle_clients import allow_descriptors
 
 from bypass.live.keys import create_broker_keys, create_client_keys
 from bypass.live.operator import Operator
@@ -375,7 +374,7 @@ def main() -> None:
     options = parser.parse_args()
 
     signal(SIGTERM, default_int_handler)  # processes are ended then, too
-    allow_descriptors(options.clients)
+    servers.allow_descriptors(options.clients)
     world = World.of(options.clients, options.seed)
     with tempfile.TemporaryDirectory() as folder:
         found = run(world, options, Path(folder))

@@ -34,8 +34,8 @@ LIVE = {
     "crashes": ["--kills", "1", "--publishers", "1", "--subscribers", "1"],
     "fanout": [
         *("--subscribers", "30", "--recipients", "4", "--events", "50", "--window", "10"),
-        *("--seconds", "0.1", "--repetitions", "1"),
-        *("--systems", "ROUTER", "open, normal", "QoS", "nats", "redis"),
+        *("--seconds", "0.1", "--systems"),
+        *("ROUTER", "open, normal", "QoS", "nats", "redis"),
     ],
     "idle_clients": ["--clients", "20", "--repetitions", "1"],
     "transitions_under_load": [

@@ -7,7 +7,8 @@ from tests.benchmarks.runs import FOLDER, SMALL
 
 HELPERS = {
     *("common", "ns3_peer", "servers", "bare_router"),
-    *("fanout_places", "fanout_clients", "fanout_streams", "load_clients", "connectivity_pairs"),
+    *("fanout_places", "fanout_clients", "fanout_streams", "fanout_systems", "fanout_turns"),
+    *("load_clients", "connectivity_pairs"),
 }
 
 
