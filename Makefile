@@ -16,12 +16,13 @@ SOURCES := $(shell find bypass mechanisms models scenarios transitions -name '*.
 # Between them, these tests use most kernels.
 KERNELS := tests/scenarios/test_dissemination_fidelity.py::test_gossip_with_certainty_is_flooding \
   tests/bypass/test_cli_evaluate.py::test_a_table_a_picture_and_files \
-  tests/scenarios/test_experiment.py::test_same_seed_same_run
+  tests/scenarios/test_experiment.py::test_same_seed_same_run \
+  tests/live/test_warming.py::test_what_is_done_with_every_scheme_was_done_before
 
 # Tests start hundreds of interpreters: what one has compiled is kept for the others, whatever the shell has set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test checks kernels bench clean
+.PHONY: help run test checks kernels bytecode bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -40,7 +41,7 @@ $(REPORT): $(SOURCES) $(REQUIREMENTS) | $(VENV)/lab.stamp
 	@$(BIN)/bypass run $(SCENARIO) --seed 1 --out $(dir $@)
 
 test: $(VENV)/dev.stamp
-	@$(MAKE) --no-print-directory --jobs --output-sync checks kernels
+	@$(MAKE) --no-print-directory --jobs --output-sync checks kernels bytecode
 	$(BIN)/pytest -n 4 # more than there are cores: many tests wait for processes of their own
 
 checks: $(VENV)/dev.stamp
@@ -52,6 +53,10 @@ checks: $(VENV)/dev.stamp
 # Workers that begin with the same kernels would all compile them, while the clocks of their tests run.
 kernels: $(VENV)/dev.stamp
 	$(BIN)/pytest -q -n 2 --timeout 0 $(KERNELS)
+
+# Nor need each of them compile all test files. What cannot be imported is shown when the tests run.
+bytecode: $(VENV)/dev.stamp
+	-@$(BIN)/pytest -q --collect-only > /dev/null
 
 bench: $(VENV)/dev.stamp
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 from collections.abc import Iterator, Sequence
 from copy import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdist.scheduler import LoadFileScheduling
 
 from bypass.broker import Downlink
 from bypass.events import Event
@@ -28,12 +31,18 @@ from bypass.transitions import Action, Plan, Record
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Files that use Spark in the process of the tests share a worker: a process that has started Java keeps it
+# for its next session. With test_engines, which starts five Java processes more, it would be the last to end.
+SPARK = ("test_evaluation_agreement", "test_traces_on_spark", "test_cli_traces")
+
 # Files that take longest come first, so that no worker is left alone with one at the end.
 SLOWEST = (
-    *("test_dissemination_fidelity", "test_evaluation_agreement", "test_engines", "test_crashes"),
-    *("test_fidelity", "test_cli_sweep", "test_report", "test_nothing_lost", "test_cli", "test_mac_theory"),
-    *("test_simulated_benchmarks", "test_nearby_benchmarks", "test_evaluation_benchmarks"),
-    *("test_live_benchmarks", "test_examples", "test_failing_stores", "test_docs"),
+    *("test_engines", *SPARK),
+    *("test_dissemination_fidelity", "test_fidelity", "test_crashes", "test_nearby_benchmarks"),
+    *("test_simulated_benchmarks", "test_report", "test_examples", "test_live_benchmarks"),
+    *("test_nothing_lost", "test_evaluation_benchmarks", "test_cli", "test_failing_stores", "test_cli_sweep"),
+    *("test_wire", "test_mac_theory", "test_transitions", "test_docs", "test_wire_packets"),
+    *("test_map_movement", "test_random_transitions", "test_setup_figures", "test_namespaces"),
 )
 
 Point = tuple[float, float]
@@ -265,6 +274,23 @@ def in_envelope(at: Point, place: Point, radius: float, vector: Point, alpha: fl
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ranks = {name: rank for rank, name in enumerate(SLOWEST)}
     items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
+
+
+def pytest_collection_finish() -> None:
+    # Thousands of tests and what they import stay to the end: the garbage collector need not look at them.
+    gc.collect()
+    gc.freeze()
+
+
+class ByFile(LoadFileScheduling):  # type: ignore[misc] # has no types
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return "Spark" if Path(file).stem in SPARK else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

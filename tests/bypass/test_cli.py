@@ -8,7 +8,7 @@ import pytest
 
 from bypass.cli import INTERRUPTED
 from bypass.scenarios import builtin_names
-from tests.command import COMMAND, bypass, on_a_terminal, refusal
+from tests.command import bypass, on_a_terminal, refusal
 
 TINY = """
 about: A first sentence. And a second one.
@@ -66,15 +66,12 @@ def test_options_change_the_run_and_the_timeline_stretches(tiny: Path, tmp_path:
     assert (first["name"], first["parameters"]["alpha"]) == ("ste", 2.0)
 
 
-def test_every_run_of_a_comparison_has_its_table(tiny: Path) -> None:
+def test_every_run_of_a_comparison_has_its_table(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with tiny.open("a") as file:
         file.write("runs: {coarse: {}, fine: {timeline.0.plan.actions.0.set.grid: 6}}\nmain: fine\n")
-    done = subprocess.run([*COMMAND, "run", "tiny.yaml"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert [line.partition(":")[0] for line in done.stdout.splitlines() if "clients" in line] == [
-        "coarse",
-        "fine",
-    ]
+    assert bypass("run", "tiny.yaml") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines if "clients" in line] == ["coarse", "fine"]
     summary = json.loads(Path("out/tiny-seed1/summary.json").read_text())
     assert set(summary["runs"]) == {"coarse", "fine"}
     assert Path("out/tiny-seed1/runs/coarse/events.parquet").is_file()

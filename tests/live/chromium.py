@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 CHROMIUM = shutil.which("chromium")
 OPTIONS = (
@@ -40,6 +41,8 @@ class Browser:
         self._commands = commands
         self._answers = answers
         self._rest = b""
+        self._host = ""
+        self._earlier: set[str] = set()  # hosts of pages before this one, which may be gone
         self._loaded: set[str] = set()
         self._count = 0
         self._session: str | None = None
@@ -82,6 +85,9 @@ class Browser:
 
     def open(self, url: str) -> None:
         """Go there; returns when the page has loaded. Raises AssertionError if nobody answers there."""
+        self._earlier |= {self._host} - {""}
+        self._host = urlsplit(url).netloc
+        self._earlier -= {self._host}
         answer = self.call("Page.navigate", url=url)
         assert "errorText" not in answer, f"{url}: {answer['errorText']}"
         deadline = time.monotonic() + PATIENCE
@@ -134,7 +140,11 @@ class Browser:
         elif message["method"] == "Runtime.exceptionThrown":
             self.complaints.append(json.dumps(parameters["exceptionDetails"]))
         elif message["method"] == "Log.entryAdded" and parameters["entry"]["level"] == "error":
-            self.complaints.append(json.dumps(parameters["entry"]))
+            self._complain(parameters["entry"])
+
+    def _complain(self, entry: dict[str, Any]) -> None:
+        if urlsplit(entry.get("url", "")).netloc not in self._earlier:
+            self.complaints.append(json.dumps(entry))
 
 
 def _text(selector: str) -> str:

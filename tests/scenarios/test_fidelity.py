@@ -24,7 +24,7 @@ def switching() -> Run:
 
 
 @cache
-def alone(scheme: str, until: float, grid: int = 5) -> Run:
+def alone(scheme: str, until: float, grid: int) -> Run:
     """Until shortly after that time: its last events arrive."""
     changes = {"filter.scheme": scheme, "filter.grid": grid, **ALONE}
     return Experiment(load("total-transitions", changes=changes, duration=until + 2.0), seed=1).run()
@@ -72,7 +72,7 @@ def test_context_traffic_after_a_transition_is_what_it_is_alone() -> None:
     start, end = 50, 60
     for way in ("up", "down"):
         switched = switching().traffic[f"context_{way}"][start:end].sum()
-        static = alone("ste", 60.0).traffic[f"context_{way}"][start:end].sum()
+        static = alone("ste", 60.0, 5).traffic[f"context_{way}"][start:end].sum()
         assert switched == pytest.approx(static, rel=0.1)
 
 
