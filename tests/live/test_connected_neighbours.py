@@ -56,9 +56,11 @@ async def test_events_travel_nearby_without_the_broker(tmp_path: Path) -> None:
             await became(a, "mode", "offload")
             await became(b, "mode", "offload")
             published = service.server.counters["publications"]
-            await a.publish_local(Event(kind="hello", n=1))
-            async with asyncio.timeout(LIMIT):
-                assert (await anext(heard))["n"] == 1
+            hearing = asyncio.ensure_future(anext(heard))
+            while not hearing.done():  # a datagram may be lost, as a frame on the air
+                await a.publish_local(Event(kind="hello", n=1))
+                await asyncio.wait([hearing], timeout=1.0)
+            assert hearing.result()["n"] == 1
             assert service.server.counters["publications"] == published
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from pathlib import Path
 
 import pytest
@@ -49,12 +50,10 @@ async def test_keys_encrypt_and_a_wrong_one_is_named(tmp_path: Path) -> None:
     assert (hello.name, hello.client, hello.handles, hello.durable) == ("", 0, (), True)
     assert me.connected
     assert me.number == 3
-    other = connect(script.endpoint, keys=with_another_broker(keys / "alice.key"), patience=0.5)
-    with pytest.raises(
-        NotConnected, match=r"the broker has not the key that is expected; gave up after 0.5 s"
-    ):
+    other = connect(script.endpoint, keys=with_another_broker(keys / "alice.key"), patience=2.0)
+    with pytest.raises(NotConnected, match=r"the broker has not the key that is expected; gave up after 2 s"):
         await other.open()
-    without = connect(script.endpoint, open=True, name="x", patience=0.5)
+    without = connect(script.endpoint, open=True, name="x", patience=2.0)
     with pytest.raises(NotConnected, match="only one of the two sides has keys"):
         await without.open()
     await leave(me, script)
@@ -71,8 +70,8 @@ def test_no_keys_are_a_decision(tmp_path: Path) -> None:
 
 @on_loop
 async def test_patience_ends_and_the_reason_is_told() -> None:
-    with pytest.raises(NotConnected, match=r"tcp://127.0.0.1:1: nobody listens there; gave up after 0.3 s"):
-        await connect("tcp://127.0.0.1:1", open=True, name="me", patience=0.3).open()
+    with pytest.raises(NotConnected, match=r"tcp://127.0.0.1:1: nobody listens there; gave up after 2 s"):
+        await connect("tcp://127.0.0.1:1", open=True, name="me", patience=2.0).open()
     script = Script()  # listens, but never answers
     with pytest.raises(NotConnected, match=r"no broker has answered; gave up after 0.3 s"):
         await connect(script.endpoint, open=True, name="me", patience=0.3).open()
@@ -154,15 +153,30 @@ async def test_a_scheme_that_is_not_known_here_is_refused() -> None:
 async def test_who_is_silent_for_three_heartbeats_is_taken_for_lost(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     script = Script()
-    script.welcome.heartbeat = 0.05
+    script.welcome.heartbeat = 0.2
     me = await connected(script)
-    await until(lambda: script.pings >= 8)
+    await until(lambda: script.pings >= 5)
     assert me.connected  # for pings are answered
     script.answers_pings = False
     hello = await script.greet()
     assert hello.client == 7
     assert "heard nothing for 0." in caplog.text
     script.answers_pings = True
+    await leave(me, script)
+
+
+@on_loop
+async def test_who_got_no_time_has_not_listened_and_asks_first() -> None:
+    script = Script()
+    script.welcome.heartbeat = 0.2
+    me = await connected(script)
+    states: list[str] = []
+    me.on_state = states.append
+    ends = time.monotonic() + 5 * script.welcome.heartbeat
+    while time.monotonic() < ends:
+        """As if the process was stopped: neither of the two has a turn."""
+    await until(lambda: script.pings >= 2)
+    assert states == []
     await leave(me, script)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -239,6 +240,21 @@ def test_silent_clients_are_asked_and_then_given_up(tmp_path: Path, make: Make) 
         until(lambda: service.server.counters["silent"] == 1)
         peer.send(Ping())
         peer.get(Bye)
+
+
+def test_a_broker_that_was_stopped_takes_nobody_for_silent(tmp_path: Path, make: Make) -> None:
+    heartbeat = 0.5
+    with running(config(tmp_path, heartbeat=heartbeat)) as service:
+        peer = make(endpoint(service), "s")
+
+        def be_away() -> None:
+            ends = time.monotonic() + 5 * heartbeat
+            until(lambda: time.monotonic() > ends)
+
+        in_loop(service, be_away)
+        assert peer.get(Ping).asks  # only after that
+        peer.settle()
+        assert service.server.counters["silent"] == 0
 
 
 def test_too_many_messages_a_second_are_refused(tmp_path: Path, make: Make) -> None:

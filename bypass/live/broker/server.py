@@ -106,7 +106,7 @@ class BrokerServer:
         self.loop.end_of_turn = self._end_of_turn
         self.loop.after(CURSORS_S / CURSOR_PARTS, self._note_cursors, 0)
         self.loop.after(1.0, self._tick)
-        self.loop.after(self._look_after_s, self._look_after)
+        self._look_after_later()
 
     # -- life ---------------------------------------------------------------------------------------------
 
@@ -431,9 +431,15 @@ class BrokerServer:
         """So often, who is silent for three heartbeats is found out before the fourth."""
         return min(1.0, self.config.heartbeat)
 
-    def _look_after(self) -> None:
-        self.loop.after(self._look_after_s, self._look_after)
-        if not self._paused:  # else it is us who do not listen
+    def _look_after_later(self) -> None:
+        period = self._look_after_s
+        self.loop.after(period, self._look_after, time.monotonic() + period)
+
+    def _look_after(self, due: float) -> None:
+        self._look_after_later()
+        if time.monotonic() - due > self.config.heartbeat:  # this process was stopped, or got no time
+            self.reception.listens_again()
+        elif not self._paused:  # else it is us who do not listen
             self.reception.look_after()
 
     # -- end ----------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ LINGER_MS = 1000
 """How long what was said last may take to get out after a link was closed."""
 
 HEARTBEATS = 3
-"""So many heartbeats without a word, and the connection counts as lost."""
+"""So many heartbeats in a row without a word, and the connection counts as lost."""
 
 MOST_SOCKETS = 60_000  # a link takes three, and libzmq's own limit is 1023
 
@@ -85,6 +85,7 @@ class Link:
         self._draining = False
         self._stalled = False  # may not read
         self._heartbeat = 0.0
+        self._silent = 0  # heartbeats since something was heard
         self._beat: asyncio.TimerHandle | None = None
         self._heard = self._sent = self._loop.time()
         self._why = ""
@@ -220,9 +221,10 @@ class Link:
         if self._closed:
             return
         now = self._loop.time()
-        silence = now - self._heard
-        if silence >= HEARTBEATS * self._heartbeat and not self._stalled:
-            self.lose(f"heard nothing for {silence:.1f} s")
+        # Heartbeats are counted, not seconds: a process that got no time has not listened, and asks first.
+        self._silent = self._silent + 1 if self._heard < before and not self._stalled else 0
+        if self._silent == HEARTBEATS:
+            self.lose(f"heard nothing for {now - self._heard:.1f} s")
             return
         if self._sent < before or self._heard < before:
             self.send(encode(Ping(asks=True)))
