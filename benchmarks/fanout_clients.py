@@ -23,7 +23,7 @@ from bypass.live.keys import ClientKeys
 from bypass.messages import ContextUpdate, Kind, Message, Publish, Subscribe
 from bypass.session import Ack, Hello, Ping, Welcome
 from bypass.wire import bypass_pb2 as pb
-from bypass.wire import decode, encode, unpack
+from bypass.wire import decode, encode, pack, unpack
 
 PAYLOAD = 128
 PUBLISHERS = 8
@@ -211,7 +211,7 @@ class Acknowledgements:
 
 
 class BypassLoad(Load):
-    """The clients of our broker."""
+    """The clients of our broker. As real ones do, each sends together what it has to say in one turn."""
 
     def __init__(self, endpoint: str, places: Places, keys: ClientKeys | None) -> None:
         self.tally = Tally(places, [len(some) for some in places.recipients_of])
@@ -220,6 +220,7 @@ class BypassLoad(Load):
         self._numbers: dict[int, int] = {}  # that the broker gave them
         self._publisher_of: dict[int, int] = {}  # by such a number
         self._subscribed = 0
+        self._saying: dict[int, list[bytes]] = {}  # in this turn
         self._acknowledgements = Acknowledgements(lambda number, ids: self._send(number, Ack(ids)))
         pair = None if keys is None else Keys(keys.public, keys.secret, keys.broker)
         connected = self._subscribers + PUBLISHERS
@@ -244,6 +245,7 @@ class BypassLoad(Load):
         self._send(number, Publish(identity, event, Kind.PLACED, 0, (x, y)))
 
     def read(self, wait: float) -> None:
+        self._say()
         socket = self._connections.socket
         if socket.poll(round(1000 * wait)):
             receive = socket.recv
@@ -258,13 +260,19 @@ class BypassLoad(Load):
 
     def settle(self) -> None:
         self._acknowledgements.flush(math.inf)
+        self._say()
 
     def close(self) -> None:
         self._connections.close()
 
     def _send(self, number: int, message: Message) -> None:
         message.client, message.scheme = self._numbers[number], RADIAL
-        self._connections.send(number, encode(message))
+        self._saying.setdefault(number, []).append(encode(message))
+
+    def _say(self) -> None:
+        for number, messages in self._saying.items():
+            self._connections.send(number, pack(messages))
+        self._saying.clear()
 
     def _take(self, number: int, data: bytes) -> None:
         envelope = pb.Envelope.FromString(data)

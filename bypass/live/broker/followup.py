@@ -28,7 +28,7 @@ ANSWER_S = 10.0
 AROUND_S = 1.0
 """Deliveries are counted from a plan until so long after its last answer."""
 
-SETTLED_S = 0.5
+SETTLED_S = 1.0
 """By then a client that is connected has acknowledged what it was sent."""
 
 ISOLATE = "isolate"

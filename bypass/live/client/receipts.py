@@ -8,7 +8,7 @@ from typing import Any
 from bypass.messages import Publish
 
 MOST_TOGETHER = 64
-LATEST_S = 0.2
+LATEST_S = 0.5
 """An acknowledgement waits for others, but not for more and not for longer."""
 
 
