@@ -19,10 +19,13 @@ KERNELS := tests/scenarios/test_dissemination_fidelity.py::test_gossip_with_cert
   tests/scenarios/test_experiment.py::test_same_seed_same_run \
   tests/live/test_warming.py::test_what_is_done_with_every_scheme_was_done_before
 
+# Programs that tests use if they are there. Only a machine that is there for tests (CI=true) is given them.
+PROGRAMS := chromium iproute2 mosquitto nats-server redis-server
+
 # Tests start hundreds of interpreters: what one has compiled is kept for the others, whatever the shell has set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test checks kernels bytecode bench clean
+.PHONY: help run test checks kernels bytecode programs bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -41,7 +44,7 @@ $(REPORT): $(SOURCES) $(REQUIREMENTS) | $(VENV)/lab.stamp
 	@$(BIN)/bypass run $(SCENARIO) --seed 1 --out $(dir $@)
 
 test: $(VENV)/dev.stamp
-	@$(MAKE) --no-print-directory --jobs --output-sync checks kernels bytecode
+	@$(MAKE) --no-print-directory --jobs --output-sync checks kernels bytecode programs
 	$(BIN)/pytest -n 4 # more than there are cores: many tests wait for processes of their own
 
 checks: $(VENV)/dev.stamp
@@ -57,6 +60,12 @@ kernels: $(VENV)/dev.stamp
 # Nor need each of them compile all test files. What cannot be imported is shown when the tests run.
 bytecode: $(VENV)/dev.stamp
 	-@$(BIN)/pytest -q --collect-only > /dev/null
+
+programs:
+	@if [ "$$CI" = true ] && [ "$$(id -u)" = 0 ] && ! dpkg -s $(PROGRAMS) > /dev/null 2>&1; then \
+	  echo "Installing $(PROGRAMS) ..."; \
+	  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -y install $(PROGRAMS); } > /dev/null \
+	    || echo "Not installed: tests that need them say so and are left out."; fi
 
 bench: $(VENV)/dev.stamp
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
