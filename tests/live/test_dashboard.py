@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bypass import Event, attr, connect_blocking
 from bypass.live.broker.web import Web
+from bypass.transitions import Action, Plan
+from tests.live.brokers import config, in_loop, running
 from tests.live.chromium import CHROMIUM, Browser, chromium
 from tests.live.snapshots import START, Town, quiet, transition
 
@@ -55,6 +60,30 @@ def broker() -> Iterator[Broker]:
     broker = Broker(quiet())
     yield broker
     broker.web.close()
+
+
+def test_a_real_broker_with_honest_clients_shows_no_trouble(browser: Browser, tmp_path: Path) -> None:
+    with running(config(tmp_path, http="127.0.0.1:0", dashboard=True)) as service, ExitStack() as stack:
+        assert service.web is not None
+        browser.open(f"http://{service.web.address}/")
+        browser.until(LIVE)
+        endpoint = service.server.endpoints[0]
+        hears, says = (
+            stack.enter_context(
+                connect_blocking(endpoint, open=True, name=name, location=lambda: (10.0, 10.0))
+            )
+            for name in ("hears", "says")
+        )
+        news = hears.subscribe(attr("kind") == "news", radius=100)
+        says.publish_local(Event(kind="news"))
+        assert next(iter(news))["kind"] == "news"
+        plan = Plan(plan="faster", actions=(Action(proxy="filter", to="ste"),))
+        in_loop(service, lambda: service.server.execute(plan))
+        browser.shows("#totals", "2", "of 2 sessions", "0.5 per session")
+        browser.shows("#transition-rows", "faster", "radial → ste", "2 of 2 done", "100.0 %")
+        browser.shows("#counters", "malformed 0")
+        assert browser.evaluate("document.querySelectorAll('#counters .some').length") == 0
+        assert browser.complaints == []
 
 
 # -- figures ------------------------------------------------------------------------------------------------

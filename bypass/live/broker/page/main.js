@@ -7,7 +7,7 @@ import { watch } from "./stream.js";
 import { Clients, Transitions } from "./tables.js";
 import { bytes, clock, element, number, parameters, span } from "./text.js";
 
-const TOTALS = ["publications", "deliveries", "acknowledged", "waiting"]; // counters that are no trouble
+const TOTALS = ["publications", "deliveries", "acknowledged", "waiting", "understood"]; // counters that are no trouble
 const STATES = {
   connecting: "connecting",
   live: "live",
