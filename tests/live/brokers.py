@@ -91,6 +91,7 @@ class Peer:
     ) -> None:
         self.socket = context.socket(zmq.DEALER)
         self.socket.linger = 0
+        self.socket.sndtimeo = int(1000 * PATIENCE)
         if keys is not None:
             self.socket.curve_serverkey = keys.broker
             self.socket.curve_publickey, self.socket.curve_secretkey = keys.public, keys.secret

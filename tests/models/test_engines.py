@@ -22,7 +22,7 @@ from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.sweep import sweep
 from tests.cluster import spark_cluster
 
-pytestmark = pytest.mark.timeout(300)  # six processes of Java start here
+pytestmark = pytest.mark.timeout(600)  # six processes of Java start here
 
 MESSAGE = "seed is -1: expected 0 to 2**64 - 1"
 
