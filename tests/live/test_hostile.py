@@ -16,7 +16,6 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from bypass import Event
-from bypass.live.broker import reading
 from bypass.live.broker import server as server_module
 from bypass.live.broker.awaited_columns import BYTES, WINDOW_BYTES
 from bypass.live.broker.batch import Batch
@@ -427,18 +426,17 @@ def test_much_that_waits_is_sent_in_packets_that_may_be_sent(tmp_path: Path, mak
         assert [back.event() for _ in numbers] == numbers
 
 
-@pytest.mark.parametrize(("limit", "value"), [("MOST_AT_A_TIME", 50), ("MOST_BYTES_AT_A_TIME", 500)])
 def test_a_turn_ends_however_many_messages_packets_have(
-    service: Service, make: Make, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+    service: Service, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else one client could keep all others waiting until they are taken for lost."""
-    monkeypatch.setattr(reading, limit, value)
+    monkeypatch.setattr(server_module, "MOST_PER_TURN", 50)
     peer = make(endpoint(service), "hostile")
     server = service.server
     in_loop(service, lambda: server.loop.leave(server.socket))
     before = server.counters["understood"]
     for _ in range(5):
-        peer.socket.send(pack([encode(Ping())] * 40))  # 760 bytes
+        peer.socket.send(pack([encode(Ping())] * 40))
 
     def turns() -> list[int]:
         counts = [0]
@@ -460,7 +458,7 @@ def test_no_more_is_read_than_can_be_kept_while_the_store_is_slow(
     tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever it is; and who cannot be heard is not taken for silent."""
-    monkeypatch.setattr(reading, "MOST_AT_A_TIME", 10)
+    monkeypatch.setattr(server_module, "MOST_PER_TURN", 10)
     monkeypatch.setattr(server_module, "MOST_BYTES_COLLECTED", 20_000)
     heartbeat = 0.5
     with running(config(tmp_path, heartbeat=heartbeat)) as service:

@@ -19,7 +19,7 @@ from bypass.live.keys import AllowList
 from bypass.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
 from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Welcome
 from bypass.transitions import TransitionError
-from bypass.wire import MalformedMessage, decode, encode
+from bypass.wire import MalformedMessage, decode, decode_raw, encode
 
 log = logging.getLogger(__name__)
 
@@ -73,8 +73,12 @@ class Reception:
 
     # -- coming and going ---------------------------------------------------------------------------------
 
-    def greet(self, route: bytes, user: str, message: Message) -> Session | None:
-        """The first message on a connection: the session it belongs to, None if it is not admitted."""
+    def greet(self, route: bytes, user: str, data: bytes) -> Session | None:
+        """The first message on a connection: the session it belongs to, None if it is not admitted.
+
+        Raises MalformedMessage.
+        """
+        message = decode(data)
         if not isinstance(message, Hello):
             # A connection that we have given up, or that was another broker's: it has to be made anew.
             self._counters["strangers"] += 1
@@ -214,11 +218,9 @@ class Reception:
 
     # -- messages -----------------------------------------------------------------------------------------
 
-    def receive(self, session: Session, message: Message, raw: bytes) -> None:
-        """One message of a client that was greeted, and of a publication its body as it came.
-
-        Raises MalformedMessage for what is none of a client.
-        """
+    def receive(self, session: Session, data: bytes) -> None:
+        """One message of a client that was greeted. Raises MalformedMessage."""
+        message, raw = decode_raw(data)
         now = session.heard = self._now()
         session.scheme = message.scheme
         kind = type(message)

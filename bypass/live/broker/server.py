@@ -18,12 +18,11 @@ import zmq
 from bypass.broker import Broker
 from bypass.broker_state import BrokerState
 from bypass.errors import BypassError
-from bypass.live.broker.authentication import Authenticator
+from bypass.live.broker.authentication import PUBLIC_KEY, Authenticator
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.deliveries import Deliveries, Limits, Turn
 from bypass.live.broker.gathering import Gathering, usable_processors
 from bypass.live.broker.loop import Loop
-from bypass.live.broker.reading import NOW, Packet, PacketReader
 from bypass.live.broker.reception import Reception
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.broker.store import Store, StoreFailed
@@ -37,9 +36,12 @@ from bypass.monitor import Monitor
 from bypass.session import Bye, Refused
 from bypass.sis import EXPECTED_DELAY, Reading
 from bypass.transitions import Plan, Record
-from bypass.wire import MalformedMessage, UnknownVersion, decode, encode
+from bypass.wire import MalformedMessage, UnknownVersion, decode, encode, unpack
 
 log = logging.getLogger(__name__)
+
+MOST_PER_TURN = 500
+"""Messages that are read, to the end of a packet, before what they led to is stored and sent."""
 
 MOST_COLLECTED = 20_000
 MOST_BYTES_COLLECTED = 1 << 24
@@ -53,8 +55,8 @@ FIRST_NUMBERS = 1 << 30
 NUMBERS = 1000
 """Client numbers that are reserved at a time."""
 
-NOW_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
-"""Flags as a plain number: joining them anew for each packet would cost more than sending it."""
+NOW, NOW_AND_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
+"""Flags as plain numbers: joining them anew for each packet would cost more than sending it."""
 
 GARBAGE = (50_000, 20, 100)
 """The collector's thresholds: a turn makes thousands of objects that stay until it is sent, no cycles."""
@@ -260,37 +262,68 @@ class BrokerServer:
             except zmq.ZMQError as error:
                 raise BypassError(f"listen {address!r}: {error.strerror}: expected a free address") from None
             self._endpoints.append(str(self.socket.get_string(zmq.LAST_ENDPOINT)))
-        self._reader = PacketReader(self.socket, config.limits.message_bytes, self.counters)
         self.loop.serve(self.socket, self._read)
 
     # -- reading ------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        for packet in self._reader.packets():
-            self._take(packet)
+        receive, by_route = self.socket.recv, self.sessions.by_route
+        left = MOST_PER_TURN
+        while left > 0:
+            try:
+                route = receive(NOW)
+            except zmq.Again:
+                return
+            frame = receive(copy=False)
+            if frame.more:
+                self._skip_rest()
+                left -= 1
+                continue
+            packet = frame.bytes
+            session = by_route.get(route)
+            user = self._key_of(frame) if session is None else ""
+            self.counters["bytes_in"] += len(packet)
+            left -= self._take(route, session, user, packet)
 
-    def _take(self, packet: Packet) -> None:
-        session = self.sessions.by_route.get(packet.route)
-        user = packet.user if session is None else ""
-        for each in packet.messages:
+    def _key_of(self, frame: zmq.Frame) -> str:
+        """The key of whoever sent a frame; empty if it has none."""
+        try:
+            return str(frame.get(PUBLIC_KEY))
+        except zmq.ZMQError:
+            return ""
+
+    def _skip_rest(self) -> None:
+        """A packet of several parts is none of ours; its rest must not be taken for the next one."""
+        self.counters["malformed"] += 1
+        while self.socket.get(zmq.RCVMORE):
+            self.socket.recv()
+
+    def _take(self, route: bytes, session: Session | None, user: str, packet: bytes) -> int:
+        """How many messages there were."""
+        try:
+            messages = unpack(packet)
+        except MalformedMessage as error:
+            self.counters["malformed"] += 1
+            log.debug("from %s: %s", session.name if session else user or "a stranger", error)
+            return 1
+        for data in messages:
             if session is not None and session.route is None:  # it has left in this packet
                 user = session.user
                 session = None
             try:
-                if isinstance(each, MalformedMessage):
-                    raise each
-                if isinstance(each, bytes):
-                    self._too_large(session, each)
+                if len(data) > self.config.limits.message_bytes:
+                    self._too_large(session, data)
                 elif session is None:
-                    session = self.reception.greet(packet.route, user, each[0])
+                    session = self.reception.greet(route, user, data)
                 else:
-                    self.reception.receive(session, *each)
+                    self.reception.receive(session, data)
             except UnknownVersion as error:
                 self.counters["refused"] += 1
-                self.deliveries.to_route(packet.route, Refused(str(error)))
+                self.deliveries.to_route(route, Refused(str(error)))
             except MalformedMessage as error:
                 self.counters["malformed"] += 1
                 log.debug("from %s: %s", session.name if session else user or "a stranger", error)
+        return len(messages)
 
     def _too_large(self, session: Session | None, data: bytes) -> None:
         self.counters["oversized"] += 1
