@@ -197,7 +197,7 @@ async def _checked(test: Coroutine[Any, Any, None]) -> None:
     async with asyncio.timeout(30.0):
         await test
     gc.collect()  # futures complain when they are collected
-    assert complaints == []
+    assert complaints == [], complaints
 
 
 def make_keys(folder: Path, *names: str) -> Path:

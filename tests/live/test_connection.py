@@ -181,6 +181,19 @@ async def test_who_got_no_time_has_not_listened_and_asks_first() -> None:
 
 
 @on_loop
+async def test_a_connection_may_break_in_the_moment_in_which_it_is_ended() -> None:
+    script = Script()
+    me = await connected(script)
+    ending = asyncio.ensure_future(me._keeper.end())
+    await asyncio.sleep(0)
+    assert me._keeper._link is not None  # the end has been asked for, and nothing has come of it yet
+    me._keeper._link.lose("the connection broke")
+    await ending
+    assert not me.connected
+    script.close()
+
+
+@on_loop
 async def test_a_goodbye_of_the_broker_is_followed_by_another_connection() -> None:
     script = Script()
     me = await connected(script)

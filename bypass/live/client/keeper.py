@@ -110,7 +110,8 @@ class Keeper:
         end: asyncio.Future[tuple[Loss, bool]] = loop.create_future()
 
         def lost(loss: Loss) -> None:
-            end.set_result((loss, self.connected))
+            if not end.done():  # else the connection is being ended
+                end.set_result((loss, self.connected))
             self._disconnected()
 
         link = self._link = Link(self._endpoint, self._keys, self._may_read, self._receive, lost)
