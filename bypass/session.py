@@ -9,6 +9,10 @@ from dataclasses import dataclass
 
 from bypass.messages import Message, Subscribe
 
+CAPABILITIES: tuple[str, ...] = ()
+"""Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
+only to a peer that has named it in its greeting."""
+
 
 @dataclass(slots=True)
 class Hello(Message):
@@ -16,13 +20,14 @@ class Hello(Message):
 
     `life` is drawn at random by each process. `handles` are all that it has subscribed so far: those of its
     earlier connections that it does not name are withdrawn. `durable` sessions are kept while nobody is
-    connected.
+    connected. `capabilities` are the forms that the client understands.
     """
 
     name: str
     life: int
     handles: tuple[int, ...] = ()
     durable: bool = True
+    capabilities: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -32,7 +37,8 @@ class Welcome(Message):
     `published` is the number of the client's latest event that is known, `heartbeat` how often (s) to say
     something, `origin` latitude and longitude of the region's plane. `kept` are subscriptions of earlier
     lives, `missed` counts events for this client that were given up because they were too many or too old.
-    `settings` are parameters, as JSON, for every filter scheme that has them.
+    `settings` are parameters, as JSON, for every filter scheme that has them. `capabilities` are the forms
+    that the broker understands.
     """
 
     published: int
@@ -42,6 +48,7 @@ class Welcome(Message):
     kept: tuple[Subscribe, ...] = ()
     missed: int = 0
     settings: bytes = b""
+    capabilities: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -121,7 +121,8 @@ places = st.none() | st.tuples(speeds, speeds)
 frames = st.builds(Frame, u32, u32, places, copies, **stamps) | st.builds(
     Frame, u32, u32, places, ids=st.none() | addresses, **stamps
 )
-hellos = st.builds(Hello, lines, u64, handles, st.booleans(), **stamps)
+capabilities = st.lists(lines.filter(bool), max_size=3).map(tuple)
+hellos = st.builds(Hello, lines, u64, handles, st.booleans(), capabilities, **stamps)
 welcomes = st.builds(
     Welcome,
     u32,
@@ -131,6 +132,7 @@ welcomes = st.builds(
     st.lists(st.builds(Subscribe, u32, subscriptions, st.none() | u32), max_size=3).map(tuple),
     u64,
     st.binary(max_size=40),
+    capabilities,
     **stamps,
 )
 acks = st.builds(Ack, addresses, handles, **stamps)

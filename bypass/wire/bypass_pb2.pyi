@@ -262,19 +262,21 @@ class Outcome(_message.Message):
     def __init__(self, content: _Optional[bytes] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("name", "life", "handles", "durable")
+    __slots__ = ("name", "life", "handles", "durable", "capabilities")
     NAME_FIELD_NUMBER: _ClassVar[int]
     LIFE_FIELD_NUMBER: _ClassVar[int]
     HANDLES_FIELD_NUMBER: _ClassVar[int]
     DURABLE_FIELD_NUMBER: _ClassVar[int]
+    CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
     name: str
     life: int
     handles: _containers.RepeatedScalarFieldContainer[int]
     durable: bool
-    def __init__(self, name: _Optional[str] = ..., life: _Optional[int] = ..., handles: _Optional[_Iterable[int]] = ..., durable: _Optional[bool] = ...) -> None: ...
+    capabilities: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., life: _Optional[int] = ..., handles: _Optional[_Iterable[int]] = ..., durable: _Optional[bool] = ..., capabilities: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("published", "heartbeat", "area", "origin", "kept", "missed", "settings")
+    __slots__ = ("published", "heartbeat", "area", "origin", "kept", "missed", "settings", "capabilities")
     PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     AREA_FIELD_NUMBER: _ClassVar[int]
@@ -282,6 +284,7 @@ class Welcome(_message.Message):
     KEPT_FIELD_NUMBER: _ClassVar[int]
     MISSED_FIELD_NUMBER: _ClassVar[int]
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
     published: int
     heartbeat: float
     area: _containers.RepeatedScalarFieldContainer[float]
@@ -289,7 +292,8 @@ class Welcome(_message.Message):
     kept: _containers.RepeatedCompositeFieldContainer[Subscribe]
     missed: int
     settings: bytes
-    def __init__(self, published: _Optional[int] = ..., heartbeat: _Optional[float] = ..., area: _Optional[_Iterable[float]] = ..., origin: _Optional[_Iterable[float]] = ..., kept: _Optional[_Iterable[_Union[Subscribe, _Mapping]]] = ..., missed: _Optional[int] = ..., settings: _Optional[bytes] = ...) -> None: ...
+    capabilities: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, published: _Optional[int] = ..., heartbeat: _Optional[float] = ..., area: _Optional[_Iterable[float]] = ..., origin: _Optional[_Iterable[float]] = ..., kept: _Optional[_Iterable[_Union[Subscribe, _Mapping]]] = ..., missed: _Optional[int] = ..., settings: _Optional[bytes] = ..., capabilities: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Ack(_message.Message):
     __slots__ = ("ids", "handles")

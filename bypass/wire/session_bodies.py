@@ -16,6 +16,9 @@ from bypass.wire.subscriptions import read_subscribe, write_subscribe
 MAX_NAME = 200
 """Characters in the name of a session or a command."""
 
+MOST_CAPABILITIES = 64
+"""Capabilities that one side of a connection may name."""
+
 MAX_REASON = 500
 """Characters in what is said about a refusal; more are cut off."""
 
@@ -41,15 +44,28 @@ def _area(bounds: Sequence[float]) -> tuple[Any, ...]:
     return rectangle("area", finite("area", bounds, 4))
 
 
+def _capabilities(names: Sequence[str]) -> tuple[str, ...]:
+    if len(names) > MOST_CAPABILITIES:
+        raise ValueError(f"{len(names)} capabilities: expected at most {MOST_CAPABILITIES}")
+    return tuple(_name("capability", name, 1) for name in names)
+
+
 def _write_hello(body: pb.Hello, message: Hello) -> None:
     body.name = _name("name", message.name, 0)
     body.life = message.life
     extend("handles", body.handles, message.handles)
     body.durable = message.durable
+    body.capabilities.extend(_capabilities(message.capabilities))
 
 
 def _read_hello(body: pb.Hello) -> Hello:
-    return Hello(_name("name", body.name, 0), required(body, "life"), tuple(body.handles), body.durable)
+    return Hello(
+        _name("name", body.name, 0),
+        required(body, "life"),
+        tuple(body.handles),
+        body.durable,
+        _capabilities(body.capabilities),
+    )
 
 
 def _write_welcome(body: pb.Welcome, message: Welcome) -> None:
@@ -62,6 +78,7 @@ def _write_welcome(body: pb.Welcome, message: Welcome) -> None:
         write_subscribe(body.kept.add(), each)
     body.missed = message.missed
     body.settings = message.settings
+    body.capabilities.extend(_capabilities(message.capabilities))
 
 
 def _read_welcome(body: pb.Welcome) -> Welcome:
@@ -73,6 +90,7 @@ def _read_welcome(body: pb.Welcome) -> Welcome:
         tuple(map(read_subscribe, body.kept)),
         body.missed,
         body.settings,
+        _capabilities(body.capabilities),
     )
 
 

@@ -17,7 +17,7 @@ from bypass.live.broker.deliveries import Deliveries, Turn
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.keys import AllowList
 from bypass.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
-from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Welcome
+from bypass.session import CAPABILITIES, Ack, Bye, Control, Hello, Ping, Refused, Welcome
 from bypass.transitions import TransitionError
 from bypass.wire import MalformedMessage, decode, decode_raw, encode
 
@@ -103,6 +103,7 @@ class Reception:
             session = self._sessions.create(name, message.life, message.durable)
         self._counters["understood"] += 1
         session.user, session.rights = user, rights
+        session.capabilities = frozenset(message.capabilities)
         self._connect(session, route, message)
         return session
 
@@ -146,6 +147,7 @@ class Reception:
                 tuple(each for handle, each in session.handles.items() if handle not in session.own),
                 session.missed,
                 self._settings,
+                CAPABILITIES if hello.capabilities else (),
                 client=session.number,
                 scheme=flag,
                 epoch=broker.epoch,

@@ -25,6 +25,7 @@ class Session:
     __slots__ = (
         "_refilled",
         "_tokens",
+        "capabilities",
         "durable",
         "handles",
         "heard",
@@ -52,6 +53,7 @@ class Session:
         self.route: bytes | None = None
         self.user = ""  # what the authenticator calls it
         self.rights: frozenset[str] = frozenset()
+        self.capabilities: frozenset[str] = frozenset()  # forms that its present connection understands
         self.handles: dict[int, Subscribe] = {}
         self.own: set[int] = set()
         self.scheme = 0  # the flag of the filter scheme that it runs, as it said last

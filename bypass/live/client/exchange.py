@@ -27,7 +27,7 @@ from bypass.live.neighbours import Neighbours
 from bypass.location import LocationRequest
 from bypass.messages import Message, Notify, Publish, Subscribe
 from bypass.monitor import Monitor
-from bypass.session import Ack, Hello, Refused, Welcome
+from bypass.session import CAPABILITIES, Ack, Hello, Refused, Welcome
 from bypass.subscriptions import Callback, SubHandle
 from bypass.wire import encode
 
@@ -55,6 +55,7 @@ class Exchange:
     ) -> None:
         self.client: Client | None = None
         self.missed = 0
+        self.capabilities: frozenset[str] = frozenset()  # of the broker that has answered last
         self.resume: Callable[[], None] = _nothing
         """Called when `may_read` may have changed."""
         self._name = name
@@ -83,7 +84,7 @@ class Exchange:
         if client is None:
             # An answer that never came must not let the broker take us for somebody who knows it.
             self._life = secrets.randbits(63)
-            return Hello(self._name, self._life, durable=self._durable)
+            return Hello(self._name, self._life, durable=self._durable, capabilities=CAPABILITIES)
         handles = [] if client.network.silent else [each.handle.id for each in client.subscriptions]
         self._named = (*handles, *client.subscriptions.kept)
         return Hello(
@@ -91,6 +92,7 @@ class Exchange:
             self._life,
             self._named,
             self._durable,
+            CAPABILITIES,
             client=client.host.id,
             scheme=client.network.flag,
             epoch=client.network.epoch,
@@ -102,6 +104,7 @@ class Exchange:
         Raises ConnectionRefused if the client cannot work with this broker.
         """
         self.missed = welcome.missed
+        self.capabilities = frozenset(welcome.capabilities)
         client = self.client
         if client is None or not self._incarnations.is_same(client, welcome):
             client = self._begin(welcome)
