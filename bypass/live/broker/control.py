@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bypass.errors import BypassError
+from bypass.live.broker.attendance import ADMIN
 from bypass.live.broker.followup import Followup
-from bypass.live.broker.reception import ADMIN
 from bypass.live.broker.server import BrokerServer
 from bypass.live.broker.sessions import Session
 from bypass.live.broker.status import Status

@@ -101,7 +101,7 @@ class Followup:
         self._shares: OrderedDict[str, tuple[Execution, Plan]] = OrderedDict()  # by what clients answer to
         server.broker.plan_listeners.append(self)
         server.reception.on_outcome = self._outcome_arrived
-        server.reception.on_departure = self._departed
+        server.attendance.on_departure = self._departed
 
     def latest(self, most: int) -> list[dict[str, Any]]:
         """The latest executions, newest first."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,24 +10,16 @@ from dataclasses import replace
 from bypass.broker import Broker
 from bypass.client import LARGEST_RADIUS
 from bypass.errors import BypassError
+from bypass.live.broker.attendance import ADMIN, Attendance
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.deliveries import Deliveries, Turn
 from bypass.live.broker.sessions import Session, Sessions
-from bypass.live.keys import AllowList
 from bypass.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
-from bypass.session import CAPABILITIES, Ack, Bye, Control, Hello, Ping, Refused, Welcome
+from bypass.session import Ack, Bye, Control, Hello, Ping, Refused
 from bypass.transitions import TransitionError
 from bypass.wire import MalformedMessage, decode, decode_raw, encode
 
-log = logging.getLogger(__name__)
-
-ADMIN = "admin"
-"""The right to look at a broker and to change it."""
-
 COUNT = (1 << 32) - 1
-ROUTE_BYTES = 5  # of a routing id that is ZeroMQ's own; the first is 0
-SILENT_HEARTBEATS = 3
-LOCAL = ("ipc://", "tcp://127.", "tcp://localhost:", "tcp://[::1]:")
 
 
 class NotTaken(BypassError):
@@ -37,10 +27,7 @@ class NotTaken(BypassError):
 
 
 class Reception:
-    """Greets clients and takes what they send.
-
-    An open broker has no `allow_list`.
-    """
+    """Takes what clients send that are in `attendance`."""
 
     def __init__(
         self,
@@ -50,173 +37,18 @@ class Reception:
         deliveries: Deliveries,
         counters: Counter[str],
         now: Callable[[], float],
-        allow_list: AllowList | None,
+        attendance: Attendance,
     ) -> None:
         self.on_control: Callable[[Session, Control], None] = _ignore
         self.on_outcome: Callable[[int, bytes], None] = _ignore
-        self.on_departure: Callable[[Session], None] = _ignore
-        self.unsaved: set[Session] = set()  # the store does not know yet who they are
-        self.published: set[Session] = set()  # nor what they have published
         self._config = config
         self._broker = broker
         self._sessions = sessions
         self._deliveries = deliveries
         self._counters = counters
         self._now = now
+        self._attendance = attendance
         self._rate = config.limits.client_rate
-        self._settings = json.dumps(config.set).encode() if config.set else b""
-        self._allow_list = allow_list
-        self._changes = 0  # of the list, as far as those who are connected have been checked
-        # Everybody on this machine may be an operator of an open broker that nobody else can reach.
-        self._trusting = all(address.startswith(LOCAL) for address in config.listen)
-        self._moved: set[int] = set()
-
-    # -- coming and going ---------------------------------------------------------------------------------
-
-    def greet(self, route: bytes, user: str, data: bytes) -> Session | None:
-        """The first message on a connection: the session it belongs to, None if it is not admitted.
-
-        Raises MalformedMessage.
-        """
-        message = decode(data)
-        if not isinstance(message, Hello):
-            # A connection that we have given up, or that was another broker's: it has to be made anew.
-            self._counters["strangers"] += 1
-            self._deliveries.to_route(route, Bye())
-            return None
-        name, rights, reason = self._identify(user, message.name)
-        if route[0] or len(route) != ROUTE_BYTES:
-            # Who chooses the same one later would be taken for this client.
-            reason = "a routing id of its own: expected none"
-        session = None if reason else self._sessions.by_name.get(name)
-        if session is not None and session.durable != message.durable:
-            self.forget(session)
-            session = None
-        if session is None and len(self._sessions) >= self._config.limits.clients:
-            reason = reason or f"this broker has {len(self._sessions)} sessions: expected no more"
-        if reason:
-            self._counters["unauthorised"] += 1
-            log.warning("%s: refused: %s", name or "a client", reason)
-            self._deliveries.to_route(route, Refused(reason))
-            return None
-        if session is None:
-            session = self._sessions.create(name, message.life, message.durable)
-        self._counters["understood"] += 1
-        session.user, session.rights = user, rights
-        session.capabilities = frozenset(message.capabilities)
-        self._connect(session, route, message)
-        return session
-
-    def _identify(self, user: str, name: str) -> tuple[str, frozenset[str], str]:
-        """The name of a session, what its client may do, and why it is refused, if it is."""
-        if self._allow_list is None:
-            missing = "" if name else "a name is missing: expected one, the broker is open"
-            return name, frozenset({ADMIN}) if self._trusting else frozenset(), missing
-        admitted = self._allow_list.find(user)
-        if admitted is None:
-            return name, frozenset(), "the key is not admitted here"
-        return (f"{admitted.name}/{name}" if name else admitted.name), admitted.rights, ""
-
-    def _connect(self, session: Session, route: bytes, hello: Hello) -> None:
-        if session.route is not None and session.route != route:
-            if session.life != hello.life:  # else it has given up that connection itself
-                self._deliveries.to_route(session.route, Refused(f"{session.name} is connected elsewhere"))
-            self._sessions.disconnect(session, self._now())
-        self._sessions.connect(session, route, self._now())
-        self._deliveries.delays.joined(session.number, self._now())
-        if session.life != hello.life:
-            session.life = hello.life
-            session.own = set()
-            session.refused = set()  # nobody waits for an answer any more
-        else:  # it knows of all that was kept for it, and names what it wants
-            for handle in session.handles.keys() - set(hello.handles):
-                self._unsubscribe(session, handle)
-        if session.durable:
-            self.unsaved.add(session)
-        broker = self._broker
-        serving = [scheme for scheme in broker.filter_schemes if session.number in scheme.clients]
-        flag = (*serving, *broker.filter_schemes)[0].flag
-        region = self._config.region
-        self._deliveries.to_route(
-            route,
-            Welcome(
-                session.known_up_to,
-                self._config.heartbeat,
-                region.area,
-                region.origin,
-                tuple(each for handle, each in session.handles.items() if handle not in session.own),
-                session.missed,
-                self._settings,
-                CAPABILITIES if hello.capabilities else (),
-                client=session.number,
-                scheme=flag,
-                epoch=broker.epoch,
-            ),
-        )
-        broker.reconnect(session.number, hello.scheme or flag, hello.epoch)
-        self._deliveries.feed(session)
-
-    def lost(self, session: Session, why: str) -> None:
-        """A session's connection is gone, or of no use any more."""
-        log.info("%s: %s", session.name, why)
-        self._counters[why] += 1
-        self._sessions.disconnect(session, self._now())
-        self._deliveries.delays.left(session.number, self._now())
-        if session.durable:
-            self.unsaved.add(session)
-            self.on_departure(session)
-        else:
-            self.forget(session)
-
-    def forget(self, session: Session) -> None:
-        """End a session for good."""
-        self.on_departure(session)
-        self._broker.disconnect(session.number)
-        self._deliveries.forget(session)
-        self._deliveries.delays.forget(session.number)
-        self._sessions.forget(session)
-        self.unsaved.discard(session)
-        self.published.discard(session)
-        self._moved.discard(session.number)
-        if session.durable:
-            self._deliveries.turn.batch.forgotten(session.number)
-
-    def look_after(self) -> None:
-        """Every second or more often: ask who is silent, give up who stays so or is expelled, forget who is
-        long gone."""
-        now, beat = self._now(), self._config.heartbeat
-        oldest = now - self._config.limits.session_age
-        self._expel()
-        for session in list(self._sessions):
-            if session.route is None:
-                if session.seen < oldest:
-                    self.forget(session)
-            elif now - session.heard > SILENT_HEARTBEATS * beat:
-                self.lost(session, "silent")
-            elif now - session.heard > beat:
-                self._deliveries.to_route(session.route, Ping(asks=True))
-
-    def _expel(self) -> None:
-        """If the allow-list has changed, cut off who is not in it any more; others get the rights it says."""
-        if self._allow_list is None:
-            return
-        self._allow_list.refresh()
-        if self._allow_list.changes == self._changes:
-            return
-        self._changes = self._allow_list.changes
-        for session in list(self._sessions.by_route.values()):
-            admitted = self._allow_list.find(session.user)
-            if admitted is not None:
-                session.rights = admitted.rights
-            elif session.route is not None:
-                self._deliveries.to_route(session.route, Refused("the key is not admitted here any more"))
-                self.lost(session, "expelled")
-
-    def listens_again(self) -> None:
-        """Nobody was heard for a while, and that was not the clients' fault."""
-        now = self._now()
-        for session in self._sessions.by_route.values():
-            session.heard = now
 
     # -- messages -----------------------------------------------------------------------------------------
 
@@ -262,7 +94,7 @@ class Reception:
             session.refused.discard(count)
             self._deliveries.turn.taken.add(number)
             if message.piggyback is not None:
-                self._moved.add(session.number)
+                self._attendance.moved.add(session.number)
             self._counters["publications"] += 1
             if not session.takes_part:
                 session.takes_part = True
@@ -274,18 +106,18 @@ class Reception:
             finally:
                 deliveries.published(message)
             if session.durable:
-                self.published.add(session)
+                self._attendance.published.add(session)
         self._deliveries.confirm(session.route, publication=number)
 
     def _other(self, session: Session, message: Message) -> None:
         assert session.route is not None
         if isinstance(message, ContextMessage):
             self._broker.receive(message)
-            self._moved.add(session.number)
+            self._attendance.moved.add(session.number)
         elif isinstance(message, Subscribe):
             self._subscribe(session, message)
         elif isinstance(message, Unsubscribe):
-            self._unsubscribe(session, message.handle)
+            self._attendance.withdraw(session, message.handle)
             self._deliveries.confirm(session.route, handle=message.handle)
         elif isinstance(message, OutcomeMessage):
             self._broker.receive(message)
@@ -294,7 +126,7 @@ class Reception:
             if message.asks:
                 self._deliveries.to_route(session.route, Ping())
         elif isinstance(message, Hello):
-            self._connect(session, session.route, message)
+            self._attendance.connect(session, session.route, message)
         elif isinstance(message, Bye):
             self._bye(session, message)
         elif isinstance(message, Control):
@@ -314,7 +146,7 @@ class Reception:
         if known is not None and (known.subscription, known.radius) != (message.subscription, message.radius):
             raise NotTaken(f"handle {handle}: it is subscribed with {known.subscription}")
         if message.piggyback is not None:
-            self._moved.add(session.number)
+            self._attendance.moved.add(session.number)
         self._broker.receive(message)
         session.own.add(handle)
         if known is None:
@@ -327,24 +159,13 @@ class Reception:
                 self._note_place(session)
         self._deliveries.confirm(session.route, handle=handle)
 
-    def _unsubscribe(self, session: Session, handle: int) -> None:
-        session.own.discard(handle)
-        known = session.handles.pop(handle, None)
-        if known is None:
-            return
-        self._broker.receive(Unsubscribe(handle, client=session.number))
-        turn = self._deliveries.turn
-        turn.changes.append((session, handle, known))
-        if session.durable:
-            turn.batch.unsubscribed(session.number, handle)
-
     def _bye(self, session: Session, message: Bye) -> None:
         assert session.route is not None
         self._deliveries.to_route(session.route, Bye())
         if message.forget:
-            self.forget(session)
+            self._attendance.forget(session)
         else:
-            self.lost(session, "left")
+            self._attendance.lost(session, "left")
 
     def oversized(self, session: Session, data: bytes) -> None:
         """A message that is too large is not taken, whatever it is."""
@@ -369,11 +190,11 @@ class Reception:
 
     def note_places(self) -> None:
         """Have the store know where clients have moved to."""
-        for number in self._moved:
+        for number in self._attendance.moved:
             session = self._sessions.by_number.get(number)
             if session is not None and session.durable:
                 self._note_place(session)
-        self._moved.clear()
+        self._attendance.moved.clear()
 
     def _note_place(self, session: Session) -> None:
         place = self._broker.table.whereabouts(session.number)
@@ -409,7 +230,7 @@ class Reception:
             if session.route is not None:
                 self._deliveries.retract(turn, session.route)
                 self._deliveries.to_route(session.route, Bye())
-                self.lost(session, "misled")
+                self._attendance.lost(session, "misled")
 
 
 def _ignore(*_: object) -> None:

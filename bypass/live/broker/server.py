@@ -18,6 +18,7 @@ import zmq
 from bypass.broker import Broker
 from bypass.broker_state import BrokerState
 from bypass.errors import BypassError
+from bypass.live.broker.attendance import Attendance
 from bypass.live.broker.authentication import PUBLIC_KEY, Authenticator
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.deliveries import Deliveries, Limits, Turn
@@ -246,15 +247,9 @@ class BrokerServer:
             self.authenticator = Authenticator(self._context, self.allow_list, DOMAIN)
             self.loop.serve(self.authenticator.socket, self.authenticator.handle)
             self.authenticator.guard(self.socket, keys)
-        self.reception = Reception(
-            config,
-            self.broker,
-            self.sessions,
-            self.deliveries,
-            self.counters,
-            self.loop.now,
-            self.allow_list,
-        )
+        parts = (config, self.broker, self.sessions, self.deliveries, self.counters, self.loop.now)
+        self.attendance = Attendance(*parts, self.allow_list)
+        self.reception = Reception(*parts, self.attendance)
         self._endpoints = []
         for address in config.listen:
             try:
@@ -314,7 +309,7 @@ class BrokerServer:
                 if len(data) > self.config.limits.message_bytes:
                     self._too_large(session, data)
                 elif session is None:
-                    session = self.reception.greet(route, user, data)
+                    session = self.attendance.greet(route, user, data)
                 else:
                     self.reception.receive(session, data)
             except UnknownVersion as error:
@@ -355,12 +350,12 @@ class BrokerServer:
         if self.sessions.last_number >= self._reserved:
             self._reserved = self.sessions.last_number + NUMBERS
             turn.batch.setting("numbers", str(self._reserved))
-        for session in self.reception.unsaved:
+        for session in self.attendance.unsaved:
             turn.batch.client(session.number, session.name, session.life, session.seen)
-        self.reception.unsaved.clear()
-        for session in self.reception.published:  # now it is known what of earlier turns was refused
+        self.attendance.unsaved.clear()
+        for session in self.attendance.published:  # now it is known what of earlier turns was refused
             turn.batch.published(session.number, session.published, session.known_up_to)
-        self.reception.published.clear()
+        self.attendance.published.clear()
         turn = self.deliveries.take_turn()
         self._bytes_taken = self.counters["bytes_in"]
         if turn.batch.pressing or (self._closing and turn.batch):
@@ -385,7 +380,7 @@ class BrokerServer:
         if self._paused:
             self._paused = False
             self.loop.serve(self.socket, self._read)
-            self.reception.listens_again()
+            self.attendance.listens_again()
         if self._closing:
             self.loop.stop()
 
@@ -399,7 +394,7 @@ class BrokerServer:
         self._reserved = 0
         self.reception.undo(turn)
         self.deliveries.refuse_turn(turn, reason)
-        self.reception.unsaved.update(session for session in self.sessions if session.durable)
+        self.attendance.unsaved.update(session for session in self.sessions if session.durable)
         self.sessions.awaited.all_moved()
 
     def _send_packet(self, route: bytes, packet: bytes | memoryview) -> bool:
@@ -410,7 +405,7 @@ class BrokerServer:
             # Gone, or it takes nothing: what waits is sent when it connects again.
             session = self.sessions.by_route.get(route)
             if session is not None:
-                self.reception.lost(session, "unreachable" if error.errno == zmq.EHOSTUNREACH else "stalled")
+                self.attendance.lost(session, "unreachable" if error.errno == zmq.EHOSTUNREACH else "stalled")
             return error.errno == zmq.EHOSTUNREACH
         return True
 
@@ -438,9 +433,9 @@ class BrokerServer:
     def _look_after(self, due: float) -> None:
         self._look_after_later()
         if time.monotonic() - due > self.config.heartbeat:  # this process was stopped, or got no time
-            self.reception.listens_again()
+            self.attendance.listens_again()
         elif not self._paused:  # else it is us who do not listen
-            self.reception.look_after()
+            self.attendance.look_after()
 
     # -- end ----------------------------------------------------------------------------------------------
 

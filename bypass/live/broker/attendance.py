@@ -1,0 +1,221 @@
+"""Who is there: clients that greet a live broker, that leave it, and that are not heard any more."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable
+
+from bypass.broker import Broker
+from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.deliveries import Deliveries
+from bypass.live.broker.sessions import Session, Sessions
+from bypass.live.keys import AllowList
+from bypass.messages import Unsubscribe
+from bypass.session import CAPABILITIES, Bye, Hello, Ping, Refused, Welcome
+from bypass.wire import decode
+
+log = logging.getLogger(__name__)
+
+ADMIN = "admin"
+"""The right to look at a broker and to change it."""
+
+ROUTE_BYTES = 5  # of a routing id that is ZeroMQ's own; the first is 0
+SILENT_HEARTBEATS = 3
+LOCAL = ("ipc://", "tcp://127.", "tcp://localhost:", "tcp://[::1]:")
+
+
+class Attendance:
+    """Greets clients, gives up those who are silent or expelled, and forgets who is long gone.
+
+    An open broker has no `allow_list`. `on_departure` is told of every session whose client is gone.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        broker: Broker,
+        sessions: Sessions,
+        deliveries: Deliveries,
+        counters: Counter[str],
+        now: Callable[[], float],
+        allow_list: AllowList | None,
+    ) -> None:
+        self.on_departure: Callable[[Session], None] = _ignore
+        self.unsaved: set[Session] = set()  # the store does not know yet who they are
+        self.published: set[Session] = set()  # nor what they have published
+        self.moved: set[int] = set()  # nor where they are
+        self._config = config
+        self._broker = broker
+        self._sessions = sessions
+        self._deliveries = deliveries
+        self._counters = counters
+        self._now = now
+        self._settings = json.dumps(config.set).encode() if config.set else b""
+        self._allow_list = allow_list
+        self._changes = 0  # of the list, as far as those who are connected have been checked
+        # Everybody on this machine may be an operator of an open broker that nobody else can reach.
+        self._trusting = all(address.startswith(LOCAL) for address in config.listen)
+
+    def greet(self, route: bytes, user: str, data: bytes) -> Session | None:
+        """The first message on a connection: the session it belongs to, None if it is not admitted.
+
+        Raises MalformedMessage.
+        """
+        message = decode(data)
+        if not isinstance(message, Hello):
+            # A connection that we have given up, or that was another broker's: it has to be made anew.
+            self._counters["strangers"] += 1
+            self._deliveries.to_route(route, Bye())
+            return None
+        name, rights, reason = self._identify(user, message.name)
+        if route[0] or len(route) != ROUTE_BYTES:
+            # Who chooses the same one later would be taken for this client.
+            reason = "a routing id of its own: expected none"
+        session = None if reason else self._sessions.by_name.get(name)
+        if session is not None and session.durable != message.durable:
+            self.forget(session)
+            session = None
+        if session is None and len(self._sessions) >= self._config.limits.clients:
+            reason = reason or f"this broker has {len(self._sessions)} sessions: expected no more"
+        if reason:
+            self._counters["unauthorised"] += 1
+            log.warning("%s: refused: %s", name or "a client", reason)
+            self._deliveries.to_route(route, Refused(reason))
+            return None
+        if session is None:
+            session = self._sessions.create(name, message.life, message.durable)
+        self._counters["understood"] += 1
+        session.user, session.rights = user, rights
+        session.capabilities = frozenset(message.capabilities)
+        self.connect(session, route, message)
+        return session
+
+    def _identify(self, user: str, name: str) -> tuple[str, frozenset[str], str]:
+        """The name of a session, what its client may do, and why it is refused, if it is."""
+        if self._allow_list is None:
+            missing = "" if name else "a name is missing: expected one, the broker is open"
+            return name, frozenset({ADMIN}) if self._trusting else frozenset(), missing
+        admitted = self._allow_list.find(user)
+        if admitted is None:
+            return name, frozenset(), "the key is not admitted here"
+        return (f"{admitted.name}/{name}" if name else admitted.name), admitted.rights, ""
+
+    def connect(self, session: Session, route: bytes, hello: Hello) -> None:
+        """Greet a client on the connection that it has now, and send it what has waited."""
+        if session.route is not None and session.route != route:
+            if session.life != hello.life:  # else it has given up that connection itself
+                self._deliveries.to_route(session.route, Refused(f"{session.name} is connected elsewhere"))
+            self._sessions.disconnect(session, self._now())
+        self._sessions.connect(session, route, self._now())
+        self._deliveries.delays.joined(session.number, self._now())
+        if session.life != hello.life:
+            session.life = hello.life
+            session.own = set()
+            session.refused = set()  # nobody waits for an answer any more
+        else:  # it knows of all that was kept for it, and names what it wants
+            for handle in session.handles.keys() - set(hello.handles):
+                self.withdraw(session, handle)
+        if session.durable:
+            self.unsaved.add(session)
+        broker = self._broker
+        serving = [scheme for scheme in broker.filter_schemes if session.number in scheme.clients]
+        flag = (*serving, *broker.filter_schemes)[0].flag
+        region = self._config.region
+        self._deliveries.to_route(
+            route,
+            Welcome(
+                session.known_up_to,
+                self._config.heartbeat,
+                region.area,
+                region.origin,
+                tuple(each for handle, each in session.handles.items() if handle not in session.own),
+                session.missed,
+                self._settings,
+                CAPABILITIES if hello.capabilities else (),
+                client=session.number,
+                scheme=flag,
+                epoch=broker.epoch,
+            ),
+        )
+        broker.reconnect(session.number, hello.scheme or flag, hello.epoch)
+        self._deliveries.feed(session)
+
+    def lost(self, session: Session, why: str) -> None:
+        """A session's connection is gone, or of no use any more."""
+        log.info("%s: %s", session.name, why)
+        self._counters[why] += 1
+        self._sessions.disconnect(session, self._now())
+        self._deliveries.delays.left(session.number, self._now())
+        if session.durable:
+            self.unsaved.add(session)
+            self.on_departure(session)
+        else:
+            self.forget(session)
+
+    def forget(self, session: Session) -> None:
+        """End a session for good."""
+        self.on_departure(session)
+        self._broker.disconnect(session.number)
+        self._deliveries.forget(session)
+        self._deliveries.delays.forget(session.number)
+        self._sessions.forget(session)
+        self.unsaved.discard(session)
+        self.published.discard(session)
+        self.moved.discard(session.number)
+        if session.durable:
+            self._deliveries.turn.batch.forgotten(session.number)
+
+    def look_after(self) -> None:
+        """Every second or more often: ask who is silent, give up who stays so or is expelled, forget who is
+        long gone."""
+        now, beat = self._now(), self._config.heartbeat
+        oldest = now - self._config.limits.session_age
+        self._expel()
+        for session in list(self._sessions):
+            if session.route is None:
+                if session.seen < oldest:
+                    self.forget(session)
+            elif now - session.heard > SILENT_HEARTBEATS * beat:
+                self.lost(session, "silent")
+            elif now - session.heard > beat:
+                self._deliveries.to_route(session.route, Ping(asks=True))
+
+    def _expel(self) -> None:
+        """If the allow-list has changed, cut off who is not in it any more; others get the rights it says."""
+        if self._allow_list is None:
+            return
+        self._allow_list.refresh()
+        if self._allow_list.changes == self._changes:
+            return
+        self._changes = self._allow_list.changes
+        for session in list(self._sessions.by_route.values()):
+            admitted = self._allow_list.find(session.user)
+            if admitted is not None:
+                session.rights = admitted.rights
+            elif session.route is not None:
+                self._deliveries.to_route(session.route, Refused("the key is not admitted here any more"))
+                self.lost(session, "expelled")
+
+    def listens_again(self) -> None:
+        """Nobody was heard for a while, and that was not the clients' fault."""
+        now = self._now()
+        for session in self._sessions.by_route.values():
+            session.heard = now
+
+    def withdraw(self, session: Session, handle: int) -> None:
+        """End a subscription; no effect if there is none."""
+        session.own.discard(handle)
+        known = session.handles.pop(handle, None)
+        if known is None:
+            return
+        self._broker.receive(Unsubscribe(handle, client=session.number))
+        turn = self._deliveries.turn
+        turn.changes.append((session, handle, known))
+        if session.durable:
+            turn.batch.unsubscribed(session.number, handle)
+
+
+def _ignore(_: object) -> None:
+    """What happens to what nobody is there for."""
