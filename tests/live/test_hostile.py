@@ -264,7 +264,8 @@ def test_wrong_keys_and_a_wrong_broker(tmp_path: Path, guarded: Service, make: M
                 make(endpoint(guarded), None, keys=keys).socket.send(
                     encode(Hello(f"n{number}", 1)), zmq.NOBLOCK
                 )
-    authenticator = guarded.server.authenticator
+    authenticator = guarded.server.listener.authenticator
+    assert authenticator is not None
     until(lambda: authenticator.refused >= 3)
     assert publisher.publish() == subscriber.event()
     assert list(guarded.server.sessions.by_name) == ["alice", "alice/publisher"]
@@ -297,7 +298,9 @@ def test_who_is_not_admitted_any_more_ends_nobodys_session(
     mallory.send(Bye(forget=True))
     mallory.get(Bye)
     (tmp_path / "clients" / "mallory.pub").unlink()
-    until(lambda: guarded.server.allow_list.find(load_client_keys(tmp_path / "mallory.key").public) is None)  # type: ignore[union-attr]
+    key, listed = load_client_keys(tmp_path / "mallory.key").public, guarded.server.listener.allow_list
+    assert listed is not None
+    until(lambda: listed.find(key) is None)
     mallory.send(Hello("alice", 1, durable=False))
     assert "not admitted" in mallory.get(Refused).reason
     assert publisher.publish() == subscriber.event()

@@ -5,32 +5,28 @@ from __future__ import annotations
 import gc
 import json
 import logging
-import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import zmq
 
 from bypass.broker import Broker
-from bypass.broker_state import BrokerState
-from bypass.errors import BypassError
 from bypass.live.broker.attendance import Attendance
-from bypass.live.broker.authentication import PUBLIC_KEY, Authenticator
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.deliveries import Deliveries, Limits, Turn
 from bypass.live.broker.gathering import Gathering, usable_processors
+from bypass.live.broker.listener import NOW, Listener, key_of
 from bypass.live.broker.loop import Loop
 from bypass.live.broker.reception import Reception
 from bypass.live.broker.sessions import Session, Sessions
+from bypass.live.broker.settings import Settings
 from bypass.live.broker.store import Store, StoreFailed
 from bypass.live.broker.warming import warm_up
 from bypass.live.broker.writer import Writer
 from bypass.live.host import LiveHost
-from bypass.live.keys import AllowList, load_broker_keys
 from bypass.location import NoSensor
 from bypass.messages import Subscribe
 from bypass.monitor import Monitor
@@ -49,25 +45,12 @@ MOST_BYTES_COLLECTED = 1 << 24
 """Events, and bytes of whatever, that are collected while others are written; then nothing is read until
 these are."""
 
-HIGH_WATER = 1000
-"""Packets that wait for one client in its socket."""
-
-FIRST_NUMBERS = 1 << 30
-NUMBERS = 1000
-"""Client numbers that are reserved at a time."""
-
-NOW, NOW_AND_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
-"""Flags as plain numbers: joining them anew for each packet would cost more than sending it."""
-
 GARBAGE = (50_000, 20, 100)
 """The collector's thresholds: a turn makes thousands of objects that stay until it is sent, no cycles."""
 
 CURSORS_S = 0.5
 CURSOR_PARTS = 10
 """So often cursors are noted, a part of them at a time: an event that comes meanwhile has to wait."""
-
-BIND_LINGER_MS = 500
-DOMAIN = "bypass"
 
 
 class BrokerServer:
@@ -86,17 +69,19 @@ class BrokerServer:
         """Are called every second."""
         self.store = Store(config.store, sync=config.sync)
         warm_up()
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._context.set(zmq.MAX_SOCKETS, 1 << 16)
         self.loop = Loop()
         try:
             self._restore()
-            self._open()
+            self.listener = Listener(config, self.loop)
         except BaseException:
             self.loop.close()
             self.store.close()
-            self._context.destroy(0)
             raise
+        self.socket = self.listener.socket
+        parts = (config, self.broker, self.sessions, self.deliveries, self.counters, self.loop.now)
+        self.attendance = Attendance(*parts, self.listener.allow_list)
+        self.reception = Reception(*parts, self.attendance)
+        self.loop.serve(self.socket, self._read)
         self._in_flight: Turn | None = None
         self._writer = Writer(self.store, lambda error: self.loop.soon(self._written, error))
         self._gathering = Gathering(time.monotonic(), usable_processors())
@@ -135,7 +120,7 @@ class BrokerServer:
     @property
     def endpoints(self) -> list[str]:
         """The addresses that clients can connect to; what was to be any free port is a number here."""
-        return self._endpoints
+        return self.listener.endpoints
 
     @property
     def failing(self) -> str | None:
@@ -158,7 +143,7 @@ class BrokerServer:
 
     def transition_finished(self, record: Record) -> None:
         """The store must know what is configured now, before clients are told."""
-        self._state_changed = True
+        self.settings.changed = True
         content = json.dumps(record.to_dict())
         self.deliveries.turn.batch.record(self.loop.now(), "transition", content)
 
@@ -166,10 +151,8 @@ class BrokerServer:
 
     def _restore(self) -> None:
         loaded, config = self.store.load(), self.config
-        # Numbers of a store that is lost must not be given again: clients remember events by them.
-        first = int(loaded.settings.get("numbers") or 1 + secrets.randbelow(FIRST_NUMBERS))
-        self._reserved = first
-        self.sessions = Sessions(first)
+        self.settings = Settings(loaded.settings)
+        self.sessions = Sessions(self.settings.first_number)
         # Places in the log that were given to what could not be stored may be in cursors all the same.
         last_seq = max([loaded.last_seq, *(stored.cursor for stored in loaded.clients)])
         self.deliveries = Deliveries(
@@ -182,10 +165,7 @@ class BrokerServer:
             self.loop.after,
             config.grace,
         )
-        self._generation = int(loaded.settings.get("generation", "0"))
-        self._state_changed = False
-        self._epoch = 0  # as the store knows it
-        region = replace(config.region.region(), generations=self._generations())
+        region = replace(config.region.region(), generations=self.settings.generations())
         host = LiveHost(0, self.loop, NoSensor(), Monitor())
         self.broker = Broker(
             host, self.deliveries, region=region, scheme=config.scheme, set=config.set, grace=config.grace
@@ -204,10 +184,7 @@ class BrokerServer:
         for waiting in loaded.waiting:
             self.deliveries.restore(waiting, again=waiting.id in seen)
             seen.add(waiting.id)
-        state = loaded.settings.get("state")
-        if state is not None:
-            BrokerState.model_validate_json(state).restore(self.broker)
-            self._epoch = self.broker.epoch
+        if self.settings.restore(self.broker):
             log.info(
                 "restored %d sessions, epoch %d, from %s", len(self.sessions), self.broker.epoch, config.store
             )
@@ -218,46 +195,6 @@ class BrokerServer:
         now = self.loop.now()
         delay = self.deliveries.delays.delay(client, now)
         return None if delay is None else Reading(delay, now)
-
-    def _generations(self) -> Iterator[int]:
-        """Numbers of channel layouts that no broker on this store has used."""
-        for number in count(self._generation + 1):
-            self._generation = number
-            self._state_changed = True
-            yield number
-
-    def _open(self) -> None:
-        config = self.config
-        self.socket = self._context.socket(zmq.ROUTER)
-        # What `Socket.send` ends in: the options that it looks for first cost as much as sending does.
-        self._send_part = super(zmq.Socket, self.socket).send
-        self.socket.set(zmq.ROUTER_MANDATORY, 1)
-        self.socket.set(zmq.SNDHWM, HIGH_WATER)
-        self.socket.set(zmq.RCVHWM, HIGH_WATER)
-        self.socket.set(zmq.LINGER, BIND_LINGER_MS)
-        self.socket.set(zmq.MAXMSGSIZE, config.limits.packet_bytes)
-        self.socket.set(zmq.BACKLOG, 4096)
-        heartbeat = round(config.heartbeat * 1000)
-        self.socket.set(zmq.HEARTBEAT_IVL, heartbeat)
-        self.socket.set(zmq.HEARTBEAT_TIMEOUT, 3 * heartbeat)
-        self.allow_list: AllowList | None = None
-        if not config.open:
-            keys = load_broker_keys(config.keys)
-            self.allow_list = AllowList(config.clients)
-            self.authenticator = Authenticator(self._context, self.allow_list, DOMAIN)
-            self.loop.serve(self.authenticator.socket, self.authenticator.handle)
-            self.authenticator.guard(self.socket, keys)
-        parts = (config, self.broker, self.sessions, self.deliveries, self.counters, self.loop.now)
-        self.attendance = Attendance(*parts, self.allow_list)
-        self.reception = Reception(*parts, self.attendance)
-        self._endpoints = []
-        for address in config.listen:
-            try:
-                self.socket.bind(address)
-            except zmq.ZMQError as error:
-                raise BypassError(f"listen {address!r}: {error.strerror}: expected a free address") from None
-            self._endpoints.append(str(self.socket.get_string(zmq.LAST_ENDPOINT)))
-        self.loop.serve(self.socket, self._read)
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -276,16 +213,9 @@ class BrokerServer:
                 continue
             packet = frame.bytes
             session = by_route.get(route)
-            user = self._key_of(frame) if session is None else ""
+            user = key_of(frame) if session is None else ""
             self.counters["bytes_in"] += len(packet)
             left -= self._take(route, session, user, packet)
-
-    def _key_of(self, frame: zmq.Frame) -> str:
-        """The key of whoever sent a frame; empty if it has none."""
-        try:
-            return str(frame.get(PUBLIC_KEY))
-        except zmq.ZMQError:
-            return ""
 
     def _skip_rest(self) -> None:
         """A packet of several parts is none of ours; its rest must not be taken for the next one."""
@@ -341,15 +271,7 @@ class BrokerServer:
         if self.loop.gather_until > now and turn.notifications.count and not self._closing:
             return
         self._gathering.begin(now)
-        # Every plan has an epoch of its own, also if only clients execute it, or a single one.
-        if self._state_changed or self.broker.epoch != self._epoch:
-            turn.batch.setting("state", BrokerState.of(self.broker).model_dump_json())
-            turn.batch.setting("generation", str(self._generation))
-            self._state_changed = False
-            self._epoch = self.broker.epoch
-        if self.sessions.last_number >= self._reserved:
-            self._reserved = self.sessions.last_number + NUMBERS
-            turn.batch.setting("numbers", str(self._reserved))
+        self.settings.note(turn.batch, self.broker, self.sessions)
         for session in self.attendance.unsaved:
             turn.batch.client(session.number, session.name, session.life, session.seen)
         self.attendance.unsaved.clear()
@@ -390,8 +312,7 @@ class BrokerServer:
             log.error("%s; events and subscriptions are refused until it works again", reason)
         self._failing = reason
         self.counters["refused"] += len(turn.logged)
-        self._state_changed = True
-        self._reserved = 0
+        self.settings.lost()
         self.reception.undo(turn)
         self.deliveries.refuse_turn(turn, reason)
         self.attendance.unsaved.update(session for session in self.sessions if session.durable)
@@ -399,8 +320,7 @@ class BrokerServer:
 
     def _send_packet(self, route: bytes, packet: bytes | memoryview) -> bool:
         try:
-            self._send_part(route, NOW_AND_MORE)
-            self._send_part(packet, NOW)
+            self.listener.send(route, packet)
         except zmq.ZMQError as error:
             # Gone, or it takes nothing: what waits is sent when it connects again.
             session = self.sessions.by_route.get(route)
@@ -461,7 +381,4 @@ class BrokerServer:
         self._writer.close()
         self.loop.close()
         self.store.close()
-        self.socket.close()
-        if self.allow_list is not None:
-            self.authenticator.close()
-        self._context.term()
+        self.listener.close()

@@ -34,7 +34,7 @@ class Status:
     def _take(self) -> dict[str, Any]:
         server, now = self._server, self._server.loop.now()
         broker, config, deliveries = server.broker, server.config, server.deliveries
-        region = config.region
+        region, authenticator = config.region, server.listener.authenticator
         return {
             "at": now,
             "started": self._started,
@@ -68,7 +68,7 @@ class Status:
                 "missed": deliveries.missed,
                 "stalled": deliveries.sending.stalled,
                 "bytes_out": deliveries.sending.bytes_out,
-                "not_admitted": 0 if server.allow_list is None else server.authenticator.refused,
+                "not_admitted": 0 if authenticator is None else authenticator.refused,
             },
             "store": self._store(),
             "transitions": self._followup.latest(MOST_TRANSITIONS),

@@ -1,0 +1,64 @@
+"""What a live broker's store knows of the broker as a whole: mechanisms, epoch, numbers that were given."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+from bypass.broker import Broker
+from bypass.broker_state import BrokerState
+from bypass.live.broker.batch import Batch
+from bypass.live.broker.sessions import Sessions
+
+FIRST_NUMBERS = 1 << 30
+NUMBERS = 1000
+"""Client numbers that are reserved at a time."""
+
+
+class Settings:
+    """Begins with what is in the store. `note` puts into a batch what has changed since.
+
+    `changed` says that mechanisms are others; that the broker's epoch is another is seen without.
+    """
+
+    def __init__(self, stored: Mapping[str, str]) -> None:
+        self.changed = False
+        # Numbers of a store that is lost must not be given again: clients remember events by them.
+        self.first_number = int(stored.get("numbers") or 1 + secrets.randbelow(FIRST_NUMBERS))
+        self._state = stored.get("state")
+        self._generation = int(stored.get("generation", "0"))
+        self._reserved = self.first_number
+        self._epoch = 0
+
+    def generations(self) -> Iterator[int]:
+        """Numbers of channel layouts that no broker on this store has used."""
+        for number in count(self._generation + 1):
+            self._generation = number
+            self.changed = True
+            yield number
+
+    def restore(self, broker: Broker) -> bool:
+        """Configure a broker as the store says; gives whether it says anything."""
+        if self._state is None:
+            return False
+        BrokerState.model_validate_json(self._state).restore(broker)
+        self._epoch = broker.epoch
+        return True
+
+    def note(self, batch: Batch, broker: Broker, sessions: Sessions) -> None:
+        """Have a batch store what the store does not know yet."""
+        # Every plan has an epoch of its own, also if only clients execute it, or a single one.
+        if self.changed or broker.epoch != self._epoch:
+            batch.setting("state", BrokerState.of(broker).model_dump_json())
+            batch.setting("generation", str(self._generation))
+            self.changed = False
+            self._epoch = broker.epoch
+        if sessions.last_number >= self._reserved:
+            self._reserved = sessions.last_number + NUMBERS
+            batch.setting("numbers", str(self._reserved))
+
+    def lost(self) -> None:
+        """A batch was not stored: all that it may have had is noted again."""
+        self.changed = True
+        self._reserved = 0
