@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -41,6 +42,7 @@ class Subscriptions:
         """What is behind the handle with this number, if it is subscribed; asked at every delivery."""
         self.kept: dict[int, SubHandle] = {}
         """Handles of an earlier life of the client, which nobody has claimed yet."""
+        self._intervals: Counter[float] = Counter()  # at which the place is wanted, and by how many
         self.last_number = 0  # new handles get higher ones
         self.on_change: Callable[[], None] = _nothing
         """Called whenever something is subscribed or withdrawn."""
@@ -58,6 +60,8 @@ class Subscriptions:
         handle = SubHandle(number, subscription, radius)
         registered = Registered(handle, callback, None if radius is None else request)
         self._registered[handle.id] = registered
+        if registered.request is not None:
+            self._intervals[registered.request.interval] += 1
         self.on_change()
         return registered
 
@@ -72,6 +76,11 @@ class Subscriptions:
         if registered is None or registered.handle is not handle:
             raise UnknownHandle(f"handle {handle.id} ({handle.subscription}) is not subscribed here")
         del self._registered[handle.id]
+        if registered.request is not None:
+            interval = registered.request.interval
+            self._intervals[interval] -= 1
+            if not self._intervals[interval]:
+                del self._intervals[interval]
         self.on_change()
 
     def __iter__(self) -> Iterator[Registered]:
@@ -82,7 +91,7 @@ class Subscriptions:
 
     def interval(self) -> float | None:
         """The shortest interval at which some subscription wants the place known; None if none does."""
-        return min((r.request.interval for r in self if r.request is not None), default=None)
+        return min(self._intervals, default=None)
 
     def largest_radius(self) -> int:
         """The largest radius of all; 0 if none has one."""

@@ -174,9 +174,11 @@ class CircleBroker(FilterBroker):
     def unsubscribed(self) -> None:
         self._extend()
 
+    def relocated(self, client: int) -> None:
+        self.index.insert(self.table.located((client,)))
+
     def context_arrived(self, client: int, message: ContextMessage) -> None:
         super().context_arrived(client, message)
-        self.index.insert(self.table.located((client,)))
         if isinstance(message, AssignmentRequest):
             self._assign(client)
 

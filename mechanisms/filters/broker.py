@@ -112,8 +112,13 @@ class FilterBroker(Mechanism):
         if isinstance(message, ContextUpdate | AssignmentRequest):
             x, y = message.location
             vector = message.vector if isinstance(message, ContextUpdate) else None
-            self.table.locate(client, x, y, self.host.now(), vector)
+            elsewhere = self.table.locate(client, x, y, self.host.now(), vector)
             self._found(client)
+            if elsewhere:
+                self.relocated(client)
+
+    def relocated(self, client: int) -> None:
+        """A client is at another place than before, which the table knows. Nothing, by default."""
 
     # -- matching -----------------------------------------------------------------------------------------
 

@@ -115,9 +115,11 @@ class Grid(FilterBroker):
         if self.table.place(client) is not None:
             self._assign(client, only_if_changed=True)
 
+    def relocated(self, client: int) -> None:
+        self.index.insert(self.table.located((client,)))
+
     def context_arrived(self, client: int, message: ContextMessage) -> None:
         super().context_arrived(client, message)
-        self.index.insert(self.table.located((client,)))
         self._assign(client, only_if_changed=not isinstance(message, AssignmentRequest))
 
     def _lay_out(self) -> Layout:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 import numpy as np
 from hypothesis import settings
@@ -11,13 +15,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from bypass.filters import Subscription, attr
 from bypass.mechanisms.filters import SubscriptionTable
+from bypass.mechanisms.filters import table as table_module
 from bypass.mechanisms.filters.buckets import Ints
 
 SUBSCRIPTIONS = [Subscription.of(attr("level") >= level) for level in range(3)]
 
 clients = st.integers(0, 4)
 handles = st.integers(1, 4)
-coordinates = st.floats(-1000, 1000)
+coordinates = st.sampled_from((0.0, 1.0)) | st.floats(-1000, 1000)  # so that some stay where they are
 vectors = st.none() | st.tuples(coordinates, coordinates)
 
 
@@ -81,9 +86,12 @@ class Table(RuleBasedStateMachine):
     def locate(self, client: int, x: float, y: float, vector: tuple[float, float] | None, at: float) -> None:
         own = [row for key, row in self.rows.items() if key[0] == client]
         before = len(self.listener.moves)
-        assert sorted(self.table.locate(client, x, y, at, vector).tolist()) == sorted(own)
-        assert [sorted(rows) for rows in self.listener.moves[before:]] == ([sorted(own)] if own else [])
-        self.places[client] = (x, y, *(vector or (0.0, 0.0)), at)
+        place = (x, y, *(vector or (0.0, 0.0)))
+        elsewhere = self.places.get(client, ())[:4] != place
+        assert self.table.locate(client, x, y, at, vector) == elsewhere
+        told = [sorted(own)] if own and elsewhere else []
+        assert [sorted(rows) for rows in self.listener.moves[before:]] == told
+        self.places[client] = (*place, at)
 
     @invariant()
     def rows_are_what_was_told(self) -> None:
@@ -138,3 +146,45 @@ def test_columns_grow_without_losing_anything() -> None:
     assert np.array_equal(table.x[rows], np.arange(1000.0))
     assert np.array_equal(table.radius[rows], np.arange(1, 1001))
     assert not table.shared
+
+
+def steps(count: int) -> int:
+    """Lines of the table that run while one client subscribes so often, says the same place with each
+    subscription, moves after some and withdraws all. A column that is written at once is one of them."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
+        nonlocal lines
+        lines += event == "line"
+        return trace if frame.f_code.co_filename == table_module.__file__ else None
+
+    table = SubscriptionTable()
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for handle in range(count):
+            table.locate(1, float(handle // 100), 0.0, float(handle))
+            table.add(1, handle, SUBSCRIPTIONS[handle % 3], 100)
+            table.add(1, handle, SUBSCRIPTIONS[handle % 3], 100)
+        for handle in range(count):
+            table.remove(1, handle)
+    finally:
+        sys.settrace(before)
+    assert not len(table)
+    return lines
+
+
+def test_a_client_with_many_subscriptions_takes_as_many_steps_for_each_as_one_with_few() -> None:
+    assert steps(2000) <= 2.2 * steps(1000)
+
+
+def test_a_place_that_is_said_again_moves_nobody() -> None:
+    table, listener = SubscriptionTable(), Listener()
+    table.listeners = (listener,)
+    for handle in range(100):
+        table.locate(1, 5.0, 6.0, float(handle))
+        table.add(1, handle, SUBSCRIPTIONS[0], 100)
+    assert listener.moves == []
+    assert table.place(1) == (5.0, 6.0, 99.0)
+    table.locate(1, 5.0, 7.0, 100.0)
+    assert [len(rows) for rows in listener.moves] == [100]
