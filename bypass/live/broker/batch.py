@@ -174,6 +174,21 @@ def pack_plain(clients: Ints, handle: int) -> bytes:
     return values.tobytes()
 
 
+def pack_groups(groups: Sequence[tuple[Ints, list[tuple[int, ...]], bool]]) -> bytes:
+    """As `pack_recipients`, of groups of clients, each with handles, and whether these are unfiltered."""
+    clients, handles, unfiltered = groups[0]
+    first = handles[0]
+    if len(groups) == 1 and not unfiltered and len(first) == 1 and handles.count(first) == len(handles):
+        return pack_plain(clients, first[0])
+    return pack_recipients(
+        [
+            Recipient(client, own, flag)
+            for clients, handles, flag in groups
+            for client, own in zip(clients.tolist(), handles, strict=True)
+        ]
+    )
+
+
 def unpack_recipients(data: bytes) -> Iterator[Recipient]:
     """Reverse of `pack_recipients`. Raises `ValueError`, `IndexError` or `struct.error` for anything else."""
     values: tuple[int, ...] = unpack(f"<{len(data) // 4}I", data) if data else (1,)

@@ -6,7 +6,6 @@ forgotten. While one turn's changes are written, the next ones' are collected.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -14,22 +13,19 @@ import numpy as np
 
 from bypass.live.broker.awaited import LAST_PLACE, NO_NUMBERS
 from bypass.live.broker.awaited_columns import NONE, RECEIVED
-from bypass.live.broker.batch import pack_plain, pack_recipients, unpack_recipients
-from bypass.live.broker.composing import HEAD_BYTES, Notifications
+from bypass.live.broker.batch import pack_groups, unpack_recipients
+from bypass.live.broker.composing import HEAD_BYTES
+from bypass.live.broker.feeding import Feeding
 from bypass.live.broker.pacing import Pacing
 from bypass.live.broker.sending import Sending
 from bypass.live.broker.sessions import Session, Sessions
-from bypass.live.broker.store import Batch, Logged, Recipient, Store, StoreFailed, Waiting
+from bypass.live.broker.store import Logged, Store, Waiting
+from bypass.live.broker.turns import Turn
 from bypass.mechanisms.filters.buckets import Ints
-from bypass.messages import Message, Publish, Subscribe
+from bypass.messages import Message, Publish
 from bypass.models.queueing import DelayEstimator
 from bypass.session import Ack, Refused
-from bypass.wire import Forwarding, decode_raw, encode, recipient
-
-log = logging.getLogger(__name__)
-
-FEED = 200
-"""Events that are read from the log at a time for a client that was away."""
+from bypass.wire import Forwarding, decode_raw, encode
 
 
 class Limits(NamedTuple):
@@ -37,24 +33,6 @@ class Limits(NamedTuple):
 
     pending_events: int
     pending_age: float
-
-
-class Turn:
-    """What is to be written, and what is to be sent once it is: about so many notifications."""
-
-    def __init__(self, room: int = 0) -> None:
-        self.batch = Batch()
-        self.packets: dict[bytes, list[bytes]] = {}
-        self.notifications = Notifications(room)
-        self.acknowledged: dict[bytes, tuple[list[int], list[int]]] = {}
-        self.taken: set[int] = set()
-        """Events that came in this turn; others are acknowledged in it once more."""
-        self.logged: list[Logged] = []
-        self.released: list[int] = []
-        self.changes: list[tuple[Session, int, Subscribe | None]] = []
-        """Handles that were subscribed (None) or withdrawn, and what was behind these."""
-        self.fleeting: list[tuple[Session, int]] = []
-        """Events for clients whose sessions are not durable."""
 
 
 class Deliveries:
@@ -82,18 +60,16 @@ class Deliveries:
         self.acknowledged = 0
         self.missed = 0
         self.waiting = 0
-        self.unreadable = False  # the log, when it was read last
         self.sending = Sending(send_packet, sessions)
         self.delays = DelayEstimator(self._work, durable=True)
         self._sessions = sessions
         self._awaited = sessions.awaited
-        self._store = store
         self._now = now
         self._limits = limits
         self._pacing = Pacing(self.to_route, after, grace)
         self._seq = last_seq
-        self._durable = last_seq  # the log is durable up to here
-        self._hungry: set[Session] = set()  # connected, and something waits for them in the log
+        self._feeding = Feeding(store, self._awaited, self._send_now, self._give_up, last_seq)
+        self.feed = self._feeding.feed
         self._logged_at: dict[int, float] = {}  # of events that are waited for, in the order of the log
         self._raw: tuple[int, bytes] = (0, b"")
         self._repeated = False  # whether what is published may have been published before
@@ -180,6 +156,9 @@ class Deliveries:
         data = encode(message)
         self.turn.packets.setdefault(route, []).append(data)
 
+    def _send_now(self, route: bytes, messages: list[bytes]) -> None:
+        self.turn.packets.setdefault(route, []).extend(messages)
+
     def confirm(self, route: bytes, publication: int | None = None, handle: int | None = None) -> None:
         """Acknowledge a publication, or a change of subscriptions, when this turn is durable."""
         confirmed = self.turn.acknowledged.get(route)
@@ -200,35 +179,6 @@ class Deliveries:
         if self._awaited.unsent(slot):
             self.feed(session)
         return count > 0
-
-    def feed(self, session: Session) -> None:
-        """Send a connected client what waits for it in the log, as much as may be on its way at a time."""
-        awaited, slot = self._awaited, session.slot
-        while session.route is not None and (room := awaited.room(slot)):
-            first = awaited.first_unsent(slot, min(FEED, room))
-            some = [(number, seq) for number, seq in first if seq <= self._durable]
-            if not some:
-                break
-            try:
-                known = {logged.seq: logged for logged in self._store.read([seq for _, seq in some])}
-            except StoreFailed as error:
-                if not self.unreadable:
-                    log.error("%s; what waits there is sent when it can be read", error)
-                self.unreadable = True
-                break
-            self.unreadable = False
-            for number, seq in some:
-                if not awaited.room(slot):
-                    break
-                if seq not in known:
-                    self._give_up(session, number)
-                    continue
-                messages = self._from_log(known[seq], session)
-                awaited.was_sent(slot, sum(map(len, messages)))
-                # They are durable whatever becomes of this turn.
-                self.turn.packets.setdefault(session.route, []).extend(messages)
-        if awaited.unsent(slot) and session.route is not None:
-            self._hungry.add(session)
 
     @property
     def last(self) -> int:
@@ -280,14 +230,12 @@ class Deliveries:
     def send_turn(self, turn: Turn) -> None:
         """Send what a turn has collected; what it changed is durable."""
         if turn.logged:
-            self._durable = turn.logged[-1].seq
+            self._feeding.durable = turn.logged[-1].seq
         for route, (ids, handles) in turn.acknowledged.items():
             turn.packets.setdefault(route, []).append(encode(Ack(tuple(ids), tuple(handles))))
         self.sending.send(turn.packets)
         self.sending.notify(turn.notifications)
-        hungry, self._hungry = self._hungry, set()
-        for session in hungry:
-            self.feed(session)
+        self._feeding.feed_hungry()
 
     def refuse_turn(self, turn: Turn, reason: str) -> None:
         """What a turn changed could not be stored: nobody gets its events, and who sent them is told why."""
@@ -358,7 +306,7 @@ class Deliveries:
                 self._event = awaited.add(self._event, number, seq, slot, size if room else None)
                 self._waiting += 1
                 if session.route is not None and not room:
-                    self._hungry.add(session)
+                    self._feeding.hungry.add(session)
                 if awaited.count(slot) > self._limits.pending_events:
                     self._give_up(session, awaited.oldest(slot))
         elif room:
@@ -396,21 +344,12 @@ class Deliveries:
             publication.scheme,
             publication.epoch,
             raw,
-            _packed(recipients),
+            pack_groups(recipients),
         )
         self.turn.batch.logged(logged)
         self.turn.logged.append(logged)
         self._logged_at[self._seq] = at
         self.waiting += waiting
-
-    def _from_log(self, logged: Logged, session: Session) -> list[bytes]:
-        forwarding = Forwarding(logged.raw, logged.publisher, logged.scheme, logged.epoch, 0)
-        head = recipient(session.number)
-        return [
-            head + forwarding.rest(each.handles, each.unfiltered)
-            for each in unpack_recipients(logged.recipients)
-            if each.client == session.number
-        ]
 
     def _release(self, session: Session, count: int, done: list[int]) -> None:
         """A client does not wait for so many events any more, nobody for those at these places in the log."""
@@ -438,17 +377,3 @@ class Deliveries:
                 session.missed += count
                 self.missed += count
                 self._release(session, count, done)
-
-
-def _packed(recipients: list[tuple[Ints, list[tuple[int, ...]], bool]]) -> bytes:
-    clients, handles, unfiltered = recipients[0]
-    first = handles[0]
-    if len(recipients) == 1 and not unfiltered and len(first) == 1 and handles.count(first) == len(handles):
-        return pack_plain(clients, first[0])
-    return pack_recipients(
-        [
-            Recipient(client, own, flag)
-            for clients, handles, flag in recipients
-            for client, own in zip(clients.tolist(), handles, strict=True)
-        ]
-    )

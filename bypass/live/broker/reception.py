@@ -12,8 +12,9 @@ from bypass.client import LARGEST_RADIUS
 from bypass.errors import BypassError
 from bypass.live.broker.attendance import ADMIN, Attendance
 from bypass.live.broker.config import BrokerConfig
-from bypass.live.broker.deliveries import Deliveries, Turn
+from bypass.live.broker.deliveries import Deliveries
 from bypass.live.broker.sessions import Session, Sessions
+from bypass.live.broker.turns import Turn
 from bypass.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
 from bypass.session import Ack, Bye, Control, Hello, Ping, Refused
 from bypass.transitions import TransitionError

@@ -16,7 +16,7 @@ import zmq
 from bypass.broker import Broker
 from bypass.live.broker.attendance import Attendance
 from bypass.live.broker.config import BrokerConfig
-from bypass.live.broker.deliveries import Deliveries, Limits, Turn
+from bypass.live.broker.deliveries import Deliveries, Limits
 from bypass.live.broker.gathering import Gathering, usable_processors
 from bypass.live.broker.listener import NOW, Listener, key_of
 from bypass.live.broker.loop import Loop
@@ -24,6 +24,7 @@ from bypass.live.broker.reception import Reception
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.broker.settings import Settings
 from bypass.live.broker.store import Store, StoreFailed
+from bypass.live.broker.turns import Turn
 from bypass.live.broker.warming import warm_up
 from bypass.live.broker.writer import Writer
 from bypass.live.host import LiveHost

@@ -1,0 +1,26 @@
+"""What a live broker collects before it is written and sent."""
+
+from __future__ import annotations
+
+from bypass.live.broker.batch import Batch, Logged
+from bypass.live.broker.composing import Notifications
+from bypass.live.broker.sessions import Session
+from bypass.messages import Subscribe
+
+
+class Turn:
+    """What is to be written, and what is to be sent once it is: about so many notifications."""
+
+    def __init__(self, room: int = 0) -> None:
+        self.batch = Batch()
+        self.packets: dict[bytes, list[bytes]] = {}
+        self.notifications = Notifications(room)
+        self.acknowledged: dict[bytes, tuple[list[int], list[int]]] = {}
+        self.taken: set[int] = set()
+        """Events that came in this turn; others are acknowledged in it once more."""
+        self.logged: list[Logged] = []
+        self.released: list[int] = []
+        self.changes: list[tuple[Session, int, Subscribe | None]] = []
+        """Handles that were subscribed (None) or withdrawn, and what was behind these."""
+        self.fleeting: list[tuple[Session, int]] = []
+        """Events for clients whose sessions are not durable."""
