@@ -21,7 +21,16 @@ MAX_PUBLISH_BYTES = MAX_MESSAGE_BYTES // 2
 
 
 class MalformedMessage(BypassError):
-    """Bytes that are no message, or a message that no bytes can express."""
+    """Bytes that are no message, or a message that no bytes can express.
+
+    `id` is that of the publication that such bytes are about, `handle` that of the subscription, as far as
+    they say: who sent them may wait for an answer.
+    """
+
+    def __init__(self, complaint: str, id: int | None = None, handle: int | None = None) -> None:  # noqa: A002
+        super().__init__(complaint)
+        self.id = id
+        self.handle = handle
 
 
 class UnknownVersion(MalformedMessage):
@@ -91,7 +100,7 @@ def decode_raw(data: bytes) -> tuple[Message, bytes]:
     try:
         pb.Envelope.FromString(b"\x4a" + varint(len(enclosed)) + enclosed)  # a notification's publication
     except ProtobufError as error:
-        raise MalformedMessage(f"publish message that cannot be passed on: {error}") from error
+        raise MalformedMessage(f"publish message that cannot be passed on: {error}", body.id) from error
     return message, raw
 
 
@@ -108,7 +117,10 @@ def _decode(data: bytes) -> tuple[Message, Any]:
     if field is None:
         raise MalformedMessage(f"message {shown(data)} without a body: expected one of {', '.join(READERS)}")
     if field == "publish" and len(data) > MAX_PUBLISH_BYTES:
-        raise MalformedMessage(f"publish message of {len(data)} bytes: expected at most {MAX_PUBLISH_BYTES}")
+        raise MalformedMessage(
+            f"publish message of {len(data)} bytes: expected at most {MAX_PUBLISH_BYTES}",
+            *_about(envelope.publish),
+        )
     body = getattr(envelope, field)
     try:
         message = READERS[field](body)
@@ -118,8 +130,19 @@ def _decode(data: bytes) -> tuple[Message, Any]:
             _read_riding(envelope, riding, message)
     except (BypassError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())  # it may quote the sender, who must not write lines in our log
-        raise MalformedMessage(f"{field} message: {reason}") from error
+        raise MalformedMessage(f"{field} message: {reason}", *_about(body)) from error
     return message, body
+
+
+def _about(body: Any) -> tuple[int | None, int | None]:
+    """The publication, and the subscription, that a body is about, whatever else is wrong with it."""
+    if isinstance(body, pb.Notify):
+        body = body.publication
+    if isinstance(body, pb.Publish) and body.HasField("id"):
+        return body.id, None
+    if isinstance(body, pb.Subscribe | pb.Unsubscribe) and body.HasField("handle"):
+        return None, body.handle
+    return None, None
 
 
 def piggyback_size(message: Message) -> int:

@@ -25,6 +25,7 @@ from bypass.live.keys import ClientKeys, create_broker_keys, create_client_keys,
 from bypass.messages import ContextUpdate, Kind, Notify, Publish, Subscribe, Unsubscribe
 from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
 from bypass.wire import MAX_MESSAGE_BYTES, MOST_MESSAGES, decode, encode, pack, unpack
+from bypass.wire import bypass_pb2 as pb
 from tests.live.brokers import ANYTHING, PATIENCE, Peer, config, in_loop, peers, running, until
 
 Make = Callable[..., Peer]
@@ -108,6 +109,49 @@ def test_a_packet_beyond_the_limit_ends_its_connection_and_no_other(tmp_path: Pa
         back = make(endpoint(service), "hostile")
         assert back.number == peer.number
         back.publish()
+
+
+def unknown_value(number: int) -> bytes:
+    """A publication with a value of a type that the broker does not know."""
+    envelope = pb.Envelope.FromString(encode(Publish(number, Event(kind="x"))))
+    envelope.publish.attributes.add(name="colour").custom.tag = "unheard-of"
+    return envelope.SerializeToString()
+
+
+def unknown_operator(handle: int) -> bytes:
+    envelope = pb.Envelope.FromString(encode(Subscribe(handle, ANYTHING)))
+    envelope.subscribe.filters[0].op = "resembles"
+    return envelope.SerializeToString()
+
+
+def test_who_asks_for_what_the_broker_does_not_know_gets_an_answer(
+    service: Service, make: Make, honest: Honest
+) -> None:
+    peer = make(endpoint(service), "with types of its own")
+    before = count(service, "malformed")
+    peer.socket.send(unknown_value(peer.number << 32 | 1))
+    refused = peer.get(Refused)
+    assert (refused.id, refused.handle) == (peer.number << 32 | 1, None)
+    assert "value type 'unheard-of': expected a registered one" in refused.reason
+    peer.socket.send(unknown_operator(5))
+    refused = peer.get(Refused)
+    assert (refused.id, refused.handle) == (None, 5)
+    assert "operator 'resembles' of type string: expected one of" in refused.reason
+    assert count(service, "malformed") == before + 2
+    peer.published = 1
+    peer.publish()  # later ones are taken, and the refused one is known as such
+    assert make(endpoint(service), peer.name).welcome.published == 0
+
+
+def test_a_large_message_of_an_unknown_type_gets_an_answer_too(tmp_path: Path, make: Make) -> None:
+    with running(config(tmp_path, limits={"message_bytes": 2048})) as service:
+        peer = make(endpoint(service), "with types of its own")
+        envelope = pb.Envelope.FromString(unknown_value(peer.number << 32 | 1))
+        envelope.publish.payload = bytes(3000)
+        peer.socket.send(envelope.SerializeToString())
+        refused = peer.get(Refused)
+        assert refused.id == peer.number << 32 | 1
+        assert "expected at most 2048" in refused.reason
 
 
 @pytest.mark.parametrize("greeted", [True, False])

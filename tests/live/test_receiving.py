@@ -18,6 +18,8 @@ from bypass.messages import (
     Unsubscribe,
 )
 from bypass.session import Ack, Bye
+from bypass.wire import bypass_pb2 as pb
+from bypass.wire import encode
 from tests.live.scripted import (
     NEWS,
     Script,
@@ -208,4 +210,22 @@ async def test_a_broker_that_has_forgotten_us_does_not_make_us_forget(changes: d
     assert numbers([await anext(slow), await anext(slow)]) == [2, 4]
     await until(lambda: got == [1, 3])
     assert me.number == script.welcome.client
+    await leave(me, script)
+
+
+@on_loop
+async def test_an_event_that_cannot_be_read_is_counted_and_not_waited_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    script = Script()
+    me = await connected(script)
+    subscription, handle = await subscribed(me, script)
+    envelope = pb.Envelope.FromString(encode(notify(1, handle)))
+    envelope.notify.publication.attributes.add(name="colour").custom.tag = "unheard-of"
+    script.send_bytes(envelope.SerializeToString())
+    assert await script.receipts(1) == [9 << 32 | 1]
+    assert me.unreadable == 1
+    assert "value type 'unheard-of': expected a registered one" in caplog.text
+    script.send(notify(2, handle))
+    assert (await anext(subscription))["number"] == 2
     await leave(me, script)

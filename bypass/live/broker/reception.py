@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 
 from bypass.broker import Broker
@@ -79,6 +78,7 @@ class Reception:
             self._counters["refused"] += 1
             self._not_taken(session, message, str(refusal))
         except (BypassError, TransitionError) as error:
+            self._not_taken(session, message, str(error))
             raise MalformedMessage(f"{kind.__name__}: {error}") from error
         else:
             self._counters["understood"] += kind is not Control or ADMIN in session.rights
@@ -170,22 +170,29 @@ class Reception:
 
     def oversized(self, session: Session, data: bytes) -> None:
         """A message that is too large is not taken, whatever it is."""
-        most = self._config.limits.message_bytes
-        with suppress(MalformedMessage):
-            self._not_taken(session, decode(data), f"{len(data)} bytes: expected at most {most}")
+        reason = f"{len(data)} bytes: expected at most {self._config.limits.message_bytes}"
+        try:
+            self._not_taken(session, decode(data), reason)
+        except MalformedMessage as error:
+            self._refuse(session, reason, error.id, error.handle)
+
+    def unreadable(self, session: Session, error: MalformedMessage) -> None:
+        """A message of which no more could be read than what it is about is not taken."""
+        self._refuse(session, str(error), error.id, error.handle)
 
     def _not_taken(self, session: Session, message: Message, reason: str) -> None:
-        """Say why, to whoever waits for an answer."""
         if isinstance(message, Publish):
-            if message.id >> 32 == session.number and message.id & COUNT > session.published:
-                session.refuse(message.id & COUNT)
-            refused = Refused(reason, id=message.id)
+            self._refuse(session, reason, message.id, None)
         elif isinstance(message, Subscribe | Unsubscribe):
-            refused = Refused(reason, handle=message.handle)
-        else:
+            self._refuse(session, reason, None, message.handle)
+
+    def _refuse(self, session: Session, reason: str, number: int | None, handle: int | None) -> None:
+        """Say why a publication or a subscription was not taken, to whoever waits for an answer."""
+        if session.route is None or (number is None and handle is None):
             return
-        assert session.route is not None
-        self._deliveries.to_route(session.route, refused)
+        if number is not None and number >> 32 == session.number and number & COUNT > session.published:
+            session.refuse(number & COUNT)
+        self._deliveries.to_route(session.route, Refused(reason, id=number, handle=handle))
 
     # -- the store ----------------------------------------------------------------------------------------
 

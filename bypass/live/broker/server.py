@@ -249,6 +249,8 @@ class BrokerServer:
             except MalformedMessage as error:
                 self.counters["malformed"] += 1
                 log.debug("from %s: %s", session.name if session else user or "a stranger", error)
+                if session is not None:
+                    self.reception.unreadable(session, error)
         return len(messages)
 
     def _too_large(self, session: Session | None, data: bytes) -> None:

@@ -168,6 +168,11 @@ class BlockingConnection:
         return self._connection.missed
 
     @property
+    def unreadable(self) -> int:
+        """As `Connection.unreadable`."""
+        return self._connection.unreadable
+
+    @property
     def kept(self) -> tuple[SubHandle, ...]:
         """As `Connection.kept`."""
         return self._connection.kept

@@ -216,6 +216,12 @@ class Connection:
         return self._exchange.missed
 
     @property
+    def unreadable(self) -> int:
+        """Events that have come and could not be read, such as those with values of a type that is registered
+        elsewhere alone. Each is logged, and the broker does not send it again."""
+        return self._exchange.events_unreadable
+
+    @property
     def kept(self) -> tuple[SubHandle, ...]:
         """Subscriptions of earlier lives that were neither subscribed again nor withdrawn.
 

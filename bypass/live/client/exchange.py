@@ -29,7 +29,7 @@ from bypass.messages import Message, Notify, Publish, Subscribe
 from bypass.monitor import Monitor
 from bypass.session import CAPABILITIES, Ack, Hello, Refused, Welcome
 from bypass.subscriptions import Callback, SubHandle
-from bypass.wire import encode
+from bypass.wire import MalformedMessage, encode
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +55,7 @@ class Exchange:
     ) -> None:
         self.client: Client | None = None
         self.missed = 0
+        self.events_unreadable = 0
         self.capabilities: frozenset[str] = frozenset()  # of the broker that has answered last
         self.resume: Callable[[], None] = _nothing
         """Called when `may_read` may have changed."""
@@ -282,6 +283,13 @@ class Exchange:
             self.client.network.receive(message)
             return
         self._answered.set()
+
+    def unreadable(self, error: MalformedMessage) -> None:
+        """An event that cannot be read never will be: the broker is not to send it again, nor to wait for
+        it to be taken."""
+        if error.id is not None:
+            self.events_unreadable += 1
+            self._receipts.handed_over(error.id)
 
     def _refused(self, client: Client, message: Refused) -> None:
         handle = message.handle

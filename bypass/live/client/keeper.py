@@ -114,7 +114,9 @@ class Keeper:
                 end.set_result((loss, self.connected))
             self._disconnected()
 
-        link = self._link = Link(self._endpoint, self._keys, self._may_read, self._receive, lost)
+        link = self._link = Link(
+            self._endpoint, self._keys, self._may_read, self._receive, self._exchange.unreadable, lost
+        )
         link.send(encode(self._exchange.hello()))
         late = loop.call_later(ANSWER_WITHIN_S, self._give_up_waiting, link)
         try:

@@ -59,9 +59,9 @@ class Loss(NamedTuple):
 class Link:
     """A connection to the broker at `endpoint`; encrypted if there are `keys`.
 
-    `receive` gets every message; as long as `may_read` says no, none is read, and `resume` is to be called
-    when that may have changed. `lost` is called once, unless the link is closed first. Nothing that
-    `receive` raises ends the link. Raises InvalidEndpoint.
+    `receive` gets every message, `unreadable` why one could not be read; as long as `may_read` says no, none
+    is read, and `resume` is to be called when that may have changed. `lost` is called once, unless the link
+    is closed first. Nothing that `receive` raises ends the link. Raises InvalidEndpoint.
     """
 
     def __init__(
@@ -70,12 +70,14 @@ class Link:
         keys: ClientKeys | None,
         may_read: Callable[[], bool],
         receive: Callable[[Message], None],
+        unreadable: Callable[[MalformedMessage], None],
         lost: Callable[[Loss], None],
     ) -> None:
         self.malformed = 0  # messages that were none
         self._loop = asyncio.get_running_loop()
         self._may_read = may_read
         self._receive = receive
+        self._unreadable = unreadable
         self._lost = lost
         self._closed = False
         self._waiting: deque[bytes] = deque()  # messages that are to be sent in this turn
@@ -199,6 +201,7 @@ class Link:
             message = decode(data)
         except MalformedMessage as error:
             self._count_malformed(error)
+            self._unreadable(error)
             return
         try:
             self._receive(message)
