@@ -1,70 +1,187 @@
-"""Our figures beside the thesis': look a check's figures up in the summary and say whether they fit."""
+"""Our figures beside the thesis': what is compared, and whether ours fits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from bypass.scenarios.schema import Check
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from bypass.misfit import Misfit
+
+Outcome = Literal["holds", "explained", "differs", "unknown"]
+
+
+class Explanation(BaseModel):
+    """Why our figure differs from the thesis', and the range in which that is all there is to it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    low: float
+    high: float
+    reason: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _range(self) -> Self:
+        if self.low > self.high:
+            raise Misfit(("low",), f"is {self.low}: expected at most high, {self.high}")
+        return self
+
+
+class Check(BaseModel):
+    """A figure of the thesis and the range that ours must lie in.
+
+    `value`, and what is subtracted (`minus`) or divided by (`over`), are paths into the summary, such as
+    `phases.grid.recall` or `runs.lbs.phases.0.traffic.context_up`. With `minus_over` it is the difference of
+    two ratios, value / over − minus / minus_over; with `among` the largest less the smallest of all of them.
+    `low` and `high` belong to the range; `above` and `below` do not. A figure outside of it that lies in the
+    range of `explained` differs for a known reason.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    source: str
+    stated: str = Field(coerce_numbers_to_str=True)
+    value: str
+    minus: str | None = None
+    over: str | None = None
+    minus_over: str | None = None
+    among: tuple[str, ...] = ()
+    low: float = -math.inf
+    high: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+    note: str = ""
+    explained: Explanation | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if self.minus_over is not None and (self.minus is None or self.over is None):
+            raise Misfit(("minus_over",), "is given: expected minus and over beside it")
+        if self.among and (self.minus is not None or self.over is not None):
+            raise Misfit(("among",), "is given: expected neither minus nor over beside it")
+        return self
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The figures that it is made of."""
+        single = (self.value, self.minus, self.over, self.minus_over)
+        return (*(path for path in single if path is not None), *self.among)
+
+    def of(self, look: Callable[[str], float]) -> float:
+        """What is compared, made of the figures that `look` finds; NaN if one is missing or divides by 0."""
+        try:
+            if self.among:
+                figures = [look(path) for path in self.paths]
+                return math.nan if any(map(math.isnan, figures)) else max(figures) - min(figures)
+            value = look(self.value)
+            if self.minus is not None and self.over is not None and self.minus_over is not None:
+                return value / look(self.over) - look(self.minus) / look(self.minus_over)
+            if self.minus is not None:
+                value -= look(self.minus)
+            return value if self.over is None else value / look(self.over)
+        except (KeyError, ZeroDivisionError):
+            return math.nan
+
+    def holds(self, value: float) -> bool:
+        """Whether a figure lies in the range."""
+        return self.low <= value <= self.high and self.above < value < self.below
+
+    @property
+    def expected(self) -> str:
+        """The range in words."""
+        if self.low == self.high:
+            return f"exactly {self.low:.4g}"
+        bounds = [
+            f"{word} {bound:.4g}"
+            for word, bound in (
+                ("above", self.above),
+                ("at least", self.low),
+                ("below", self.below),
+                ("at most", self.high),
+            )
+            if math.isfinite(bound)
+        ]
+        if len(bounds) == 2 and math.isfinite(self.low) and math.isfinite(self.high):
+            return f"{self.low:.4g} to {self.high:.4g}"
+        return " and ".join(bounds) or "any"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One check with our figure. It holds, differs, or could not be told because a figure is missing."""
+    """One check with our figure. It holds, differs for a known reason or for none, or was not measured."""
 
     check: Check
     value: float
-    verdict: Literal["holds", "differs", "unknown"]
+    verdict: Outcome
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is an explanation that is needed no more."""
+        return self.verdict == "holds" and self.check.explained is not None
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as data for JSON; bounds that are not there are null."""
         check = self.check
+        bounds = {name: getattr(check, name) for name in ("low", "high", "above", "below")}
         return {
             "name": check.name,
             "source": check.source,
             "stated": check.stated,
             "ours": None if math.isnan(self.value) else self.value,
-            "low": check.low if math.isfinite(check.low) else None,
-            "high": check.high if math.isfinite(check.high) else None,
+            **{name: bound if math.isfinite(bound) else None for name, bound in bounds.items()},
             "verdict": self.verdict,
             "note": check.note,
+            "explained": check.explained and check.explained.model_dump(),
         }
 
 
-def judge(checks: Iterable[Check], summary: dict[str, Any]) -> tuple[Verdict, ...]:
-    """The verdict on each check."""
-    return tuple(_judge(check, summary) for check in checks)
+def judge(checks: Iterable[Check], look: Callable[[str], float]) -> tuple[Verdict, ...]:
+    """The verdict on each check, of the figures that `look` finds by their paths; it may raise KeyError."""
+    return tuple(_judge(check, check.of(look)) for check in checks)
 
 
-def _judge(check: Check, summary: dict[str, Any]) -> Verdict:
-    try:
-        value = figure(summary, check.value)
-        if check.minus is not None:
-            value -= figure(summary, check.minus)
-        if check.over is not None:
-            value /= figure(summary, check.over)
-    except (KeyError, ZeroDivisionError):
-        value = math.nan
+def _judge(check: Check, value: float) -> Verdict:
     if math.isnan(value):
         return Verdict(check, value, "unknown")
-    return Verdict(check, value, "holds" if check.low <= value <= check.high else "differs")
+    if check.holds(value):
+        return Verdict(check, value, "holds")
+    known = check.explained
+    return Verdict(
+        check, value, "explained" if known is not None and known.low <= value <= known.high else "differs"
+    )
+
+
+def unexplained(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Those that differ or were not measured, and nobody has said why."""
+    return [verdict for verdict in verdicts if verdict.verdict in ("differs", "unknown")]
 
 
 def figure(summary: Any, path: str) -> float:
     """A number by its path; parts of a list are found by position or by their `name`. Raises KeyError."""
-    place = summary
-    for part in path.split("."):
-        if isinstance(place, list):
-            place = _in_list(place, part)
-        elif isinstance(place, dict):
-            place = place[part]
-        else:
-            raise KeyError(path)
+    place = find(summary, path)
     if isinstance(place, bool) or not isinstance(place, int | float):
         raise KeyError(path)
     return float(place)
+
+
+def find(summary: Any, path: str) -> Any:
+    """Whatever is at a path. Raises KeyError with the part of it that is not there."""
+    place, parts = summary, path.split(".")
+    while parts:
+        part = parts.pop(0)
+        if isinstance(place, list):
+            place = _in_list(place, part)
+        elif isinstance(place, dict):
+            if part not in place and parts and f"{part}.{parts[0]}" in place:  # a percentile, such as p2.5
+                part = f"{part}.{parts.pop(0)}"
+            place = place[part]
+        else:
+            raise KeyError(part)
+    return place
 
 
 def _in_list(items: list[Any], part: str) -> Any:

@@ -28,11 +28,10 @@ from bypass.region import Place, Region
 from bypass.scenarios.figures import distance_to_border
 from bypass.scenarios.gateway_watch import GatewayWatch
 from bypass.scenarios.measures import Around, Column, Phase, Stats, between, precision, recall
-from bypass.scenarios.outcome import LOCAL_COUNTERS, LOCAL_PROXIES, TRAFFIC_COLUMNS, Run
+from bypass.scenarios.outcome import LOCAL_COUNTERS, LOCAL_PROXIES, TRAFFIC_COLUMNS, Run, rates
 from bypass.scenarios.rulebooks import load_rules
 from bypass.scenarios.schema import Scenario, Step
 from bypass.scenarios.usage import Attendance, Execution
-from bypass.sim.cellular import Traffic
 from bypass.sim.clock import MICROSECONDS
 from bypass.sim.ledger import HORIZON_S, Ledger
 from bypass.sim.streams import stream
@@ -368,7 +367,7 @@ class Experiment:
             delay_ms=Stats.of(own["delay_us"] / 1000.0),
             events=len(own["id"]),
             deliveries=int(own["notified"].sum()),
-            traffic=_rates(up1 - up0, down1 - down0, self.scenario.clients * (end - start)),
+            traffic=rates(up1 - up0, down1 - down0, self.scenario.clients * (end - start)),
         )
 
 
@@ -380,20 +379,3 @@ def _main_mechanism(mechanisms: dict[str, Any]) -> str:
 
 def _application(event: Event, handle: object) -> None:
     """What a client's application does with an event here: nothing, but it is called."""
-
-
-def _rates(up: NDArray[np.int64], down: NDArray[np.int64], client_seconds: float) -> dict[str, float]:
-    """kbit/s per client."""
-
-    def rate(size: int) -> float:
-        return float(size * 8 / 1000 / client_seconds) if client_seconds > 0 else 0.0
-
-    return {
-        "cellular_up": rate(up[:-1].sum()),
-        "cellular_down": rate(down[:-1].sum()),
-        "adhoc_up": rate(up[-1].sum()),
-        "adhoc_down": rate(down[-1].sum()),
-        "context_up": rate(up[Traffic.CONTEXT].sum()),
-        "context_down": rate(down[Traffic.CONTEXT].sum()),
-        "coordination": rate(up[Traffic.COORDINATION].sum() + down[Traffic.COORDINATION].sum()),
-    }

@@ -16,6 +16,8 @@ from bypass.scenarios.fairness import jain
 from bypass.scenarios.measures import Column
 from bypass.sim.system import SimulatedSystem
 
+EVENT_COLUMNS = ("at_us", "x", "y", "gateways", "recipients", "attempts")
+
 SETTLED_S = 1.0  # by then what a gateway passes on has arrived, or never will
 
 
@@ -69,7 +71,7 @@ class GatewayWatch:
 
     def use(self) -> GatewayUse:
         """What was observed so far."""
-        columns = ("at_us", "x", "y", "gateways", "recipients")
+        columns = EVENT_COLUMNS[:-1]
         values = list(zip(*self._rows, strict=True)) or [()] * len(columns)
         events: dict[str, Column] = {
             name: np.array(column) for name, column in zip(columns, values, strict=True)

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ValidationError
 
 from bypass.misfit import first_misfit
 from bypass.models.network.radio import RadioModel
+from bypass.scenarios.checks import Check
 from bypass.scenarios.files import InvalidScenario, builtin_names, read
-from bypass.scenarios.schema import Check, LocationSettings, RuleSettings, Scenario, Step, WorldSize
+from bypass.scenarios.schema import LocationSettings, RuleSettings, Scenario, Step, WorldSize
 from bypass.sim.cellular import CellularModel
 from bypass.transitions import Action, Plan
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.models.network.state import S
 from bypass.region import Region
 from bypass.scenarios.figures import (
@@ -50,6 +51,23 @@ LOCAL_COUNTERS = {
     "failed": S.FAILED,
     "strange": S.STRANGE,
 }
+
+
+def rates(up: NDArray[np.int64], down: NDArray[np.int64], client_seconds: float) -> dict[str, float]:
+    """kbit/s per client, of bytes sent and received by kind of traffic and client."""
+
+    def rate(size: int) -> float:
+        return float(size * 8 / 1000 / client_seconds) if client_seconds > 0 else 0.0
+
+    return {
+        "cellular_up": rate(up[:-1].sum()),
+        "cellular_down": rate(down[:-1].sum()),
+        "adhoc_up": rate(up[-1].sum()),
+        "adhoc_down": rate(down[-1].sum()),
+        "context_up": rate(up[Traffic.CONTEXT].sum()),
+        "context_down": rate(down[Traffic.CONTEXT].sum()),
+        "coordination": rate(up[Traffic.COORDINATION].sum() + down[Traffic.COORDINATION].sum()),
+    }
 
 
 @dataclass(frozen=True)
@@ -135,13 +153,15 @@ class Run:
             "plans_sent": self.plans_sent,
             "slowest_plan_s": slowest_plan(self.executions),
             "spread": [spread.summary() for spread in self.spreads()],
-            "usage": {proxy: time_shares(self.courses(proxy), duration) for proxy in LOCAL_PROXIES},
+            "usage": {
+                proxy: _none_used(proxy) | time_shares(self.courses(proxy), duration)
+                for proxy in LOCAL_PROXIES
+            },
             "usage_crowded": self._usage(*most_crowded(self.attendance, self.scenario.clients, duration)),
             "usage_last": self._usage(0.96 * duration, duration),
-            "switches": dict(
-                Counter(
-                    each.record.proxy for each in self.executions if each.client is not None and each.switched
-                )
+            "switches": dict.fromkeys((*LOCAL_PROXIES, "filter"), 0)
+            | Counter(
+                each.record.proxy for each in self.executions if each.client is not None and each.switched
             ),
             "local": self.local,
             "gateways": self.gateways.summary() | {"with_clients": self._gateways_with_clients()},
@@ -163,7 +183,10 @@ class Run:
         return x, y
 
     def _usage(self, start: float, end: float) -> dict[str, dict[str, float]]:
-        return {proxy: mechanisms_between(self.courses(proxy), start, end) for proxy in LOCAL_PROXIES}
+        return {
+            proxy: _none_used(proxy) | mechanisms_between(self.courses(proxy), start, end)
+            for proxy in LOCAL_PROXIES
+        }
 
     def _gateways_with_clients(self) -> float:
         """Correlation of gateways per event with the number of clients, over tenths of a minute."""
@@ -186,3 +209,8 @@ class Run:
     def _context_share(self, way: str) -> float:
         total = sum(int(self.traffic[name].sum()) for name in CELLULAR_COLUMNS if name.endswith(way))
         return float(self.traffic[f"context_{way}"].sum() / total) if total else 0.0
+
+
+def _none_used(proxy: str) -> dict[str, float]:
+    """The mechanisms that clients may use behind a proxy, each with no share."""
+    return dict.fromkeys(CLIENT_MECHANISMS[proxy], 0.0)

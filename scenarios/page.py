@@ -50,7 +50,7 @@ tbody th { font-weight: 600; position: sticky; left: 0; background: var(--paper)
 td.number { white-space: nowrap; }
 .holds { color: var(--good); white-space: nowrap; }
 .differs { color: var(--bad); font-weight: 700; white-space: nowrap; }
-.unknown { white-space: nowrap; }
+.unknown, .explained { white-space: nowrap; }
 .plots { display: grid; gap: 1.2rem 2rem; margin: 1rem 0; align-items: start;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 29rem), 1fr)); }
 .plots.small { gap: 1.2rem 1.5rem;

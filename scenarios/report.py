@@ -99,13 +99,23 @@ def verdict_line(verdicts: Sequence[Verdict]) -> str:
     kinds = Counter(verdict.verdict for verdict in verdicts)
     holding = kinds["holds"]
     if holding == len(verdicts):
-        return f"All {holding} figures that are compared with the thesis hold."
+        return f"All {holding} figures that are compared with the thesis hold." + _settled_line(verdicts)
     words = f"{holding} of {len(verdicts)} figures that are compared with the thesis hold."
-    for kind, text in (("differs", "What differs"), ("unknown", "What was not measured")):
+    for kind, text in (
+        ("differs", "What differs"),
+        ("unknown", "What was not measured"),
+        ("explained", "What differs for a known reason"),
+    ):
         names = [verdict.check.name for verdict in verdicts if verdict.verdict == kind]
         if names:
             words += f" {text}: {'; '.join(names)}."
-    return words
+    return words + _settled_line(verdicts)
+
+
+def _settled_line(verdicts: Sequence[Verdict]) -> str:
+    """The explanations that are needed no more, by the names of their checks."""
+    names = [verdict.check.name for verdict in verdicts if verdict.settled]
+    return f" What holds again, though a difference is explained: {'; '.join(names)}." if names else ""
 
 
 def _facts(result: Result) -> str:

@@ -6,14 +6,14 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bypass.scenarios.checks import Verdict, judge
-from bypass.scenarios.measures import Phase, precision, recall
+from bypass.scenarios.checks import Verdict, figure, judge
+from bypass.scenarios.measures import Phase, Stats, precision, recall
 from bypass.scenarios.outcome import CELLULAR_COLUMNS, Run
 from bypass.scenarios.schema import Scenario
 
@@ -55,7 +55,7 @@ class Result:
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Our figures beside the thesis'."""
-        return judge(self.scenario.checks, self._figures())
+        return judge(self.scenario.checks, partial(figure, self._figures()))
 
     def summary(self) -> dict[str, Any]:
         """Everything that is a figure, ready for JSON: what is not a number there is null."""
@@ -100,7 +100,7 @@ class Result:
 def _against(base: Run, run: Run) -> dict[str, float]:
     """What a run saves of the baseline's cellular download, and what recall it loses for that."""
     down = [sum(int(each.traffic[name].sum()) for name in DOWNLOAD) for each in (base, run)]
-    means = [float(np.nanmean(recall(each.events))) for each in (base, run)]
+    means = [Stats.of(recall(each.events)).mean for each in (base, run)]
     return {
         "cellular_download_saved": 1.0 - down[1] / down[0] if down[0] else 0.0,
         "recall_lost": means[0] - means[1],

@@ -15,6 +15,7 @@ from typing import Any
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.loader import load, variants
 from bypass.scenarios.outcome import Run
+from bypass.scenarios.paths import check_paths
 from bypass.scenarios.result import Result
 from bypass.scenarios.schema import Scenario
 
@@ -31,10 +32,11 @@ def run(
     """Run a built-in scenario, a YAML file or a `Scenario` and give its result.
 
     `set` changes dotted keys; `progress(done, total)` is told about simulated seconds over all runs.
-    Raises InvalidScenario before anything runs.
+    Raises InvalidScenario before anything runs, also for a check whose figure no run can have.
     """
     if not isinstance(scenario, Scenario):
         scenario = load(scenario, changes=set, duration=duration, clients=clients)
+    check_paths(scenario)
     experiments = variants(scenario)
     total = sum(each.duration for each in experiments.values())
     if len(experiments) == 1:

@@ -25,6 +25,7 @@ from bypass.models.mobility import MOBILITY, MobilityModel
 from bypass.models.network.radio import BluetoothModel, RadioModel
 from bypass.models.workloads import LBS, WORKLOADS, Workload
 from bypass.plans import PORT_OF
+from bypass.scenarios.checks import Check
 from bypass.scenarios.files import InvalidScenario
 from bypass.scenarios.rulebooks import load_rules
 from bypass.sim.cellular import CellularModel
@@ -227,26 +228,6 @@ class Step(Strict):
                         f"spreads by healing: expected transitions of {' and '.join(PORT_OF)} alone",
                     )
         return self
-
-
-class Check(Strict):
-    """A figure of the thesis and the range that ours must lie in.
-
-    `value`, and what is subtracted (`minus`) or divided by (`over`), are paths into the summary, such as
-    `phases.grid.recall` or `runs.lbs.phases.0.traffic.context_up`.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    source: str
-    stated: str = Field(coerce_numbers_to_str=True)
-    value: str
-    minus: str | None = None
-    over: str | None = None
-    low: float = -math.inf
-    high: float = math.inf
-    note: str = ""
 
 
 class Scenario(Strict):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bypass.scenarios.checks import Verdict, figure
+from bypass.scenarios.checks import Check, Verdict, figure
 from bypass.scenarios.labels import mechanism_columns
 from bypass.scenarios.measures import Phase, Stats, precision, recall
 from bypass.scenarios.outcome import Run
 from bypass.scenarios.page import Cell, Column, Html, fixed, html_of, number, table
 from bypass.scenarios.result import Result
-from bypass.scenarios.schema import Check
 from bypass.transitions import Firing
 
-SYMBOLS = {"differs": "✗ differs", "unknown": "? not measured", "holds": "✓ holds"}
+SYMBOLS = {
+    "differs": "✗ differs",
+    "unknown": "? not measured",
+    "explained": "≠ differs, explained",
+    "holds": "✓ holds",
+}
 
 TRAFFIC = {
     "cellular_up": "up",
@@ -31,7 +34,7 @@ _SMALL = ("context_up", "context_down", "coordination")  # columns that need mor
 
 
 def verdict_table(result: Result) -> str:
-    """What differs comes first, then what is not known, then what holds."""
+    """What differs comes first, then what is not known, what differs for a known reason, and what holds."""
     summary = result.summary()
     columns = [Column(name) for name in ("figure", "source", "thesis", "ours", "expected", "verdict")]
     order = list(SYMBOLS)
@@ -41,7 +44,7 @@ def verdict_table(result: Result) -> str:
             _unbroken(verdict.check.source),
             verdict.check.stated,
             _unbroken(_ours(verdict, summary)),
-            _unbroken(_range(verdict.check.low, verdict.check.high)),
+            _unbroken(verdict.check.expected.replace("-", "−")),
             Html(f'<span class="{verdict.verdict}">{SYMBOLS[verdict.verdict]}</span>'),
         )
         for verdict in sorted(result.verdicts, key=lambda verdict: order.index(verdict.verdict))
@@ -50,41 +53,37 @@ def verdict_table(result: Result) -> str:
 
 
 def _named(check: Check) -> Html:
-    note = f'<div class="note">{html_of(check.note)}</div>' if check.note else ""
-    return Html(html_of(check.name) + note)
+    notes = [check.note] if check.note else []
+    if check.explained is not None:
+        known = check.explained
+        notes.append(f"{number(known.low)} to {number(known.high)} is explained: {known.reason}")
+    return Html(html_of(check.name) + "".join(f'<div class="note">{html_of(note)}</div>' for note in notes))
 
 
 def _ours(verdict: Verdict, summary: dict[str, Any]) -> str:
-    """Our figure, and what it is the difference or the ratio of."""
+    """Our figure, and what it is the difference, the ratio or the range of."""
     check, text = verdict.check, number(verdict.value)
-    if verdict.verdict == "unknown" or (check.minus is None and check.over is None):
+    if verdict.verdict == "unknown" or len(check.paths) == 1:
         return text
     try:
-        parts = number(figure(summary, check.value))
-        if check.minus is not None:
-            parts += f" − {number(figure(summary, check.minus))}"
-        if check.over is not None:
-            parts = f"({parts})" if check.minus is not None else parts
-            parts += f" / {number(figure(summary, check.over))}"
+        shown = {path: number(figure(summary, path)) for path in check.paths}
     except KeyError:  # the summary has no infinite figures
         return text
+    if check.among:
+        return f"{text} over {', '.join(shown.values())}"
+    parts = shown[check.value]
+    if check.minus is not None and check.over is not None and check.minus_over is not None:
+        return f"{text} = {parts} / {shown[check.over]} − {shown[check.minus]} / {shown[check.minus_over]}"
+    if check.minus is not None:
+        parts += f" − {shown[check.minus]}"
+    if check.over is not None:
+        parts = f"({parts})" if check.minus is not None else parts
+        parts += f" / {shown[check.over]}"
     return f"{text} = {parts}"
 
 
 def _unbroken(text: str) -> Html:
     return Html(f'<span class="label">{html_of(text)}</span>')
-
-
-def _range(low: float, high: float) -> str:
-    if low == high:
-        return f"exactly {number(low)}"
-    if math.isinf(low) and math.isinf(high):
-        return "any"
-    if math.isinf(high):
-        return f"at least {number(low)}"
-    if math.isinf(low):
-        return f"at most {number(high)}"
-    return f"{number(low)} to {number(high)}"
 
 
 def run_table(runs: Mapping[str, Run]) -> str:

@@ -37,10 +37,11 @@ from bypass.models.traces import write_trace
 from bypass.models.traces.manifest import Manifest
 from bypass.models.workloads import WORKLOADS
 from bypass.scenarios import load, run
+from bypass.scenarios.checks import Check
 from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.result import timeline
 from bypass.scenarios.rulebooks import load_rules, rulebook_names
-from bypass.scenarios.schema import Check, Publishing, RuleSettings, Scenario, Step, scheme_parameters
+from bypass.scenarios.schema import Publishing, RuleSettings, Scenario, Step, scheme_parameters
 from bypass.sim.cellular import CellularModel
 from bypass.sim.ledger import COLUMNS
 from bypass.transitions import Firing, Mechanism, Record, Rule, RuleBook

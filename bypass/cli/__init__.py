@@ -18,7 +18,8 @@ INTERRUPTED = 130
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0 if all is well, 2 after an error, which takes one line."""
+    """Run the command line and exit: 0 if all is well, 1 if what was measured is not what it should be, 2
+    after an error, which takes one line."""
     try:
         sys.exit(commands.main(args, prog_name="bypass", standalone_mode=False))
     except click.Abort:

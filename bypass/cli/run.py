@@ -48,6 +48,12 @@ if TYPE_CHECKING:  # what runs experiments takes seconds to import
     metavar="DIR",
     help="Where the files go.  [default: out/SCENARIO-seedN]",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="End with 1 if a figure differs from the thesis', or was not measured, and the scenario does not"
+    " explain why. Runs that are shorter than the scenario are refused.",
+)
 def run(
     scenario: str,
     changes: Sequence[str],
@@ -55,6 +61,7 @@ def run(
     duration: float | None,
     clients: int | None,
     out: Path | None,
+    strict: bool,
 ) -> None:
     """Run an experiment in the simulator.
 
@@ -78,11 +85,14 @@ def run(
     """
     need_lab()
     from bypass.models.request import check_request
+    from bypass.scenarios.checks import unexplained
     from bypass.scenarios.loader import load
     from bypass.scenarios.runner import run as run_scenario
 
     checked = load(scenario, changes=dict(map(parse_change, changes)), duration=duration, clients=clients)
     check_request(checked.clients, checked.duration, seed)
+    if strict:
+        _refuse_short(checked.duration, load(scenario).duration)
     out = out or Path("out", f"{Path(scenario).stem}-seed{seed}")
     refuse_unusable(out)
     with watched(checked.name) as progress:
@@ -91,6 +101,15 @@ def run(
     for line in _summary(result):
         click.echo(line)
     click.echo(f"report: {report}")
+    if strict and unexplained(result.verdicts):
+        raise SystemExit(1)
+
+
+def _refuse_short(duration: float, whole: float) -> None:
+    if duration < whole:
+        raise click.UsageError(
+            f"--strict with a duration of {duration:g} s: expected at least the scenario's, {whole:g} s"
+        )
 
 
 @commands.command()
