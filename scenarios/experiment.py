@@ -107,7 +107,7 @@ class Experiment:
             grace=scenario.grace,
             state_transfer=scenario.state_transfer,
             begin=[action for action in scenario.begin if action.proxy not in BROKER_MECHANISMS],
-            radios={"wifi": scenario.wifi, "bluetooth": scenario.bluetooth},
+            radios=scenario.radios,
             durable=scenario.churn.durable,
         )
         for action in scenario.begin:

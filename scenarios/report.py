@@ -14,6 +14,7 @@ import yaml
 from bypass.scenarios.checks import Verdict
 from bypass.scenarios.labels import in_order
 from bypass.scenarios.loader import builtin_names, load
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.page import Html, details, facts, heading, page, paragraph, preformatted, span
 from bypass.scenarios.pictures import (
     around_transitions,
@@ -128,6 +129,9 @@ def _facts(result: Result) -> str:
         ("events", grouped(len(main.events["id"])), ""),
         *in_order(main),
     ]
+    reaches = dict.fromkeys(reach for run in result.runs.values() for reach in _reaches(run))
+    if reaches:
+        items.append(("radio reach", ", ".join(reaches), ""))
     alone = single_executions(main)
     if alone:
         targets = ", ".join(sorted({each.record.target for each in alone}))
@@ -135,6 +139,12 @@ def _facts(result: Result) -> str:
     if len(result.runs) > 1:
         items.append(("runs", ", ".join(result.runs), "wide"))
     return facts(items)
+
+
+def _reaches(run: Run) -> list[str]:
+    """How far the radios reach that clients of a run had on."""
+    used = {mechanism for course in run.courses("transport") for _, mechanism in course}
+    return [f"{name} {radio.reach:g} m" for name, radio in run.scenario.radios.items() if name in used]
 
 
 def rerun(scenario: Scenario, seed: int) -> Iterator[str]:

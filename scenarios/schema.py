@@ -265,6 +265,11 @@ class Scenario(Strict):
     baseline: str = ""
     checks: tuple[Check, ...] = ()
 
+    @property
+    def radios(self) -> dict[str, RadioModel]:
+        """The radios that devices have, by the name of the transport that turns them on."""
+        return {"wifi": self.wifi, "bluetooth": self.bluetooth}
+
     @field_validator("mechanisms")
     @classmethod
     def _usable(cls, paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -39,9 +39,9 @@ _SLOTS = 1 << 24  # of frames at a time
 
 
 @kernel_using(layout)
-def stands_out(sinr: float, power: int, all_power: int) -> bool:
+def stands_out(sinr: float, noise: int, power: int, all_power: int) -> bool:
     """Whether one power is far enough above noise and the rest."""
-    return float(power) >= sinr * float(all_power - power + UNIT)
+    return float(power) >= sinr * float(all_power - power + noise)
 
 
 @kernel_using(layout, schedule, push)
@@ -67,7 +67,7 @@ def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     me[S.START_AT] = NEVER
     if not me[S.BUSY]:
         turn_busy(air.stations, air.parameters, s, t)
-    sensitivity, carrier, sinr = p[P.SENSITIVITY], p[P.CARRIER], air.sinr[0]
+    sensitivity, carrier, sinr, noise = p[P.SENSITIVITY], p[P.CARRIER], air.sinr[0], p[P.NOISE]
     # Indexes in full: this loop is most of the work, and views of rows would be counted in and out.
     stations, neighbours, powers = air.stations, air.neighbours, air.powers
     for k in range(air.offsets[buffer, s], air.offsets[buffer, s + 1]):
@@ -75,14 +75,14 @@ def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
         level = stations[j, S.POWER] + power
         stations[j, S.POWER] = level
         hears = stations[j, S.HEARS]
-        if hears != NOBODY and not stands_out(sinr, stations[j, S.HEARD_POWER], level):
+        if hears != NOBODY and not stands_out(sinr, noise, stations[j, S.HEARD_POWER], level):
             stations[j, S.HEARS] = hears = NOBODY
         if (
             power >= sensitivity
             and hears == NOBODY
             and stations[j, S.ENDS] == NEVER
             and stations[j, S.ON]
-            and stands_out(sinr, power, level)
+            and stands_out(sinr, noise, power, level)
         ):
             stations[j, S.HEARS], stations[j, S.HEARD_POWER] = s, power
         if not stations[j, S.BUSY] and carrier and level >= UNIT:

@@ -74,7 +74,7 @@ class Medium:
         p[P.RETRIES], p[P.QUEUE], p[P.REFRESH] = model.retries, model.queue, 1000 * model.refresh_ms
         p[P.CARRIER], p[P.RTS] = model.carrier_sense, model.rts
         p[P.RTS_US], p[P.CTS_US], p[P.ACK_US] = map(model.control_us, (Part.RTS, Part.CTS, Part.ACK))
-        p[P.SENSITIVITY] = model.sensitivity
+        p[P.SENSITIVITY], p[P.NOISE] = model.sensitivity, model.noise
         p[P.SEED] = np.uint64(seed).astype(np.int64)
         station = np.zeros((stations, len(S)), np.int64)
         for column in (S.ENDS, S.START_AT, S.ENTRY_AT, S.TIMEOUT_AT):

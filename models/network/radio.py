@@ -31,9 +31,10 @@ class RadioModel(BaseModel):
     """An 802.11 radio in ad hoc mode, OFDM at 20 MHz; other radios by other numbers.
 
     A frame is received if its power is at least that at `reach` metres and, as long as it is on the air, at
-    least `sinr_db` above noise and all other power together, and if its receiver is silent meanwhile. Noise
-    is what a sender at `interference` metres is heard with; who is farther away is not heard at all. The
-    medium counts as busy where at least that much power is in the air.
+    least `sinr_db` above noise and all other power together, and if its receiver is silent meanwhile. Who is
+    farther away than `interference` metres is not heard at all, and the medium counts as busy where at least
+    the power of a sender there is in the air. Noise is as strong as that, or weaker where a frame from
+    `reach` metres would not stand out otherwise: without other senders, `reach` is how far frames get.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -80,6 +81,12 @@ class RadioModel(BaseModel):
     def sensitivity(self) -> int:
         """The least power with which a frame can be received."""
         return self.power(self.reach)
+
+    @property
+    def noise(self) -> int:
+        """The power that is always there: a frame of `sensitivity` stands out from it."""
+        noise = min(UNIT, int(self.sensitivity / self.sinr))
+        return noise if self.sinr * noise <= self.sensitivity else noise - 1  # the division may round up
 
     @property
     def sinr(self) -> float:

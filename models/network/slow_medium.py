@@ -218,7 +218,7 @@ class SlowMedium:
             it.on
             and not self._transmits(it)
             and power >= self._model.sensitivity
-            and float(power) >= self._model.sinr * float(others + UNIT)
+            and float(power) >= self._model.sinr * float(others + self._model.noise)
         )
 
     # -- sending ------------------------------------------------------------------------------------------

@@ -146,6 +146,7 @@ class P(IntEnum):
     CTS_US = auto()
     ACK_US = auto()
     SENSITIVITY = auto()
+    NOISE = auto()
     SEED = auto()
 
 

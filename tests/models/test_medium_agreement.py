@@ -171,6 +171,20 @@ def test_both_agree_on_odd_radios(model: RadioModel, walks: list[Walk], deeds: l
     compare(model, way(walks, model), len(walks), deeds, seed)
 
 
+@pytest.mark.parametrize("medium", [Medium, SlowMedium])
+@pytest.mark.parametrize("changes", [{}, {"interference": 205.0}, {"exponent": 2.0}, {"sinr_db": 30.0}])
+@pytest.mark.parametrize("reach", [20.0, 88.0, 112.0, 130.0, 150.0, 205.0])
+def test_a_lone_sender_is_received_as_far_as_its_reach(
+    medium: type[Medium | SlowMedium], changes: dict[str, float], reach: float
+) -> None:
+    model = WIFI.model_copy(update={"reach": reach, **changes})
+    x = np.array([0.0, *(reach * share for share in (0.5, 0.8, 0.999, 1.001, 1.2))])
+    it = medium(model, lambda t: (x, np.zeros_like(x)), len(x), seed=1)
+    it.send(1000, 0, 224)
+    [ending] = it.run_until(100_000)
+    assert ending.receivers == (1, 2, 3)
+
+
 def test_both_tell_endings_of_one_microsecond_by_sender() -> None:
     """Station 0 gives up at 1121 µs, when a frame of station 1, which it does not hear, is over."""
     model = WIFI.model_copy(update={"retries": 0})

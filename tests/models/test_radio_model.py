@@ -32,7 +32,27 @@ def test_link_budget() -> None:
 
 def test_a_frame_that_is_just_received_stands_out_of_noise_alone() -> None:
     for model in (WIFI, BLUETOOTH):
+        assert model.noise == UNIT
         assert model.sensitivity >= model.sinr * UNIT
+
+
+@given(
+    reach=st.floats(2, 100),
+    beyond=st.floats(1, 2.5),
+    exponent=st.floats(2, 4),
+    sinr_db=st.floats(0, 40),
+)
+def test_noise_leaves_the_reach_as_it_is(
+    reach: float, beyond: float, exponent: float, sinr_db: float
+) -> None:
+    """Noise is that of a sender at the interference range, and weaker only if frames would not reach else."""
+    model = RadioModel(reach=reach, interference=reach * beyond, exponent=exponent, sinr_db=sinr_db)
+    assert 0 <= model.noise <= UNIT
+    assert float(model.sensitivity) >= model.sinr * float(model.noise)
+    if model.sensitivity >= model.sinr * UNIT:
+        assert model.noise == UNIT
+    else:
+        assert float(model.sensitivity) < model.sinr * float(model.noise + 2)
 
 
 @given(first=distances, second=distances)
