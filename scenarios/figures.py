@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bypass.region import Place
-from bypass.scenarios.measures import Column, Columns, between, precision, recall
+from bypass.scenarios.measures import Column, Columns, between, mean, precision, recall
+from bypass.scenarios.outages import dip, outage
 from bypass.scenarios.usage import Attendance, Course, Execution
 
 Floats = NDArray[np.float64]
@@ -17,19 +17,19 @@ Floats = NDArray[np.float64]
 RING_M = 125.0  # "just outside" an attraction point: as far as an area of interest reaches
 CELL_M = 100.0  # of the grid in which density and recall are compared
 ENOUGH = 20  # events in a cell for the means over them to say something
-DIP_S = (-0.1, 0.5)  # around a transition: one latency before it, and until all have executed it
 
 
 def around_transition(events: Columns, traffic: Mapping[str, Column], at_s: float) -> dict[str, float]:
-    """Recall of what was published within 100 ms of a transition, how long nothing arrived (20 ms bins), and
-    bytes of context in the second after it, also relative to the median second from 10 s after it on."""
+    """Recall of what was published within 100 ms of a transition, how long almost nothing arrived and what
+    was missing, and bytes of context in the second after it, also relative to the median second from 10 s
+    after it on."""
     moment = recall(between(events, at_s - 0.1, at_s + 0.1))
-    before, after = _outage(events, at_s)
+    found = outage(events, at_s)
     figures = {
-        "recall_at_switch": _mean(moment),
-        "recall_dip_s": _dip(events, at_s),
-        "outage_before_ms": before,
-        "outage_after_ms": after,
+        "recall_at_switch": mean(moment),
+        "recall_dip_s": dip(events, at_s, found) if found else float("nan"),
+        "outage_before_ms": found.before_ms if found else float("nan"),
+        "outage_after_ms": found.after_ms if found else float("nan"),
     }
     second = int(at_s)
     for way in ("up", "down"):
@@ -40,35 +40,6 @@ def around_transition(events: Columns, traffic: Mapping[str, Column], at_s: floa
         figures[f"context_{way}_bytes"] = burst
         figures[f"context_{way}_burst"] = burst / max(usual, 1.0)
     return figures
-
-
-def _outage(events: Columns, at_s: float, width_s: float = 0.02, low: float = 0.2) -> tuple[float, float]:
-    """Milliseconds before and after a transition whose publications (almost) nobody got, in one stretch."""
-    lengths = []
-    for direction in (-1, 1):
-        steps = 0
-        while steps < 100:
-            edges = sorted(at_s + direction * width_s * k for k in (steps, steps + 1))
-            found = recall(between(events, *edges))
-            known = found[~np.isnan(found)]
-            if len(known) and known.mean() >= low:
-                break
-            steps += 1
-        lengths.append(1000.0 * width_s * steps if steps < 100 else 0.0)
-    return lengths[0], lengths[1]
-
-
-def _dip(events: Columns, at_s: float) -> float:
-    """Seconds of full recall that are missing around a transition, against the worse of before and after.
-
-    Gains count against losses, so that chance does not add up to a loss; it may be below 0.
-    """
-    first, last = DIP_S
-    usual = min(
-        _mean(recall(between(events, at_s - 5.0, at_s + first))),
-        _mean(recall(between(events, at_s + last, at_s + 5.0))),
-    )
-    return (usual - _mean(recall(between(events, at_s + first, at_s + last)))) * (last - first)
 
 
 def by_place(events: Columns, places: Iterable[Place]) -> dict[str, dict[str, float]]:
@@ -82,10 +53,10 @@ def by_place(events: Columns, places: Iterable[Place]) -> dict[str, dict[str, fl
     return {
         zone: {
             "events": int(chosen.sum()),
-            "recall": _mean(recall(events)[chosen]),
-            "precision": _mean(precision(events)[chosen]),
-            "delay_ms": _mean(events["delay_us"][chosen]) / 1000.0,
-            "delay_there_ms": _mean(events["delay_close_us"][chosen]) / 1000.0,
+            "recall": mean(recall(events)[chosen]),
+            "precision": mean(precision(events)[chosen]),
+            "delay_ms": mean(events["delay_us"][chosen]) / 1000.0,
+            "delay_there_ms": mean(events["delay_close_us"][chosen]) / 1000.0,
         }
         for zone, chosen in zones.items()
     }
@@ -98,9 +69,9 @@ def by_time(events: Columns, duration: float) -> dict[str, dict[str, float]]:
     for name, stretch in stretches.items():
         own = between(events, *stretch)
         figures[name] = {
-            "recall": _mean(recall(own)),
-            "precision": _mean(precision(own)),
-            "delay_ms": _mean(own["delay_us"]) / 1000.0,
+            "recall": mean(recall(own)),
+            "precision": mean(precision(own)),
+            "delay_ms": mean(own["delay_us"]) / 1000.0,
         }
     return figures
 
@@ -109,7 +80,7 @@ def by_centre(events: Columns, width: float, height: float) -> dict[str, float]:
     """Mean recall of events in the central quarter of the world, and around it."""
     off = np.maximum(np.abs(events["x"] / width - 0.5), np.abs(events["y"] / height - 0.5))
     shares = recall(events)
-    return {"centre": _mean(shares[off <= 0.25]), "border": _mean(shares[off > 0.25])}
+    return {"centre": mean(shares[off <= 0.25]), "border": mean(shares[off > 0.25])}
 
 
 def recall_by_density(events: Columns) -> float:
@@ -209,8 +180,3 @@ def slowest_plan(executions: Iterable[Execution]) -> float:
         if each.client is not None and each.switched and each.record.id:
             moments.setdefault(each.record.id, []).append(each.record.at)
     return max((max(at) - min(at) for at in moments.values()), default=float("nan"))
-
-
-def _mean(values: Any) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")

@@ -13,6 +13,7 @@ Column = NDArray[Any]
 Columns = Mapping[str, Column]
 
 PERCENTILES = (2.5, 5, 25, 50, 75, 95, 97.5)
+LOST = 0.2  # recall below this is an outage, not a level that a mechanism has
 
 
 def recall(events: Columns) -> NDArray[np.float64]:
@@ -139,20 +140,33 @@ class Around:
         return {
             "at_s": self.at_s,
             "phase": self.phase,
-            "recall_before": self._mean(self.start_s < -0.5),
+            "recall_before": self._before,
             "recall_lowest": float(np.nanmin(self.recall[close], initial=1.0)),
-            "recall_after": self._mean(self.start_s >= 5.0),
+            "recall_after": self._after,
             "recall_lost_s": self._lost(),
         }
 
-    def _mean(self, chosen: NDArray[np.bool_]) -> float:
-        known = self.recall[chosen & ~np.isnan(self.recall)]
-        return float(known.mean()) if len(known) else float("nan")
+    @property
+    def _before(self) -> float:
+        return mean(self.recall[self.start_s < -0.5])
+
+    @property
+    def _after(self) -> float:
+        return mean(self.recall[self.start_s >= 5.0])
 
     def _lost(self) -> float:
-        """Seconds of full recall that are missing, against the worse of before and after."""
-        missing = min(self._mean(self.start_s < -0.5), self._mean(self.start_s >= 5.0)) - self.recall
-        return float(np.nansum(np.clip(missing, 0, None)) * self.width_s)
+        """Seconds of full recall that are missing, against the worse of before and after. An outage at either
+        end is no level to compare with; NaN if there is none."""
+        levels = [level for level in (self._before, self._after) if level >= LOST]
+        if not levels:
+            return float("nan")
+        return float(np.nansum(np.clip(min(levels) - self.recall, 0, None)) * self.width_s)
+
+
+def mean(values: NDArray[np.float64]) -> float:
+    """The mean of the values that are not NaN; NaN if there are none."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _means(values: NDArray[np.float64], number: Column, bins: int) -> NDArray[np.float64]:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from bypass.region import Place
 from bypass.scenarios.figures import (
-    around_transition,
     by_centre,
     by_time,
     correlation,
@@ -54,25 +53,6 @@ def events(at_s: Any, recall: Any, x: Any = 0.0, y: Any = 0.0, subscribers: int 
         "correct": correct,
         "delay_us": np.full(at.shape, 1000.0),
     }
-
-
-def test_what_a_transition_costs_is_what_was_missing_and_for_how_long() -> None:
-    at = np.arange(0.0, 20.0, 0.001) + 0.0005
-    lost = (at > 9.95) & (at < 10.15)
-    quiet = {f"context_{way}": np.zeros(20, np.int64) for way in ("up", "down")}
-    none = around_transition(events(at, 0.8), quiet, 10.0)
-    all_lost = around_transition(events(at, np.where(lost, 0.0, 0.8)), quiet, 10.0)
-    half_lost = around_transition(events(at, np.where(lost, 0.4, 0.8)), quiet, 10.0)
-    assert none["recall_dip_s"] == pytest.approx(0.0, abs=1e-9)
-    assert all_lost["recall_dip_s"] == pytest.approx(0.2 * 0.8, abs=1e-6)
-    assert half_lost["recall_dip_s"] == pytest.approx(0.2 * 0.4, abs=1e-6)
-
-
-def test_a_lower_level_afterwards_is_no_cost_of_the_transition() -> None:
-    at = np.arange(0.0, 20.0, 0.001) + 0.0005
-    quiet = {f"context_{way}": np.zeros(20, np.int64) for way in ("up", "down")}
-    found = around_transition(events(at, np.where(at < 10.0, 0.9, 0.6)), quiet, 10.0)
-    assert found["recall_dip_s"] <= 0.0
 
 
 def test_first_and_last_fifth() -> None:
