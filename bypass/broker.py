@@ -257,7 +257,7 @@ class Broker:
     # -- messages -----------------------------------------------------------------------------------------
 
     def receive(self, message: Message) -> None:
-        """Process one message from a client."""
+        """Process one message from a client; where devices nearby reach it, each of its messages says."""
         if message.address:
             self.addresses[message.client] = message.address
         else:
@@ -272,10 +272,14 @@ class Broker:
         elif isinstance(message, Subscribe):
             self._subscribe(message)
         elif isinstance(message, Unsubscribe):
-            if self.table.remove(message.client, message.handle) is not None:
-                self.scheme_of(message.client).unsubscribed()
+            self.withdraw(message.client, message.handle)
         elif isinstance(message, OutcomeMessage):
             self.coordinator.receive_outcome(message.client, message.outcome)
+
+    def withdraw(self, client: int, handle: int) -> None:
+        """End a subscription of a client, whoever wants that; no effect if there is none."""
+        if self.table.remove(client, handle) is not None:
+            self.scheme_of(client).unsubscribed()
 
     def join(self, client: int, flag: int) -> None:
         """A client with this scheme takes part from now on; one that is new is told what others were told."""

@@ -12,7 +12,6 @@ from bypass.broker import Broker
 from bypass.client import Client
 from bypass.draws import Purpose, uniform_pair
 from bypass.location import NoSensor
-from bypass.messages import Unsubscribe
 from bypass.models.network.medium import Floats, Positions
 from bypass.models.network.radio import RadioModel
 from bypass.models.queueing import DelayEstimator
@@ -118,7 +117,7 @@ class SimulatedSystem:
         wanted = [] if network.silent else [each.handle.id for each in client.subscriptions]
         known = self.broker.table.handle[self.broker.table.rows_of(number)]
         for handle in sorted(set(known.tolist()).difference(wanted)):  # withdrawn meanwhile
-            self.broker.receive(Unsubscribe(handle, client=number, address=network.address))
+            self.broker.withdraw(number, handle)
         self.broker.reconnect(number, network.flag, network.epoch)
         for each in list(client.subscriptions):
             client.filter.subscribe(each)

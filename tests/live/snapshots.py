@@ -61,7 +61,7 @@ def transition(number: int, at: float, **changes: Any) -> dict[str, Any]:
         "pending": 0,
         "took_ms": 84.2,
         "isolated": [],
-        "recall": 1.0,
+        "acknowledged": 1.0,
     }
     return done | changes
 
@@ -144,7 +144,7 @@ class Town:
             done=done,
             pending=len(chosen) - done,
             took_ms=None,
-            recall=None,
+            acknowledged=None,
         )
         begun["chosen"] = [person["name"] for person in chosen]
         self._transitions.insert(0, begun)
@@ -158,7 +158,7 @@ class Town:
             "pending": 0,
             "took_ms": 61.0 + 37 * len(lost),
             "isolated": lost,
-            "recall": 0.9931 if lost else 1.0,
+            "acknowledged": 0.9931 if lost else 1.0,
         }
 
     def _snapshot(self) -> dict[str, Any]:

@@ -187,11 +187,14 @@ class Columns(RuleBasedStateMachine):
                 assert self.awaited.unsent(slot) == len(client.unsent)
             assert self.awaited.slots[slot, RECEIVED] == client.received
         first, last = self.seq // 3, self.seq // 2 + 1
-        outstanding = sum(
-            first <= seq <= last
-            for client in self.clients.values()
-            if client.connected and client.durable
-            for seq in client.waiting.values()
+        outstanding = tuple(
+            sum(
+                first <= seq <= last
+                for client in self.clients.values()
+                if client.connected is connected and client.durable
+                for seq in client.waiting.values()
+            )
+            for connected in (True, False)
         )
         assert self.awaited.between(first, last) == outstanding
 

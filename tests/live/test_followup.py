@@ -81,13 +81,29 @@ def test_all_follow_and_it_is_written_down(service: Service, make: Make) -> None
     execute(service, TO_STE)
     for peer in members:
         follow(peer)
-    until(lambda: latest(service)["recall"] is not None)
+    until(lambda: len(service.server.store.records(10)) == 2)
+    assert [kind for _, _, kind, _ in service.server.store.records(10)] == ["plan", "transition"]
     execution = latest(service)
     assert (execution["clients"], execution["done"], execution["failed"]) == (2, 2, 0)
     assert execution["took_ms"] > 0
-    assert execution["recall"] == 1.0
-    until(lambda: len(service.server.store.records(10)) == 2)
-    assert [kind for _, _, kind, _ in service.server.store.records(10)] == ["plan", "transition"]
+    assert execution["acknowledged"] is None  # there was nothing to acknowledge
+
+
+def test_the_share_acknowledged_is_of_what_was_sent_to_those_who_are_connected(
+    service: Service, make: Make
+) -> None:
+    prompt, mute, away = (member(service, make, name) for name in ("prompt", "mute", "away"))
+    away.send(Bye())
+    away.get(Bye)
+    execute(service, TO_STE)
+    prompt.publish()
+    mute.publish()  # for the first one, and for who is away
+    prompt.event()
+    mute.event(acknowledge=False)
+    for peer in (prompt, mute):
+        follow(peer)
+    until(lambda: latest(service)["acknowledged"] is not None)
+    assert latest(service)["acknowledged"] == 0.5
 
 
 def test_who_fails_once_is_asked_again(service: Service, make: Make) -> None:

@@ -153,6 +153,23 @@ def test_the_same_life_withdraws_what_it_does_not_name(service: Service, make: M
     assert again.get(Notify).handles == (2,)
 
 
+def test_where_devices_nearby_reach_a_client_is_its_own_word_alone(service: Service, make: Make) -> None:
+    endpoint, addresses = service.server.endpoints[0], service.server.broker.addresses
+    peer = make(endpoint, "a")
+    for handle in (1, 2):
+        peer.send(Subscribe(handle, ANYTHING, 100, ContextUpdate((10.0, 10.0)), address=7))
+    peer.settle()
+    back = make(endpoint, "a", handles=(1,))  # the broker withdraws the other by itself
+    back.settle()
+    assert in_loop(service, lambda: dict(addresses)) == {peer.number: 7}
+    back.send(Unsubscribe(1, address=8))
+    back.settle()
+    assert in_loop(service, lambda: dict(addresses)) == {peer.number: 8}
+    back.send(Unsubscribe(1))  # it is not reached any more
+    back.settle()
+    assert in_loop(service, lambda: dict(addresses)) == {}
+
+
 def test_withdrawn_subscriptions_get_nothing_even_after_a_restart(tmp_path: Path, make: Make) -> None:
     settings = config(tmp_path)
     with running(settings) as service:

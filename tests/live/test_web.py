@@ -171,7 +171,9 @@ def test_store_in_base_units() -> None:
 
 
 def test_the_newest_transition_is_told() -> None:
-    newest = transition(2, 50.0, done=90, failed=4, pending=6, isolated=["a", "b"], took_ms=None, recall=None)
+    newest = transition(
+        2, 50.0, done=90, failed=4, pending=6, isolated=["a", "b"], took_ms=None, acknowledged=None
+    )
     families = read(quiet(transitions=[newest, transition(1, 40.0)]))
     assert families["bypass_last_transition_clients"][1] == {
         "bypass_last_transition_clients[('outcome', 'done')]": 90,
@@ -183,8 +185,14 @@ def test_the_newest_transition_is_told() -> None:
     assert "bypass_last_transition_seconds" not in families
     ended = read(quiet(transitions=[transition(1, 40.0)]))
     assert ended["bypass_last_transition_seconds"][1] == {"bypass_last_transition_seconds": 0.0842}
-    assert ended["bypass_last_transition_recall"][1] == {"bypass_last_transition_recall": 1.0}
+    assert ended["bypass_last_transition_acknowledged_ratio"][1] == {
+        "bypass_last_transition_acknowledged_ratio": 1.0
+    }
     assert not any(name.startswith("bypass_last_") for name in read(quiet()))
+
+
+def test_what_counts_from_the_start_is_not_said_to_be_of_the_last_minute() -> None:
+    assert "minute" not in exposition(Town(2).second()).decode()
 
 
 def test_no_name_of_a_client_becomes_a_label() -> None:

@@ -12,7 +12,6 @@ from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.deliveries import Deliveries
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.keys import AllowList
-from bypass.messages import Unsubscribe
 from bypass.session import CAPABILITIES, Bye, Hello, Ping, Refused, Welcome
 from bypass.wire import decode
 
@@ -210,7 +209,7 @@ class Attendance:
         known = session.handles.pop(handle, None)
         if known is None:
             return
-        self._broker.receive(Unsubscribe(handle, client=session.number))
+        self._broker.withdraw(session.number, handle)
         turn = self._deliveries.turn
         turn.changes.append((session, handle, known))
         if session.durable:

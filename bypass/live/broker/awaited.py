@@ -218,9 +218,11 @@ class Awaited:
         count, done = columns.give_up(self._entries, self._events, self.slots, self._free, slot, last)
         return count, done.tolist()
 
-    def between(self, first: int, last: int) -> int:
-        """How many deliveries of a part of the log those who are connected have not acknowledged."""
-        return columns.between(self._entries, self._events, self.slots, first, last)
+    def between(self, first: int, last: int) -> tuple[int, int]:
+        """How many deliveries of a part of the log are not acknowledged: by those who are connected, by
+        others."""
+        connected, away = columns.between(self._entries, self._events, self.slots, first, last)
+        return connected, away
 
     def moved(self, part: int, parts: int) -> list[tuple[int, int]]:
         """Slots whose clients have got on since that was asked last, and for which place each waits first."""

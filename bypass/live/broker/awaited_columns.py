@@ -257,18 +257,23 @@ def give_up(entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, las
 
 
 @kernel
-def between(entries: Ints, events: Ints, slots: Ints, first: int, last: int) -> int:
-    """How many deliveries of a part of the log those who are connected have not acknowledged."""
-    count = 0
+def between(entries: Ints, events: Ints, slots: Ints, first: int, last: int) -> tuple[int, int]:
+    """How many deliveries of a part of the log are not acknowledged: connected ones, away ones."""
+    connected = away = 0
     for slot in range(len(slots)):
-        entry = slots[slot, FIRST] if slots[slot, STATE] == CONNECTED else NONE
+        count = 0
+        entry = slots[slot, FIRST]
         while entry != NONE:
             seq = events[entries[entry, EVENT], SEQ]
             if seq > last:
                 break
             count += seq >= first
             entry = entries[entry, AFTER]
-    return count
+        if slots[slot, STATE] == CONNECTED:
+            connected += count
+        elif slots[slot, STATE] == AWAY:
+            away += count
+    return connected, away
 
 
 @kernel

@@ -185,8 +185,9 @@ class Deliveries:
         """Where the latest event is in the log."""
         return self._seq
 
-    def outstanding(self, first: int, last: int) -> int:
-        """How many deliveries of a part of the log clients that are connected have not acknowledged."""
+    def outstanding(self, first: int, last: int) -> tuple[int, int]:
+        """How many deliveries of a part of the log are not acknowledged: by clients that are connected, by
+        clients that are away."""
         return self._awaited.between(first, last)
 
     def forget(self, session: Session) -> None:

@@ -38,8 +38,10 @@ ISOLATE = "isolate"
 class Execution:
     """One plan: what was done here, and what clients have made of it so far.
 
-    `took` is how long it took until everybody had answered who was asked and is connected, `recall` which
-    share of the events that were sent meanwhile, to clients that are connected, has arrived.
+    `took` is how long it took until everybody had answered who was asked and is connected. `acknowledged` is
+    the share of the deliveries made meanwhile, to clients that are connected, which these have acknowledged;
+    None as long as that is not known, and if there were none. Whether those were all that the events
+    concerned, nobody can tell.
     """
 
     plan: Plan
@@ -54,7 +56,7 @@ class Execution:
     took: float | None = None
     deliveries: int = 0
     concluded: bool = False
-    recall: float | None = None
+    acknowledged: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As data for JSON."""
@@ -86,7 +88,7 @@ class Execution:
             "pending": len(self.pending),
             "took_ms": None if self.took is None else 1000.0 * self.took,
             "isolated": list(self.isolated),
-            "recall": self.recall,
+            "acknowledged": self.acknowledged,
         }
 
 
@@ -232,9 +234,10 @@ class Followup:
         self._server.loop.after(SETTLED_S, self._judge, execution, deliveries.last, sent)
 
     def _judge(self, execution: Execution, last: int, sent: int) -> None:
-        """Did everything arrive? Note how it went."""
+        """Was everything acknowledged? Note how it went."""
         deliveries = self._server.deliveries
-        left = deliveries.outstanding(execution.first, last) if sent else 0
-        execution.recall = 1.0 - left / sent if sent else 1.0
+        left, away = deliveries.outstanding(execution.first, last)
+        if sent > away:
+            execution.acknowledged = 1.0 - left / (sent - away)
         content = json.dumps(execution.to_dict())
         deliveries.turn.batch.record(execution.at, "plan", content)

@@ -17,17 +17,29 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 COUNTERS = {  # by their key in the snapshot; one that is not here is named by its key
     "publications": ("publications", "Publications taken."),
-    "deliveries": ("deliveries", "Events sent to subscribers, each subscriber counted."),
+    "deliveries": (
+        "deliveries",
+        "Events for subscribers, each subscriber counted, sent at once or kept for it.",
+    ),
     "acknowledged": ("deliveries_acknowledged", "Deliveries that their client has acknowledged."),
-    "missed": ("deliveries_missed", "Deliveries given up: too old, or too many waited for one client."),
+    "missed": (
+        "deliveries_missed",
+        "Deliveries given up: too old, too many for one client, or its session keeps none.",
+    ),
     "bytes_in": ("received_bytes", "Bytes received from clients."),
     "bytes_out": ("sent_bytes", "Bytes sent to clients."),
     "malformed": ("messages_malformed", "Messages dropped because they could not be read."),
-    "refused": ("requests_refused", "Requests of clients that were refused."),
-    "unauthorised": ("connections_unauthorised", "Connections refused for want of an admitted key."),
+    "refused": (
+        "requests_refused",
+        "Publications and other requests of clients that were refused, or could not be stored.",
+    ),
+    "unauthorised": (
+        "connections_unauthorised",
+        "Connections and operators' requests refused: no right to them, or no place left.",
+    ),
     "oversized": ("messages_oversized", "Messages dropped because they were too large."),
-    "limited": ("messages_limited", "Messages held back because their client sent too fast."),
-    "stalled": ("sends_stalled", "Sends put off because a client did not read."),
+    "limited": ("messages_limited", "Messages refused because their client sent too fast."),
+    "stalled": ("sends_stalled", "Packets that a client did not take, and lost its connection for."),
 }
 WAITING = "waiting"  # goes down as well as up, though it stands among the counters
 
@@ -48,8 +60,8 @@ class _Snapshot(Collector):
         yield info
         yield _gauge("start_time_seconds", "When the broker started (Unix time).", snapshot["started"])
         yield _gauge("snapshot_time_seconds", "When these figures were taken (Unix time).", snapshot["at"])
-        yield _gauge("epoch", "Number of the mechanisms' current configuration.", snapshot["epoch"])
-        yield _gauge("clients_connected", "Clients with a connection.", snapshot["clients"]["connected"])
+        yield _gauge("epoch", "Number of the latest plan.", snapshot["epoch"])
+        yield _gauge("clients_connected", "Sessions with a connection.", snapshot["clients"]["connected"])
         yield _gauge("sessions", "Sessions, connected or kept.", snapshot["clients"]["sessions"])
         yield _gauge("subscriptions", "Subscriptions of all sessions.", snapshot["subscriptions"])
         yield _by("scheme_clients", "Clients that a filter scheme serves.", "scheme", _members(snapshot))
@@ -79,24 +91,36 @@ def _store(store: Mapping[str, Any]) -> Iterator[Metric]:
     yield _gauge("store_size_bytes", "Size of the store on disk.", store["bytes"])
     yield _counter("store_commits", "Batches made durable.", store["commits"])
     yield _gauge(
-        "store_commit_seconds", "Mean time to make a batch durable, last minute.", store["commit_ms"] / 1e3
+        "store_commit_seconds",
+        "Mean time to make a batch durable, since the start.",
+        store["commit_ms"] / 1e3,
     )
     yield _gauge("store_failing", "1 if the store cannot be written, else 0.", store["failing"] is not None)
 
 
 def _last_transition(transition: Mapping[str, Any]) -> Iterator[Metric]:
-    yield _gauge("last_transition_time_seconds", "When it began (Unix time).", transition["at"])
+    yield _gauge(
+        "last_transition_time_seconds", "When the newest transition began (Unix time).", transition["at"]
+    )
     yield _by(
         "last_transition_clients",
         "Clients of the newest transition, by what became of it there.",
         "outcome",
         {outcome: transition[outcome] for outcome in ("done", "failed", "pending")},
     )
-    yield _gauge("last_transition_isolated", "Clients that it left unreachable.", len(transition["isolated"]))
+    yield _gauge(
+        "last_transition_isolated",
+        "Clients that it left with the filter scheme which they have.",
+        len(transition["isolated"]),
+    )
     if transition["took_ms"] is not None:
-        yield _gauge("last_transition_seconds", "How long it took.", transition["took_ms"] / 1e3)
-    if transition["recall"] is not None:
-        yield _gauge("last_transition_recall", "Share of events that arrived.", transition["recall"])
+        yield _gauge("last_transition_seconds", "Time until its last answer.", transition["took_ms"] / 1e3)
+    if transition["acknowledged"] is not None:
+        yield _gauge(
+            "last_transition_acknowledged_ratio",
+            "Share of the deliveries around the newest transition that connected clients have acknowledged.",
+            transition["acknowledged"],
+        )
 
 
 def _gauge(name: str, what: str, value: float) -> Metric:

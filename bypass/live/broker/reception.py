@@ -118,6 +118,7 @@ class Reception:
         elif isinstance(message, Subscribe):
             self._subscribe(session, message)
         elif isinstance(message, Unsubscribe):
+            self._broker.receive(message)
             self._attendance.withdraw(session, message.handle)
             self._deliveries.confirm(session.route, handle=message.handle)
         elif isinstance(message, OutcomeMessage):
@@ -230,7 +231,7 @@ class Reception:
             if before is None:
                 session.handles.pop(handle, None)
                 session.own.discard(handle)
-                self._broker.receive(Unsubscribe(handle, client=session.number))
+                self._broker.withdraw(session.number, handle)
             else:
                 session.handles[handle] = before
                 self._broker.admit(session.number, (before,), None)

@@ -29,7 +29,7 @@ export class Transitions {
 }
 
 function transitionRow(transition) {
-  const { at, plan, why, who, actions, isolated, took_ms: took, recall } = transition;
+  const { at, plan, why, who, actions, isolated, took_ms: took, acknowledged } = transition;
   const ago = element("small");
   const row = element(
     "tr",
@@ -39,7 +39,7 @@ function transitionRow(transition) {
     cell("Change", "", ...actions.map(change)),
     cell("Clients", "", ...progress(transition)),
     cell("Took", "number", took === null ? "–" : took < 10_000 ? `${number(took)} ms` : span(took / 1000)),
-    cell("Recall", "number", recall === null ? "–" : `${(100 * recall).toFixed(1)} %`),
+    cell("Acknowledged", "number", acknowledged === null ? "–" : `${(100 * acknowledged).toFixed(1)} %`),
     cell("Isolated", isolated.length > 0 ? "bad" : "", isolatedText(isolated)),
   );
   return { at, ago, row };
