@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 from bypass.messages import Message, Subscribe
 
-CAPABILITIES: tuple[str, ...] = ()
+KEPT_PARTS = "kept-parts"
+"""The capability to take kept subscriptions apart from the welcome, in any number of messages."""
+
+CAPABILITIES: tuple[str, ...] = (KEPT_PARTS,)
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
 
@@ -38,7 +41,7 @@ class Welcome(Message):
     something, `origin` latitude and longitude of the region's plane. `kept` are subscriptions of earlier
     lives, `missed` counts events for this client that were given up because they were too many or too old.
     `settings` are parameters, as JSON, for every filter scheme that has them. `capabilities` are the forms
-    that the broker understands.
+    that the broker understands. Kept subscriptions that are not here follow in so many `kept_parts`.
     """
 
     published: int
@@ -49,6 +52,14 @@ class Welcome(Message):
     missed: int = 0
     settings: bytes = b""
     capabilities: tuple[str, ...] = ()
+    kept_parts: int = 0
+
+
+@dataclass(slots=True)
+class Kept(Message):
+    """Broker to client: one of the parts that a welcome has announced, after it and before anything else."""
+
+    kept: tuple[Subscribe, ...]
 
 
 @dataclass(slots=True)

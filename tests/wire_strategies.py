@@ -25,7 +25,7 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
+from bypass.session import Ack, Bye, Control, Hello, Kept, Ping, Refused, Reply, Welcome
 
 u32 = st.integers(0, 2**32 - 1)
 u64 = st.integers(0, 2**64 - 1)
@@ -123,16 +123,18 @@ frames = st.builds(Frame, u32, u32, places, copies, **stamps) | st.builds(
 )
 capabilities = st.lists(lines.filter(bool), max_size=3).map(tuple)
 hellos = st.builds(Hello, lines, u64, handles, st.booleans(), capabilities, **stamps)
+keeping = st.lists(st.builds(Subscribe, u32, subscriptions, st.none() | u32), max_size=3).map(tuple)
 welcomes = st.builds(
     Welcome,
     u32,
     st.floats(0, exclude_min=True, allow_infinity=False),
     rectangles.filter(lambda bounds: all(map(isfinite, bounds))),
     st.none() | points,
-    st.lists(st.builds(Subscribe, u32, subscriptions, st.none() | u32), max_size=3).map(tuple),
+    keeping,
     u64,
     st.binary(max_size=40),
     capabilities,
+    u32,
     **stamps,
 )
 acks = st.builds(Ack, addresses, handles, **stamps)
@@ -154,6 +156,7 @@ messages: st.SearchStrategy[Message] = st.one_of(
     frames,
     hellos,
     welcomes,
+    st.builds(Kept, keeping, **stamps),
     acks,
     refusals,
     st.builds(Ping, st.booleans(), **stamps),

@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Envelope(_message.Message):
-    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome", "frame", "hello", "welcome", "ack", "refused", "ping", "bye", "control", "reply", "address")
+    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome", "frame", "hello", "welcome", "ack", "refused", "ping", "bye", "control", "reply", "kept", "address")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     SCHEME_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +34,7 @@ class Envelope(_message.Message):
     BYE_FIELD_NUMBER: _ClassVar[int]
     CONTROL_FIELD_NUMBER: _ClassVar[int]
     REPLY_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     version: int
     client: int
@@ -60,8 +61,9 @@ class Envelope(_message.Message):
     bye: Bye
     control: Control
     reply: Reply
+    kept: Kept
     address: int
-    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., bye: _Optional[_Union[Bye, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., address: _Optional[int] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., bye: _Optional[_Union[Bye, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., address: _Optional[int] = ...) -> None: ...
 
 class Publish(_message.Message):
     __slots__ = ("id", "at_us", "kind", "x", "y", "channel", "attributes", "payload")
@@ -276,7 +278,7 @@ class Hello(_message.Message):
     def __init__(self, name: _Optional[str] = ..., life: _Optional[int] = ..., handles: _Optional[_Iterable[int]] = ..., durable: _Optional[bool] = ..., capabilities: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("published", "heartbeat", "area", "origin", "kept", "missed", "settings", "capabilities")
+    __slots__ = ("published", "heartbeat", "area", "origin", "kept", "missed", "settings", "capabilities", "kept_parts")
     PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     AREA_FIELD_NUMBER: _ClassVar[int]
@@ -285,6 +287,7 @@ class Welcome(_message.Message):
     MISSED_FIELD_NUMBER: _ClassVar[int]
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
+    KEPT_PARTS_FIELD_NUMBER: _ClassVar[int]
     published: int
     heartbeat: float
     area: _containers.RepeatedScalarFieldContainer[float]
@@ -293,7 +296,14 @@ class Welcome(_message.Message):
     missed: int
     settings: bytes
     capabilities: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, published: _Optional[int] = ..., heartbeat: _Optional[float] = ..., area: _Optional[_Iterable[float]] = ..., origin: _Optional[_Iterable[float]] = ..., kept: _Optional[_Iterable[_Union[Subscribe, _Mapping]]] = ..., missed: _Optional[int] = ..., settings: _Optional[bytes] = ..., capabilities: _Optional[_Iterable[str]] = ...) -> None: ...
+    kept_parts: int
+    def __init__(self, published: _Optional[int] = ..., heartbeat: _Optional[float] = ..., area: _Optional[_Iterable[float]] = ..., origin: _Optional[_Iterable[float]] = ..., kept: _Optional[_Iterable[_Union[Subscribe, _Mapping]]] = ..., missed: _Optional[int] = ..., settings: _Optional[bytes] = ..., capabilities: _Optional[_Iterable[str]] = ..., kept_parts: _Optional[int] = ...) -> None: ...
+
+class Kept(_message.Message):
+    __slots__ = ("kept",)
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    kept: _containers.RepeatedCompositeFieldContainer[Subscribe]
+    def __init__(self, kept: _Optional[_Iterable[_Union[Subscribe, _Mapping]]] = ...) -> None: ...
 
 class Ack(_message.Message):
     __slots__ = ("ids", "handles")

@@ -9,7 +9,7 @@ from google.protobuf.message import Error as ProtobufError
 
 from bypass.errors import BypassError, shown
 from bypass.messages import ContextMessage, Frame, Message, Notify, Publish, Subscribe
-from bypass.session import Welcome
+from bypass.session import Kept, Welcome
 from bypass.wire import bypass_pb2 as pb
 from bypass.wire.bodies import READERS, WRITERS, stamp
 from bypass.wire.fields import varint
@@ -203,6 +203,7 @@ _BITS = {
     "life": 64,
     "published": 32,
     "missed": 64,
+    "kept_parts": 32,
     "request": 32,
 }
 """The numbers in messages that protobuf limits: it names the value in its errors, but not the field."""
@@ -214,7 +215,7 @@ def _unencodable(message: Message, error: Exception) -> MalformedMessage:
         inside = (message.publication,)
     elif isinstance(message, Frame):
         inside = message.publications
-    elif isinstance(message, Welcome):
+    elif isinstance(message, Welcome | Kept):
         inside = message.kept
     for part in filter(None, (message, *inside, _riding_on(message))):
         name = type(part).__name__

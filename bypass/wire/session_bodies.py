@@ -8,7 +8,7 @@ from typing import Any
 
 from bypass.errors import shown
 from bypass.messages import Message
-from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
+from bypass.session import Ack, Bye, Control, Hello, Kept, Ping, Refused, Reply, Welcome
 from bypass.wire import bypass_pb2 as pb
 from bypass.wire.fields import extend, finite, rectangle, required
 from bypass.wire.subscriptions import read_subscribe, write_subscribe
@@ -79,6 +79,7 @@ def _write_welcome(body: pb.Welcome, message: Welcome) -> None:
     body.missed = message.missed
     body.settings = message.settings
     body.capabilities.extend(_capabilities(message.capabilities))
+    body.kept_parts = message.kept_parts
 
 
 def _read_welcome(body: pb.Welcome) -> Welcome:
@@ -91,7 +92,18 @@ def _read_welcome(body: pb.Welcome) -> Welcome:
         body.missed,
         body.settings,
         _capabilities(body.capabilities),
+        body.kept_parts,
     )
+
+
+def _write_kept(body: pb.Kept, message: Kept) -> None:
+    body.SetInParent()
+    for each in message.kept:
+        write_subscribe(body.kept.add(), each)
+
+
+def _read_kept(body: pb.Kept) -> Kept:
+    return Kept(tuple(map(read_subscribe, body.kept)))
 
 
 def _write_ack(body: pb.Ack, message: Ack) -> None:
@@ -168,6 +180,7 @@ def _read_reply(body: pb.Reply) -> Reply:
 SESSION_WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
     Hello: ("hello", _write_hello),
     Welcome: ("welcome", _write_welcome),
+    Kept: ("kept", _write_kept),
     Ack: ("ack", _write_ack),
     Refused: ("refused", _write_refused),
     Ping: ("ping", _write_ping),
@@ -179,6 +192,7 @@ SESSION_WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
 SESSION_READERS: dict[str, Callable[[Any], Message]] = {
     "hello": _read_hello,
     "welcome": _read_welcome,
+    "kept": _read_kept,
     "ack": _read_ack,
     "refused": _read_refused,
     "ping": _read_ping,

@@ -27,7 +27,7 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
+from bypass.session import Ack, Bye, Control, Hello, Kept, Ping, Refused, Reply, Welcome
 from bypass.wire import decode, encode
 from bypass.wire.bodies import READERS, WRITERS
 
@@ -163,6 +163,22 @@ GOLDEN: list[tuple[Message, str]] = [
             "06737472696e67121a0a090a04746167732201781208636f6e7461696e731a03736574187d30ac02"
         ),
     ),
+    (
+        stamped(Welcome(3, 5.0, (0, 1, 2, 4), capabilities=("parts",), kept_parts=300)),
+        (
+            "0801150700000018022509000000a2013a0d030000001100000000000014401a200000000000000000000000000000f0"
+            "3f000000000000004000000000000010404205706172747348ac02"
+        ),
+    ),
+    (
+        stamped(Kept((Subscribe(5, SUBSCRIPTION, 125),))),
+        (
+            "0801150700000018022509000000da01610a5f0d0500000012180a090a056c6576656c101812023e3d1a07696e746567"
+            "657212200a120a046b696e642a0a0a032201610a032201621202696e1a06737472696e67121a0a090a04746167732201"
+            "781208636f6e7461696e731a03736574187d"
+        ),
+    ),
+    (stamped(Kept(())), ("0801150700000018022509000000da0100")),
     (
         stamped(Ack((3, 2**40), (1, 2))),
         "0801150700000018022509000000aa011c0a100300000000000000000000000001000012080100000002000000",

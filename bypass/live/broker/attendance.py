@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from bypass.broker import Broker
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.deliveries import Deliveries
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.keys import AllowList
-from bypass.session import CAPABILITIES, Bye, Hello, Ping, Refused, Welcome
-from bypass.wire import decode
+from bypass.messages import Subscribe
+from bypass.session import CAPABILITIES, KEPT_PARTS, Bye, Hello, Kept, Ping, Refused, Welcome
+from bypass.wire import MAX_MESSAGE_BYTES, decode
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +23,16 @@ ADMIN = "admin"
 
 ROUTE_BYTES = 5  # of a routing id that is ZeroMQ's own; the first is 0
 SILENT_HEARTBEATS = 3
+
+KEPT_BYTES = 65_536
+"""Kept subscriptions that a client is told of in one message, unless a single one has more."""
+
+WELCOME_BYTES = MAX_MESSAGE_BYTES // 2
+"""Kept subscriptions that are in a welcome itself, for a client that takes them nowhere else."""
+
+MOST_GREETED = 10_000
+"""Connections of which it is remembered that they have greeted, though they have no session any more."""
+
 LOCAL = ("ipc://", "tcp://127.", "tcp://localhost:", "tcp://[::1]:")
 
 
@@ -51,6 +62,7 @@ class Attendance:
         self._deliveries = deliveries
         self._counters = counters
         self._now = now
+        self._greeted: dict[bytes, None] = {}  # connections, in the order of their greetings
         self._settings = json.dumps(config.set).encode() if config.set else b""
         self._allow_list = allow_list
         self._changes = 0  # of the list, as far as those who are connected have been checked
@@ -68,6 +80,12 @@ class Attendance:
             self._counters["strangers"] += 1
             self._deliveries.to_route(route, Bye())
             return None
+        if route in self._greeted:
+            self._counters["hello_repeated"] += 1
+            return None
+        self._greeted[route] = None
+        if len(self._greeted) > MOST_GREETED:
+            del self._greeted[next(iter(self._greeted))]
         name, rights, reason = self._identify(user, message.name)
         if route[0] or len(route) != ROUTE_BYTES:
             # Who chooses the same one later would be taken for this client.
@@ -88,7 +106,7 @@ class Attendance:
         self._counters["understood"] += 1
         session.user, session.rights = user, rights
         session.capabilities = frozenset(message.capabilities)
-        self.connect(session, route, message)
+        self._connect(session, route, message)
         return session
 
     def _identify(self, user: str, name: str) -> tuple[str, frozenset[str], str]:
@@ -101,7 +119,7 @@ class Attendance:
             return name, frozenset(), "the key is not admitted here"
         return (f"{admitted.name}/{name}" if name else admitted.name), admitted.rights, ""
 
-    def connect(self, session: Session, route: bytes, hello: Hello) -> None:
+    def _connect(self, session: Session, route: bytes, hello: Hello) -> None:
         """Greet a client on the connection that it has now, and send it what has waited."""
         if session.route is not None and session.route != route:
             if session.life != hello.life:  # else it has given up that connection itself
@@ -114,7 +132,7 @@ class Attendance:
             session.own = set()
             session.refused = set()  # nobody waits for an answer any more
         else:  # it knows of all that was kept for it, and names what it wants
-            for handle in session.handles.keys() - set(hello.handles):
+            for handle in session.handles.keys() - session.untold.union(hello.handles):
                 self.withdraw(session, handle)
         if session.durable:
             self.unsaved.add(session)
@@ -122,6 +140,7 @@ class Attendance:
         serving = [scheme for scheme in broker.filter_schemes if session.number in scheme.clients]
         flag = (*serving, *broker.filter_schemes)[0].flag
         region = self._config.region
+        kept, parts = self._kept(session)
         self._deliveries.to_route(
             route,
             Welcome(
@@ -129,17 +148,44 @@ class Attendance:
                 self._config.heartbeat,
                 region.area,
                 region.origin,
-                tuple(each for handle, each in session.handles.items() if handle not in session.own),
+                kept,
                 session.missed,
                 self._settings,
                 CAPABILITIES if hello.capabilities else (),
+                len(parts),
                 client=session.number,
                 scheme=flag,
                 epoch=broker.epoch,
             ),
         )
+        for part in parts:
+            self._deliveries.to_route(route, Kept(part, client=session.number))
         broker.reconnect(session.number, hello.scheme or flag, hello.epoch)
         self._deliveries.feed(session)
+
+    def _kept(self, session: Session) -> tuple[tuple[Subscribe, ...], list[tuple[Subscribe, ...]]]:
+        """Subscriptions of earlier lives: those that a welcome has itself, and those in each of its parts.
+
+        Who knows of no parts is told of as many as fit into the welcome: the latest, because it numbers its
+        next ones from there.
+        """
+        kept = {handle: size for handle, size in session.sizes.items() if handle not in session.own}
+        session.untold = frozenset()
+        if KEPT_PARTS in session.capabilities:
+            portions = _portions(kept, KEPT_BYTES)
+            return (), [tuple(session.handles[handle] for handle in portion) for portion in portions]
+        first = next(_portions(dict(sorted(kept.items(), reverse=True)), WELCOME_BYTES), [])
+        if len(first) < len(kept):
+            session.untold = frozenset(kept.keys() - first)
+            self._counters["kept_untold"] += len(session.untold)
+            log.warning(
+                "%s: %d of %d kept subscriptions do not fit into %d bytes: its version is not told of them",
+                session.name,
+                len(session.untold),
+                len(kept),
+                WELCOME_BYTES,
+            )
+        return tuple(session.handles[handle] for handle in first), []
 
     def lost(self, session: Session, why: str) -> None:
         """A session's connection is gone, or of no use any more."""
@@ -209,11 +255,26 @@ class Attendance:
         known = session.handles.pop(handle, None)
         if known is None:
             return
+        session.sizes.pop(handle, None)
         self._broker.withdraw(session.number, handle)
         turn = self._deliveries.turn
         turn.changes.append((session, handle, known))
         if session.durable:
             turn.batch.unsubscribed(session.number, handle)
+
+
+def _portions(sizes: Mapping[int, int], most: int) -> Iterator[list[int]]:
+    """What has these sizes, in portions of as many in a row as `most` allows, and one at least."""
+    portion: list[int] = []
+    total = 0
+    for each, size in sizes.items():
+        if portion and total + size > most:
+            yield portion
+            portion, total = [], 0
+        portion.append(each)
+        total += size
+    if portion:
+        yield portion
 
 
 def _ignore(_: object) -> None:

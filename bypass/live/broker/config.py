@@ -91,7 +91,8 @@ class RegionConfig(_Group):
 class Limits(_Group):
     """What one client may ask for, and how much the broker keeps for how long (s) for those who are away.
 
-    `client_rate` is in messages a second, with bursts of twice as many; 0: no limit.
+    `client_rate` is in messages a second, with bursts of twice as many; 0: no limit. `subscription_bytes` are
+    those of one subscription as it travels, `session_bytes` those of all that a session has.
     """
 
     message_bytes: int = Field(default=131_072, gt=0, le=MAX_MESSAGE_BYTES)
@@ -99,6 +100,9 @@ class Limits(_Group):
     client_rate: float = Field(default=500.0, ge=0)
     clients: int = Field(default=20_000, gt=0)
     subscriptions_per_client: int = Field(default=100, gt=0)
+    filters_per_subscription: int = Field(default=64, gt=0)
+    subscription_bytes: int = Field(default=16_384, gt=0)
+    session_bytes: int = Field(default=262_144, gt=0)
     pending_events: int = Field(default=10_000, gt=0)
     pending_age: float = Field(default=86_400.0, gt=0)
     session_age: float = Field(default=604_800.0, gt=0)

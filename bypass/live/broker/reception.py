@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from bypass.broker import Broker
 from bypass.client import LARGEST_RADIUS
 from bypass.errors import BypassError
 from bypass.live.broker.attendance import ADMIN, Attendance
-from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.config import BrokerConfig, Limits
 from bypass.live.broker.deliveries import Deliveries
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.broker.turns import Turn
@@ -63,6 +63,9 @@ class Reception:
             # As many as there are events, but no more than that.
             taken = self._deliveries.acknowledge(session, message.ids) or session.may_send(now, rate)  # type: ignore[attr-defined]
             self._counters["understood" if taken else "limited"] += 1
+            return
+        if kind is Hello:
+            self._counters["hello_repeated"] += 1
             return
         if not session.may_send(now, rate) and not session.knows(message):
             self._counters["limited"] += 1
@@ -127,8 +130,6 @@ class Reception:
         elif isinstance(message, Ping):
             if message.asks:
                 self._deliveries.to_route(session.route, Ping())
-        elif isinstance(message, Hello):
-            self._attendance.connect(session, session.route, message)
         elif isinstance(message, Bye):
             self._bye(session, message)
         elif isinstance(message, Control):
@@ -147,16 +148,20 @@ class Reception:
             raise NotTaken(f"radius {message.radius}: expected metres from 1 to {LARGEST_RADIUS}")
         if known is not None and (known.subscription, known.radius) != (message.subscription, message.radius):
             raise NotTaken(f"handle {handle}: it is subscribed with {known.subscription}")
+        kept = replace(message, piggyback=None)
+        data = encode(kept)
+        if known is None and (much := excess(self._config.limits, kept, len(data), session.sizes)):
+            raise NotTaken(much)
         if message.piggyback is not None:
             self._attendance.moved.add(session.number)
         self._broker.receive(message)
         session.own.add(handle)
         if known is None:
-            kept = session.handles[handle] = replace(message, piggyback=None)
+            session.handles[handle], session.sizes[handle] = kept, len(data)
             turn = self._deliveries.turn
             turn.changes.append((session, handle, None))
             if session.durable:
-                turn.batch.subscribed(session.number, handle, encode(kept))
+                turn.batch.subscribed(session.number, handle, data)
                 # Without a place, a broker that is started again would not know what concerns it.
                 self._note_place(session)
         self._deliveries.confirm(session.route, handle=handle)
@@ -230,16 +235,30 @@ class Reception:
                 misled.add(session)
             if before is None:
                 session.handles.pop(handle, None)
+                session.sizes.pop(handle, None)
                 session.own.discard(handle)
                 self._broker.withdraw(session.number, handle)
             else:
-                session.handles[handle] = before
+                session.handles[handle], session.sizes[handle] = before, len(encode(before))
                 self._broker.admit(session.number, (before,), None)
         for session in misled:
             if session.route is not None:
                 self._deliveries.retract(turn, session.route)
                 self._deliveries.to_route(session.route, Bye())
                 self._attendance.lost(session, "misled")
+
+
+def excess(limits: Limits, message: Subscribe, size: int, others: Mapping[int, int]) -> str:
+    """What a subscription of `size` bytes has too much of, beside others of the same client with these sizes;
+    empty: nothing."""
+    filters, together = len(message.subscription.filters), size + sum(others.values())
+    if filters > limits.filters_per_subscription:
+        return f"{filters} filters: expected at most {limits.filters_per_subscription} in a subscription"
+    if size > limits.subscription_bytes:
+        return f"a subscription of {size} bytes: expected at most {limits.subscription_bytes}"
+    if together > limits.session_bytes:
+        return f"subscriptions of {together} bytes: expected at most {limits.session_bytes} of one client"
+    return ""
 
 
 def _ignore(*_: object) -> None:

@@ -20,7 +20,7 @@ from bypass.live.broker.deliveries import Deliveries, Limits
 from bypass.live.broker.gathering import Gathering, usable_processors
 from bypass.live.broker.listener import NOW, Listener, key_of
 from bypass.live.broker.loop import Loop
-from bypass.live.broker.reception import Reception
+from bypass.live.broker.reception import Reception, excess
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.broker.settings import Settings
 from bypass.live.broker.store import Store, StoreFailed
@@ -179,6 +179,10 @@ class BrokerServer:
                 message = decode(data)
                 assert isinstance(message, Subscribe)
                 session.handles[handle] = message
+                if much := excess(config.limits, message, len(data), session.sizes):
+                    self.counters["subscriptions_over_limit"] += 1
+                    log.warning("%s: kept subscription %d goes on: %s", stored.name, handle, much)
+                session.sizes[handle] = len(data)
             self.sessions.add(session)
             self.broker.admit(stored.number, session.handles.values(), stored.place)
         seen: set[int] = set()

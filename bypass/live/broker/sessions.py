@@ -18,8 +18,9 @@ class Session:
     """One client. `route` is how it is reached now, None while it is away.
 
     `slot` is where it is in `Awaited`. `published` is the number of the client's latest event, `refused`
-    those before it that its present life may not know to be refused. `handles` are its subscriptions, `own`
-    those of them that were subscribed in the client's present life.
+    those before it that its present life may not know to be refused. `handles` are its subscriptions, `sizes`
+    how many bytes each has, `own` those of them that were subscribed in the client's present life, `untold`
+    those that did not fit into what it was told of them.
     """
 
     __slots__ = (
@@ -40,8 +41,10 @@ class Session:
         "route",
         "scheme",
         "seen",
+        "sizes",
         "slot",
         "takes_part",
+        "untold",
         "user",
     )
 
@@ -55,7 +58,9 @@ class Session:
         self.rights: frozenset[str] = frozenset()
         self.capabilities: frozenset[str] = frozenset()  # forms that its present connection understands
         self.handles: dict[int, Subscribe] = {}
+        self.sizes: dict[int, int] = {}
         self.own: set[int] = set()
+        self.untold: frozenset[int] = frozenset()
         self.scheme = 0  # the flag of the filter scheme that it runs, as it said last
         self.takes_part = False  # whether it has published since the broker began
         self.published = 0

@@ -6,13 +6,14 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 from bypass.live.client.errors import ConnectionRefused, InvalidEndpoint, NotConnected
 from bypass.live.client.exchange import Exchange
 from bypass.live.client.link import Link, Loss
 from bypass.live.keys import ClientKeys
 from bypass.messages import Message
-from bypass.session import Bye, Ping, Refused, Welcome
+from bypass.session import Bye, Kept, Ping, Refused, Welcome
 from bypass.wire import encode
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ class Keeper:
         self._exchange = exchange
         self._tell_state = tell
         self._link: Link | None = None
+        self._welcome: Welcome | None = None  # of this link, as far as it has arrived
+        self._kept: list[Kept] = []
         self._settled = asyncio.Event()  # connected, or never again
         self._leaving: asyncio.Future[bool] | None = None  # whether the broker has said goodbye, too
         self._task = asyncio.get_running_loop().create_task(self._keep_connected())
@@ -114,6 +117,7 @@ class Keeper:
                 end.set_result((loss, self.connected))
             self._disconnected()
 
+        self._welcome = None
         link = self._link = Link(
             self._endpoint, self._keys, self._may_read, self._receive, self._exchange.unreadable, lost
         )
@@ -158,16 +162,25 @@ class Keeper:
                 self._leaving.set_result(True)
             link.lose("the broker has said goodbye")
         elif isinstance(message, Welcome):
-            self._welcomed(link, message)
+            self._welcome, self._kept = message, []
+            self._welcomed_in_full(link)
+        elif isinstance(message, Kept):
+            self._kept.append(message)
+            self._welcomed_in_full(link)
         elif isinstance(message, Ping):
             if message.asks:
                 link.send(encode(Ping()))
         elif self.connected:
             self._exchange.receive(message)
 
+    def _welcomed_in_full(self, link: Link) -> None:
+        """Be welcomed, once all that the welcome has announced is here."""
+        welcome = self._welcome
+        if not self.connected and welcome is not None and len(self._kept) == welcome.kept_parts:
+            kept = tuple(each for part in self._kept for each in part.kept)
+            self._welcomed(link, replace(welcome, kept=welcome.kept + kept))
+
     def _welcomed(self, link: Link, welcome: Welcome) -> None:
-        if self.connected:
-            return
         try:
             self._exchange.welcomed(welcome, link.send)
         except ConnectionRefused as error:
