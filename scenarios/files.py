@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bypass.errors import BypassError, shown
+from bypass.transitions import yaml_text
 
 BUILTIN = Path(__file__).parent / "builtin"
 
@@ -49,6 +48,6 @@ def read(scenario: str | Path) -> dict[str, Any]:
 def parse_yaml(what: str, text: str) -> Any:
     """The value that `text` stands for. Raises InvalidScenario, which says that `what` is not YAML."""
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that is none
-        raise InvalidScenario(f"{what} is not YAML: {' '.join(str(error).split())}") from None
+        return yaml_text.parse_yaml(text)
+    except yaml_text.NotYaml as error:
+        raise InvalidScenario(f"{what} is not YAML: {error}") from None

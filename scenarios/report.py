@@ -9,8 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bypass.scenarios.checks import Verdict
 from bypass.scenarios.labels import in_order
 from bypass.scenarios.loader import builtin_names, load
@@ -38,6 +36,7 @@ from bypass.scenarios.tables import (
     verdict_table,
 )
 from bypass.transitions.rule_engine import KEPT_FIRINGS
+from bypass.transitions.yaml_text import dump_yaml
 
 
 def write_report(result: Result, directory: Path) -> Path:
@@ -170,7 +169,7 @@ def parameters(scenario: Scenario) -> str:
     """The scenario as a file that gives the same one."""
     data: dict[str, Any] = scenario.model_dump(mode="json", exclude={"timeline", "checks"})
     data |= scenario.model_dump(mode="json", include={"timeline", "checks"}, exclude_defaults=True)
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    return dump_yaml(data)
 
 
 def _version() -> str:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-import yaml
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -18,6 +17,7 @@ from pydantic import (
 )
 
 from bypass.transitions.errors import InvalidPlan, TransitionError, short
+from bypass.transitions.yaml_text import NotYaml, dump_yaml, parse_yaml
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -129,28 +129,12 @@ class Plan(BaseModel):
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
-class _Dumper(yaml.SafeDumper):
-    """Quotes the line breaks that only Unicode knows: unquoted they would come back as spaces."""
-
-
-def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = '"' if any(character in text for character in "\x85\u2028\u2029") else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _represent_text)
-
-
-def dump_yaml(data: dict[str, Any]) -> str:
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-
-
 def load_yaml(what: str, text: str, error: type[TransitionError]) -> Any:
     """What `text` says. Raises `error` in one line if it is not YAML."""
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as problem:
-        raise error(f"{what} is not YAML: {' '.join(str(problem).split())}") from None
+        return parse_yaml(text)
+    except NotYaml as problem:
+        raise error(f"{what} is not YAML: {problem}") from None
 
 
 def first_error(what: str, error: ValidationError) -> str:

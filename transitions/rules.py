@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, Validat
 
 from bypass.transitions.conditions import Condition, InvalidRule, told
 from bypass.transitions.errors import InvalidPlan
-from bypass.transitions.plan import Name, Plan, describe_problem, dump_yaml, first_error, load_yaml
+from bypass.transitions.plan import Name, Plan, describe_problem, first_error, load_yaml
+from bypass.transitions.yaml_text import dump_yaml
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

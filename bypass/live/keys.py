@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 import zmq
 from zmq.utils import z85
 
 from bypass.errors import BypassError, shown
+from bypass.transitions.yaml_text import NotYaml, dump_yaml, parse_yaml
 
 BROKER_FILE = "broker.key"
 CLIENTS_FOLDER = "clients"
@@ -36,7 +36,6 @@ _RAW_LENGTH, _TEXT_LENGTH = 32, 40
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _CHECKING = 0.05  # the share of time that looking at files may take, where there are thousands
 _SETTLED_NS = 50_000_000  # file systems tell times in steps: two changes may bear the same one
-_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # all text stays text, whatever a key looks like
 
 _log = logging.getLogger(__name__)
 
@@ -146,7 +145,7 @@ def _write_new(path: Path, data: Mapping[str, Any], mode: int) -> None:
         raise InvalidKeys(f"{path}: exists: expected a new file: keys are not overwritten") from None
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(yaml.safe_dump(dict(data), sort_keys=False))
+            file.write(dump_yaml(dict(data)))
             file.flush()
             os.fsync(descriptor)
     except BaseException:
@@ -175,10 +174,10 @@ def _read(path: Path, *, private: bool) -> dict[str, Any]:
     if len(content) > _LARGEST_FILE:
         raise InvalidKeys(f"{path}: more than {_LARGEST_FILE} bytes: expected a key file")
     try:
-        data = yaml.load(content.decode(), Loader=_LOADER)  # noqa: S506 - it makes text, lists and dicts
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)  # the error itself may quote the line with the secret
-        where = f" at line {mark.line + 1}" if mark else ""
+        data = parse_yaml(content.decode(), texts=True)  # whatever a key looks like
+    except (NotYaml, UnicodeDecodeError) as error:
+        line = getattr(error, "line", None)  # the error itself may quote the line with the secret
+        where = f" at line {line}" if line else ""
         raise InvalidKeys(f"{path}: not YAML{where}: expected a key file, with keys in quotes") from None
     if not isinstance(data, dict):
         raise InvalidKeys(f"{path}: no keys and values: expected a key file")

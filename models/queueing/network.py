@@ -8,17 +8,15 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bypass.errors import BypassError, shown
 from bypass.misfit import Misfit, first_misfit
+from bypass.transitions.yaml_text import NotYaml, parse_yaml
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
-
-_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # the keys `on` and `off` would be truth values
 
 
 class InvalidNetwork(BypassError):
@@ -83,9 +81,9 @@ class Network(_Group):
         """The network in a YAML file. Raises `InvalidNetwork`, which names the key, and OSError."""
         try:
             text = Path(path).read_text(encoding="utf-8")
-            data = yaml.load(text, Loader=_LOADER)  # noqa: S506 - it makes text, lists and dicts
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidNetwork(f"{path}: {' '.join(str(error).split())}: expected YAML") from None
+            data = parse_yaml(text, texts=True)  # the keys `on` and `off` would be truth values
+        except (NotYaml, UnicodeDecodeError) as error:
+            raise InvalidNetwork(f"{path}: {error}: expected YAML") from None
         if not isinstance(data, dict):
             raise InvalidNetwork(f"{path} holds {shown(data)}: expected {', '.join(cls.model_fields)}")
         try:

@@ -178,6 +178,7 @@ def test_a_variable_may_hold_a_list_or_a_group() -> None:
         ("5", "5: expected keys and values"),
         ("1: 2", "1: 1: expected strings"),
         ("listen: [", "expected YAML"),
+        ("limits: {}\n\nlimits: {}", "line 3: key 'limits' is in line 1 already"),
         ("listen: !!int ''", "expected YAML"),
     ],
 )

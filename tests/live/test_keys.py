@@ -176,6 +176,7 @@ OTHER = zmq.curve_public(z85.encode(bytes(range(2, 34)))).decode()
         (f"secret: '{SECRET}", "not YAML at line 1: expected"),
         (f"secret: {{{SECRET}", "not YAML at line 1: expected"),
         ("\0", "not YAML: expected"),
+        (f"secret: {SECRET!r}\nsecret: {SECRET!r}", "not YAML at line 2: expected"),
         ("\udcff", "not YAML: expected"),
         (f"public: {PUBLIC!r}", "secret: missing: expected public, secret"),
         (f"public: {PUBLIC!r}\nsecret: {SECRET!r}\nx: 1", "'x': unknown: expected public, secret"),

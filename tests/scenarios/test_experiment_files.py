@@ -128,6 +128,8 @@ def test_events_at_attraction_points_need_some(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         (b"[1, 2", "is not YAML: while parsing"),
+        (b"about: x\nclients: 5\nclients: 6\n", "is not YAML: line 3: key 'clients' is in line 2 already"),
+        (b"about: x\nwifi: {reach: 5, reach: 6}\n", "is not YAML: line 2: key 'reach' is in line 2 already"),
         (b"about: 2024-13-45", "is not YAML: month must be in 1..12"),
         (b"[" * 5000, "is not YAML: "),
         (b"!!python/object:os.system {}", "is not YAML: could not determine a constructor"),

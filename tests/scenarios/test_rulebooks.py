@@ -105,6 +105,7 @@ def test_what_cannot_be_used_is_refused_in_one_line(use: str, problem: str) -> N
     ("text", "problem"),
     [
         ("rules: [", "not YAML"),
+        ("rules: []\nrules: []\n", "line 2: key 'rules' is in line 1 already"),
         ("rules: 5", "rules"),
         ("rules: [{rule: a, on: location, when: 'x >'}]", "condition"),
         ("rules: [{rule: a, on: location, when: elsewhere > 3}]", "uses 'elsewhere'"),

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -21,6 +20,7 @@ from pydantic import (
 from bypass.errors import BypassError, shown
 from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
 from bypass.region import Place, Region
+from bypass.transitions.yaml_text import NotYaml, parse_yaml
 from bypass.wire import MAX_MESSAGE_BYTES, MAX_PACKET_BYTES
 
 DASHBOARD = "127.0.0.1:7780"
@@ -261,10 +261,9 @@ def _override(data: dict[str, Any], environ: Mapping[str, str]) -> dict[Keys, st
 
 def _parsed(where: str, text: str) -> Any:
     try:
-        return yaml.safe_load(text)
-    # PyYAML lets through whatever the constructors of tagged values raise.
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
-        raise InvalidConfig(f"{where}: {' '.join(str(error).split())}: expected YAML") from None
+        return parse_yaml(text)
+    except NotYaml as error:
+        raise InvalidConfig(f"{where}: {error}: expected YAML") from None
 
 
 def _first_misfit(error: ValidationError) -> tuple[Keys, str]:
