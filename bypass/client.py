@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from typing import Any
 
 from bypass.adhoc import NO_LOCAL_ACCESS, LocalAccess, Tuning
-from bypass.errors import InvalidEvent, InvalidLocation, InvalidRadius, shown
+from bypass.errors import InvalidCallback, InvalidEvent, InvalidLocation, InvalidRadius, shown
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
+from bypass.functions import is_plain_function
 from bypass.geo import GeoLocation, PlanarLocation, Projection
 from bypass.host import Host, Lease
 from bypass.location import LocationRequest
@@ -102,12 +104,20 @@ class Client:
         """Ask for events by their attributes and, with a `radius` in metres, near the client as it moves.
 
         `callback(event, handle)` is called for each. `location` says how often the place is to be known.
-        Raises `EmptySubscription`, or `InvalidRadius` for a radius that is not a positive whole number.
+        Raises `EmptySubscription`, `InvalidRadius` for a radius that is not a positive whole number,
+        `InvalidLocation` for one where the client's place will never be known, and `InvalidCallback` for a
+        callback that cannot be called or is asynchronous.
         """
-        if radius is not None and (
-            isinstance(radius, bool) or not isinstance(radius, int) or not 0 < radius <= LARGEST_RADIUS
-        ):
-            raise InvalidRadius(f"radius {radius!r}: expected whole metres from 1 to {LARGEST_RADIUS}")
+        if not is_plain_function(callback):
+            raise InvalidCallback(
+                f"callback {shown(callback)}: expected a plain function: iterate in order to await"
+            )
+        if radius is not None:
+            radius = _whole_metres(radius)
+            if not self.host.location.available():
+                raise InvalidLocation(
+                    f"radius {radius}: nobody says where this client is: expected a client with a location"
+                )
         registered = self.subscriptions.add(
             Subscription.of(subscription), callback, radius, location or LocationRequest()
         )
@@ -123,7 +133,8 @@ class Client:
         """Publish an event: to whom its attributes concern or, with a location, to whom it concerns there.
 
         Gives the event's number, unique in the system. Raises `InvalidEvent` for what is no event, and
-        `InvalidLocation` for latitude and longitude if the client has no `projection`.
+        `InvalidLocation` for what is no place, or for latitude and longitude if the client has no
+        `projection`.
         """
         if location is None:
             return self._publish(event, Kind.PLAIN, None)
@@ -131,6 +142,10 @@ class Client:
             if self._projection is None:
                 raise InvalidLocation(f"{location}: expected planar metres, this client has no projection")
             location = self._projection.to_planar(location)
+        if not isinstance(location, PlanarLocation):  # (x, y) might as well be degrees
+            raise InvalidLocation(
+                f"location {shown(location)}: expected PlanarLocation(x, y) or GeoLocation(lat, lon)"
+            )
         return self._publish(event, Kind.PLACED, (location.x, location.y))
 
     def publish_local(self, event: Event) -> int:
@@ -210,3 +225,11 @@ class Client:
         elif proxy == "gateway-logic":
             link = self.nearby.gateway
         return Lease(self.host, f"client {self.host.id}'s {proxy}", link)
+
+
+def _whole_metres(radius: Any) -> int:
+    """A radius as a whole number, which 100.0 is too. Raises `InvalidRadius`."""
+    number = isinstance(radius, Real) and not isinstance(radius, bool)
+    if not number or not 0 < radius <= LARGEST_RADIUS or int(radius) != radius:
+        raise InvalidRadius(f"radius {shown(radius)}: expected whole metres from 1 to {LARGEST_RADIUS}")
+    return int(radius)

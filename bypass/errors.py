@@ -49,6 +49,14 @@ class InvalidRadius(BypassError):
     """A radius that is no distance in metres."""
 
 
+class InvalidInterval(BypassError):
+    """A time between places that is none."""
+
+
+class InvalidCallback(BypassError, TypeError):
+    """What is to be called with events cannot be, or would not be done when the call returns."""
+
+
 class UnknownHandle(BypassError):
     """A subscription handle that was never given out, or was given back."""
 

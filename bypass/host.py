@@ -68,6 +68,7 @@ class _LeasedSensor:
     def __init__(self, sensor: LocationSensor) -> None:
         self._sensor = sensor
         self._listeners: list[Listener] = []
+        self.available = sensor.available
         self.last = sensor.last
         self.current = sensor.current
         self.place = sensor.place
@@ -86,6 +87,7 @@ class _LeasedSensor:
             self._sensor.release(listener)
         self._listeners.clear()
 
+    available: Callable[[], bool]
     last: Callable[[], Fix | None]
     current: Callable[[], Fix | None]
     place: Callable[[], tuple[float, float] | None]

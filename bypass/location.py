@@ -48,6 +48,9 @@ class LocationSensor(Protocol):
     def release(self, listener: Listener) -> None:
         """Stop calling `listener`; the sensor rests when nobody listens."""
 
+    def available(self) -> bool:
+        """Whether the host's place is known, or may ever be."""
+
     def last(self) -> Fix | None:
         """The latest fix, if there was one."""
 
@@ -66,6 +69,9 @@ class NoSensor:
 
     def release(self, listener: Listener) -> None:
         """Nothing to release."""
+
+    def available(self) -> bool:
+        return False
 
     def last(self) -> Fix | None:
         return None

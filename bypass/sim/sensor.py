@@ -55,6 +55,9 @@ class TraceSensor:
         if self._listeners.pop(listener, None) is not None:
             self._plan_next()
 
+    def available(self) -> bool:
+        return True
+
     def last(self) -> Fix | None:
         return self._last
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
-from bypass.errors import EmptySubscription, InvalidEvent, InvalidLocation, InvalidRadius, UnknownHandle
+from bypass.errors import (
+    EmptySubscription,
+    InvalidCallback,
+    InvalidEvent,
+    InvalidLocation,
+    InvalidRadius,
+    UnknownHandle,
+)
 from bypass.events import Event
 from bypass.filters import Subscription, attr
 from bypass.geo import GeoLocation, PlanarLocation
+from bypass.location import NoSensor
 from bypass.messages import Publish
+from bypass.sim.host import SimHost
 from bypass.subscriptions import SubHandle
 
 if TYPE_CHECKING:
@@ -25,13 +36,58 @@ def nothing(event: Event, handle: SubHandle) -> None:
     """The callback of an application that does not care."""
 
 
-@pytest.mark.parametrize("radius", [0, -1, 1.5, 20_000_001, True, "100", float("nan")])
+@pytest.mark.parametrize(
+    "radius", [0, -1, 1.5, 20_000_001, True, "100", float("nan"), float("inf"), (100,), (1.0, 2.0), 100 + 0j]
+)
 def test_a_radius_is_whole_metres(new_world: type[World], radius: Any) -> None:
     world = new_world([HERE])
     with pytest.raises(InvalidRadius, match="expected whole metres from 1 to 20000000"):
         world.clients[0].subscribe(NEWS, nothing, radius=radius)
     world.run()
     assert list(world.clients[0].subscriptions) == []
+    assert world.up == []
+
+
+@pytest.mark.parametrize("radius", [100.0, np.int64(100), np.float32(100)])
+def test_a_radius_may_be_any_whole_number(new_world: type[World], radius: Any) -> None:
+    handle = new_world([HERE]).clients[0].subscribe(NEWS, nothing, radius=radius)
+    assert handle.radius == 100
+    assert type(handle.radius) is int
+
+
+def test_a_radius_needs_somebody_who_says_where_the_client_is(new_world: type[World]) -> None:
+    client = new_world([HERE]).clients[0]
+    assert isinstance(client.host, SimHost)
+    client.host.location = NoSensor()
+    with pytest.raises(InvalidLocation, match="radius 100: nobody says where this client is"):
+        client.subscribe(NEWS, nothing, radius=100)
+    assert list(client.subscriptions) == []
+    client.subscribe(NEWS, nothing)
+
+
+class Asynchronous:
+    async def __call__(self, event: Event, handle: SubHandle) -> None: ...
+
+
+async def later(event: Event, handle: SubHandle) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "callback", [None, 5, "print", later, Asynchronous(), partial(later), partial(Asynchronous())]
+)
+def test_a_callback_is_a_plain_function(new_world: type[World], callback: Any) -> None:
+    client = new_world([HERE]).clients[0]
+    with pytest.raises(InvalidCallback, match="expected a plain function"):
+        client.subscribe(NEWS, callback)
+    assert list(client.subscriptions) == []
+
+
+@pytest.mark.parametrize("location", [(49.87, 8.65), [1.0, 2.0], 5, "here", Event(x=1)])
+def test_an_event_is_placed_by_a_place(new_world: type[World], location: Any) -> None:
+    world = new_world([HERE])
+    with pytest.raises(InvalidLocation, match="expected PlanarLocation"):
+        world.clients[0].publish(Event(kind="news"), location)
+    world.run()
     assert world.up == []
 
 

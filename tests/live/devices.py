@@ -60,6 +60,9 @@ class Standing:
     def release(self, listener: Listener) -> None:
         """Nothing to release."""
 
+    def available(self) -> bool:
+        return True
+
     def last(self) -> Fix:
         return self._fix
 

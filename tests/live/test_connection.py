@@ -291,6 +291,7 @@ async def test_durability_is_said_in_the_greeting() -> None:
 async def test_plans_are_carried_out_and_remembered_in_the_greeting() -> None:
     script = Script()
     me = await connected(script, location=lambda: (1.0, 1.0))
+    me.moved((1.0, 2.0))
     await subscribed(me, script, radius=10)
     plan = Plan(plan="p", id="p-1", epoch=4, actions=(Action(proxy="filter", to="ste"),))
     script.send(PlanMessage(plan.to_bytes(), client=7, epoch=4))

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from bypass.errors import InvalidLocation
-from bypass.geo import GeoLocation, PlanarLocation, Projection
+from bypass.geo import GeoLocation, PlanarLocation
 from bypass.live.client.gpx import gpx
 from bypass.live.client.places import LiveSensor, Place
 from bypass.location import Fix, LocationRequest
 from bypass.models.traces.errors import InvalidTrace
-from tests.live.scripted import on_loop, turns
+from tests.live.scripted import AREA, on_loop, turns
 
 
 class Timer:
@@ -136,11 +136,13 @@ async def test_places_that_come_by_themselves() -> None:
 async def test_degrees_need_a_projection(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     sensor = LiveSensor(clock, lambda: GeoLocation(49.001, 8.0))
+    sensor.enter(AREA, None)
     for _ in range(3):
         assert sensor.current() is None
         clock.run(1.0)
     assert caplog.text.count("the broker's region has no origin on earth") == 1
-    sensor.projection = Projection.around(GeoLocation(49.0, 8.0))
+    assert sensor.refused == 3
+    sensor.enter(AREA, (49.0, 8.0))
     fix = sensor.current()
     assert fix is not None
     assert (fix.x, fix.y) == pytest.approx((0.0, 111.19), abs=0.01)
@@ -180,6 +182,71 @@ async def test_what_is_no_source_is_refused() -> None:
     with pytest.raises(InvalidLocation, match=r"location \(1, 2\): expected a function"):
         LiveSensor(Clock(), (1, 2))  # type: ignore[arg-type]
     assert LiveSensor(Clock(), None).current() is None
+
+    async def later() -> Place: ...
+
+    async def one_by_one() -> AsyncIterator[Place]:
+        yield (1.0, 1.0)
+
+    for source in (later, one_by_one):
+        with pytest.raises(InvalidLocation, match="expected a function or an asynchronous iterable"):
+            LiveSensor(Clock(), source)  # type: ignore[arg-type]
+
+
+@on_loop
+async def test_degrees_that_come_before_the_region_is_known_wait_for_it() -> None:
+    async def source() -> AsyncIterator[Place]:
+        yield GeoLocation(49.001, 8.0)
+        await asyncio.Event().wait()
+
+    sensor = LiveSensor(Clock(), source())
+    await turns()
+    assert sensor.place() is None
+    sensor.enter(AREA, (49.0, 8.0))
+    assert sensor.place() == pytest.approx((0.0, 111.19), abs=0.01)
+    assert sensor.refused == sensor.outside == 0
+    sensor.close()
+
+
+@on_loop
+async def test_a_place_far_from_the_region_is_counted_and_taken(caplog: pytest.LogCaptureFixture) -> None:
+    sensor = LiveSensor(Clock(), None)
+    sensor.enter(AREA, (49.0, 8.0))
+    sensor.push((-1400.0, 500.0))
+    assert sensor.outside == 0
+    sensor.push((-1500.0, 500.0))
+    sensor.push(GeoLocation(8.0, 49.0))  # swapped
+    assert sensor.outside == 2
+    assert caplog.text.count("outside the broker's region: expected latitude before longitude") == 1
+    place = sensor.place()
+    assert place is not None
+    assert place[0] > 1e6
+
+
+@on_loop
+async def test_places_are_told_from_outside_as_often_as_listeners_want() -> None:
+    clock = Clock()
+    sensor = LiveSensor(clock, None)
+    assert not sensor.available()
+    sensor.enter(AREA, None)
+    heard: list[Fix] = []
+    sensor.push((1.0, 1.0))
+    assert sensor.available()
+    sensor.request(EVERY_SECOND, heard.append)
+    clock.run(0.5)
+    sensor.push((2.0, 1.0))
+    assert [fix.x for fix in heard] == [2.0]
+    clock.run(0.25)
+    sensor.push((3.0, 1.0))
+    sensor.push(PlanarLocation(4.0, 1.0))
+    assert [fix.x for fix in heard] == [2.0]  # it is too early
+    clock.run(0.5)
+    assert [fix.x for fix in heard] == [2.0, 4.0]
+    wrong: list[Any] = [None, 5, (1.0, 2.0, 3.0), ("1", "2"), (float("inf"), 0.0), GeoLocation(49.0, 8.0)]
+    for place in wrong:
+        with pytest.raises(InvalidLocation):
+            sensor.push(place)
+    assert sensor.place() == (4.0, 1.0)
 
 
 TRACK = """<?xml version="1.0"?>

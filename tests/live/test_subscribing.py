@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from itertools import count
 from typing import Any
 
 import pytest
 
-from bypass.errors import UnknownHandle
+from bypass.errors import InvalidInterval, InvalidLocation, UnknownHandle
 from bypass.events import Event
 from bypass.filters import attr
+from bypass.geo import GeoLocation, PlanarLocation
+from bypass.live.client.connection import connect
 from bypass.live.client.errors import (
     SubscriptionRefused,
 )
@@ -29,6 +33,7 @@ from tests.live.scripted import (
     leave,
     on_loop,
     subscribed,
+    turns,
     until,
 )
 
@@ -143,4 +148,74 @@ async def test_callbacks_are_plain_functions() -> None:
     with pytest.raises(MalformedMessage):
         await me.subscribe(attr("n") == 1 << 70)
     assert me.kept == ()
+    await leave(me, script)
+
+
+@on_loop
+async def test_a_radius_without_a_place_is_refused_until_there_is_one() -> None:
+    script = Script()
+    me = await connected(script)
+    with pytest.raises(InvalidLocation, match="radius 50: nobody says where this client is"):
+        await me.subscribe(NEWS, radius=50)
+    me.moved(PlanarLocation(3.0, 4.0))
+    asking = asyncio.ensure_future(me.subscribe(NEWS, radius=50))
+    message = await script.expect(Subscribe)
+    assert isinstance(message.piggyback, ContextUpdate)
+    assert message.piggyback.location == (3.0, 4.0)
+    script.send(Ack(handles=(message.handle,)))
+    await asking
+    me.moved((5.0, 4.0))
+    assert (await script.expect(ContextUpdate)).location == (5.0, 4.0)
+    with pytest.raises(InvalidLocation):
+        me.moved("home")  # type: ignore[arg-type]
+    await leave(me, script)
+
+
+@on_loop
+async def test_degrees_that_come_before_the_welcome_are_where_the_client_is() -> None:
+    async def receiver() -> AsyncIterator[GeoLocation]:
+        yield GeoLocation(49.001, 8.0)
+        await asyncio.Event().wait()
+
+    script = Script()
+    script.welcome.origin = (49.0, 8.0)
+    me = connect(script.endpoint, open=True, name="me", location=receiver())
+    opening = asyncio.ensure_future(me.open())
+    await turns()
+    await script.greet()
+    await opening
+    asking = asyncio.ensure_future(me.subscribe(NEWS, radius=50))
+    message = await script.expect(Subscribe)
+    assert isinstance(message.piggyback, ContextUpdate)
+    assert message.piggyback.location == pytest.approx((0.0, 111.19), abs=0.01)
+    script.send(Ack(handles=(message.handle,)))
+    await asking
+    await leave(me, script)
+
+
+@on_loop
+async def test_the_place_is_reported_at_the_interval_of_the_connection() -> None:
+    script = Script()
+    steps = count()
+    me = await connected(script, location=lambda: (float(next(steps)), 0.0), interval=FRESH_S)
+    await subscribed(me, script, radius=50)
+    for _ in range(3):
+        await script.expect(ContextUpdate)
+    await leave(me, script)
+    wrong: list[Any] = [0, -1.0, float("inf"), float("nan"), "1", None]
+    for interval in wrong:
+        with pytest.raises(InvalidInterval, match=r"expected seconds, 0\.001 or more"):
+            connect(script.endpoint, open=True, name="me", interval=interval)
+
+
+@on_loop
+async def test_an_event_far_from_the_region_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    script = Script()
+    me = await connected(script)
+    script.obliging = True
+    await me.publish(Event(n=1), PlanarLocation(1000.0, 1000.0))
+    assert me.places_outside == 0
+    await me.publish(Event(n=1), PlanarLocation(1e6, 0.0))
+    assert me.places_outside == 1
+    assert "999 km outside the broker's region" in caplog.text
     await leave(me, script)

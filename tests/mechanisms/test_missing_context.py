@@ -31,6 +31,9 @@ class Dark:
     def release(self, listener: Listener) -> None:
         self._listeners.remove(listener)
 
+    def available(self) -> bool:
+        return True
+
     def last(self) -> Fix | None:
         return self.fix
 

@@ -15,7 +15,7 @@ from bypass.geo import GeoLocation, PlanarLocation
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.inbox import LiveSubscription
-from bypass.live.client.places import Source
+from bypass.live.client.places import Place, Source
 from bypass.live.neighbours import Neighbours
 from bypass.location import LocationRequest
 from bypass.subscriptions import Callback, SubHandle
@@ -30,6 +30,7 @@ def connect_blocking(
     open: bool = False,  # noqa: A002 - as the broker's configuration calls it
     name: str = "",
     location: Source | None = None,
+    interval: float = 5.0,
     durable: bool = True,
     patience: float = 10.0,
     neighbours: Neighbours | None = None,
@@ -44,6 +45,7 @@ def connect_blocking(
         open=open,
         name=name,
         location=location,
+        interval=interval,
         durable=durable,
         patience=patience,
         neighbours=neighbours,
@@ -151,6 +153,24 @@ class BlockingConnection:
     def publish_local(self, event: Event) -> int:
         """As `Connection.publish_local`."""
         return self.run(self._connection.publish_local(event))
+
+    def moved(self, place: Place) -> None:
+        """As `Connection.moved`."""
+
+        async def move() -> None:
+            self._connection.moved(place)
+
+        self.run(move())
+
+    @property
+    def places_refused(self) -> int:
+        """As `Connection.places_refused`."""
+        return self._connection.places_refused
+
+    @property
+    def places_outside(self) -> int:
+        """As `Connection.places_outside`."""
+        return self._connection.places_outside
 
     @property
     def connected(self) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
+import math
 from collections.abc import Callable
+from numbers import Real
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from bypass.errors import InvalidInterval, shown
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
 from bypass.geo import GeoLocation, PlanarLocation
@@ -17,12 +19,14 @@ from bypass.live.client.errors import NotConnected
 from bypass.live.client.exchange import Exchange
 from bypass.live.client.inbox import LiveSubscription
 from bypass.live.client.keeper import Keeper
-from bypass.live.client.places import LiveSensor, Source
+from bypass.live.client.places import LiveSensor, Place, Source
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.live.neighbours import Neighbours
 from bypass.location import LocationRequest
 from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.subscriptions import Callback, SubHandle
+
+SHORTEST_INTERVAL_S = 0.001
 
 
 def connect(
@@ -32,6 +36,7 @@ def connect(
     open: bool = False,  # noqa: A002 - as the broker's configuration calls it
     name: str = "",
     location: Source | None = None,
+    interval: float = 5.0,
     durable: bool = True,
     patience: float = 10.0,
     neighbours: Neighbours | None = None,
@@ -40,11 +45,14 @@ def connect(
 
     `keys` is the client's key file. Without one, `open=True` says that the broker may be anybody and
     everybody may listen. `name` tells several sessions of one key apart; without keys it is the session's.
-    `location` says where the client is: a function or an asynchronous iterable of places. A `durable`
+    `location` says where the client is: a function or an asynchronous iterable of places; without one,
+    `Connection.moved` does. Every `interval` seconds the place is asked for and reported to the broker, as
+    often as its filter scheme wants it, while there is a subscription with a radius. A `durable`
     session is kept by the broker, with all that arrives for it, while nobody is connected. `patience` is how
     many seconds the first connection may take. `neighbours` are devices nearby, reached without the broker.
 
-    Raises InvalidKeys if the keys cannot be used, or if there are none and `open` does not say so.
+    Raises InvalidKeys if the keys cannot be used, or if there are none and `open` does not say so, and
+    InvalidInterval.
     """
     if (keys is None) != open:
         found = f"{keys} and open=True" if open else "no keys"
@@ -54,6 +62,7 @@ def connect(
         None if keys is None else load_client_keys(keys),
         name,
         location,
+        _interval(interval),
         durable,
         patience,
         neighbours,
@@ -74,6 +83,7 @@ class Connection:
         keys: ClientKeys | None,
         name: str,
         location: Source | None,
+        interval: float,
         durable: bool,
         patience: float,
         neighbours: Neighbours | None,
@@ -83,6 +93,7 @@ class Connection:
         self._keys = keys
         self._name = name
         self._location = location
+        self._request = LocationRequest(interval=interval)
         self._durable = durable
         self._patience = patience
         self._neighbours = neighbours
@@ -152,14 +163,15 @@ class Connection:
     ) -> LiveSubscription:
         """Ask for events by their attributes and, with a `radius` in metres, near the client as it moves.
 
+        `location_request` says how often the place is to be known, instead of the connection's `interval`.
         Returns when the broker has it safe. `callback(event, handle)` is called for each event, which then
         counts as received; without one, iterate over what this gives. A subscription that equals a `kept`
         one takes its place, and gets what has arrived meanwhile. Raises as `Client.subscribe` does,
         SubscriptionRefused, and ConnectionRefused or NotConnected if the connection has ended.
         """
-        if inspect.iscoroutinefunction(callback):
-            raise TypeError(f"callback {callback!r}: expected a plain function: iterate in order to await")
-        wanted, answer = self._exchange.subscribe(subscription, radius, location_request, callback)
+        wanted, answer = self._exchange.subscribe(
+            subscription, radius, location_request or self._request, callback
+        )
         try:
             await answer
         except asyncio.CancelledError:
@@ -198,6 +210,26 @@ class Connection:
     ) -> asyncio.Future[int]:
         """As `publish`, but does not wait. Raises OutboxFull if too many are not acknowledged."""
         return self._exchange.publish(lambda client: client.publish(event, location), place_taken=False)
+
+    def moved(self, place: Place) -> None:
+        """The client is at this place now, whatever its `location` has said before.
+
+        The broker is told as often as `interval` and its filter scheme want it. Raises InvalidLocation for
+        what is no place, and ConnectionRefused or NotConnected if there is no connection any more.
+        """
+        self._exchange.usable()
+        self._exchange.sensor.push(place)
+
+    @property
+    def places_refused(self) -> int:
+        """What `location` has said that is no place. The first is logged."""
+        return self._exchange.sensor.refused
+
+    @property
+    def places_outside(self) -> int:
+        """Places, of this client or of its events, that are further from the broker's region than this is
+        wide. The first is logged."""
+        return self._exchange.sensor.outside
 
     @property
     def number(self) -> int:
@@ -254,3 +286,10 @@ class Connection:
 
 def _nothing(state: str) -> None:
     """Nobody wants to know."""
+
+
+def _interval(seconds: Any) -> float:
+    """Raises InvalidInterval."""
+    if not isinstance(seconds, Real) or not SHORTEST_INTERVAL_S <= float(seconds) < math.inf:
+        raise InvalidInterval(f"interval {shown(seconds)}: expected seconds, {SHORTEST_INTERVAL_S:g} or more")
+    return float(seconds)

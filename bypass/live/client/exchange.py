@@ -14,6 +14,7 @@ from functools import partial
 
 from bypass.client import Client
 from bypass.filters import Filter, Subscription
+from bypass.geo import PlanarLocation
 from bypass.live.client.answers import Answers
 from bypass.live.client.arrivals import Arrivals
 from bypass.live.client.errors import NotConnected, SubscriptionRefused
@@ -25,7 +26,7 @@ from bypass.live.client.receipts import Receipts
 from bypass.live.host import Clock
 from bypass.live.neighbours import Neighbours
 from bypass.location import LocationRequest
-from bypass.messages import Message, Notify, Publish, Subscribe
+from bypass.messages import Kind, Message, Notify, Publish, Subscribe
 from bypass.monitor import Monitor
 from bypass.session import CAPABILITIES, Ack, Hello, Refused, Welcome
 from bypass.subscriptions import Callback, SubHandle
@@ -62,7 +63,7 @@ class Exchange:
         self._name = name
         self._durable = durable
         self._life = 0
-        self._sensor = sensor
+        self.sensor = sensor
         self._named: tuple[int, ...] = ()  # handles in the latest greeting
         self._send: Callable[[bytes], None] | None = None  # None: not connected
         self._over: Exception | None = None
@@ -151,7 +152,7 @@ class Exchange:
         self._withdrawing.refuse_all(why)
         self._answered.set()
         self._arrivals.end(None if ours else why)
-        self._sensor.close()
+        self.sensor.close()
         self._incarnations.close()
 
     def _begin(self, welcome: Welcome) -> Client:
@@ -313,6 +314,9 @@ class Exchange:
         data = encode(message)
         if isinstance(message, Publish) and message.id not in self._outbox:
             self._added = self._outbox.add(message)
+            if message.kind is Kind.PLACED and message.location is not None:
+                where = PlanarLocation(*message.location)
+                self.sensor.check(where, where)
         if self._send is not None:
             self._send(data)
 

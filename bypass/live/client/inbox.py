@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from typing import Protocol, Self
 
+from bypass.errors import InvalidCallback
 from bypass.events import Event
 from bypass.subscriptions import Callback, SubHandle
 
@@ -42,7 +43,7 @@ class LiveSubscription:
     def __init__(self, owner: Owner, callback: Callback | None) -> None:
         self._owner = owner
         self._iterable = callback is None
-        self.callback: Callback = callback or self._arrived
+        self.callback: Callback = self._arrived if callback is None else callback
         self._waiting: deque[tuple[Event, int]] = deque()
         self._current: list[int] = []  # what the consumer is busy with
         self._more: asyncio.Future[None] | None = None
@@ -66,7 +67,7 @@ class LiveSubscription:
 
     def __aiter__(self) -> Self:
         if not self._iterable:
-            raise TypeError(f"{self!r} has a callback: expected none, to iterate over it")
+            raise InvalidCallback(f"{self!r} has a callback: expected none, to iterate over it")
         return self
 
     async def __anext__(self) -> Event:

@@ -12,7 +12,6 @@ from typing import Any
 from bypass.adhoc import NO_LOCAL_ACCESS, LocalAccess
 from bypass.client import Client
 from bypass.errors import BypassError, shown
-from bypass.geo import GeoLocation, Projection
 from bypass.live.client.errors import ConnectionRefused
 from bypass.live.client.places import LiveSensor
 from bypass.live.host import Clock, LiveHost
@@ -73,8 +72,7 @@ class Incarnations:
             if before.host.id == welcome.client:
                 published = max(published, before.published)
         self._origin = welcome.origin
-        projection = None if welcome.origin is None else Projection.around(GeoLocation(*welcome.origin))
-        self._sensor.projection = projection
+        projection = self._sensor.enter(welcome.area, welcome.origin)
         client = Client(
             LiveHost(welcome.client, self._clock, self._sensor, self._monitor),
             self._uplink,

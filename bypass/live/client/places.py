@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterable, Callable
 from typing import TypeAlias
 
 from bypass.errors import BypassError, InvalidLocation, shown
+from bypass.functions import is_plain_function
 from bypass.geo import GeoLocation, PlanarLocation, Projection
 from bypass.live.host import Clock
 from bypass.location import Fix, Listener, LocationRequest
@@ -32,30 +34,55 @@ STILL_MOVING_S = 60.0
 class LiveSensor:
     """The location sensor of a live client; without a source it knows nothing.
 
-    `projection` turns latitudes and longitudes into metres; as long as there is none they are no places.
-    Velocities are those between one fix and the next. A source that fails is logged, and what was known last
-    stays known. Belongs to the running loop.
+    Latitudes and longitudes wait until the region is known (`enter`); where that has no origin on earth they
+    are no places. Velocities are those between one fix and the next. A source that fails is logged, and what
+    was known last stays known. What is no place is counted in `refused`, a place further from the region
+    than this is wide in `outside`; the first of each is logged. Belongs to the running loop.
     """
 
     def __init__(self, clock: Clock, source: Source | None) -> None:
         """Raises InvalidLocation for what is no source."""
+        self.refused = 0
+        self.outside = 0
         self.projection: Projection | None = None
+        self._area: tuple[float, float, float, float] | None = None  # None: nobody has said yet
+        self._early: GeoLocation | None = None  # the latest place, as long as nobody can say where that is
         self._clock = clock
         self._ask: Callable[[], Place] | None = None
         self._listeners: dict[Listener, float] = {}
         self._last: Fix | None = None
         self._told_at = float("-inf")  # when the fix was made that listeners were told last
         self._round = 0
-        self._complained = False
         self._task: asyncio.Task[None] | None = None
         if isinstance(source, AsyncIterable):
             self._task = asyncio.get_running_loop().create_task(self._follow(source))
-        elif callable(source):
+        elif is_plain_function(source):
             self._ask = source
         elif source is not None:
             raise InvalidLocation(
                 f"location {shown(source)}: expected a function or an asynchronous iterable of places"
             )
+
+    def enter(
+        self, area: tuple[float, float, float, float], origin: tuple[float, float] | None
+    ) -> Projection | None:
+        """The client belongs to this region from now on; gives its plane, if that has an origin on earth."""
+        self._area = area
+        self.projection = None if origin is None else Projection.around(GeoLocation(*origin))
+        early, self._early = self._early, None
+        if early is not None:
+            self._note(early)
+        return self.projection
+
+    def push(self, place: Place) -> None:
+        """The client is there. Listeners are told now or, if they were told something less than the shortest
+        interval ago, when that is over. Raises InvalidLocation for what is no place."""
+        if place is None:
+            raise InvalidLocation("location None: expected a place or (x, y)")
+        self._take(place)
+        fix = self._last
+        if fix is not None and fix.at - self._told_at >= min(self._listeners.values(), default=math.inf):
+            self._tell()
 
     def close(self) -> None:
         """Ask the source no more, and tell nobody."""
@@ -74,6 +101,10 @@ class LiveSensor:
     def release(self, listener: Listener) -> None:
         if self._listeners.pop(listener, None) is not None:
             self._plan_next()
+
+    def available(self) -> bool:
+        known = self._last is not None or self._early is not None
+        return known or self._ask is not None or self._task is not None
 
     def last(self) -> Fix | None:
         return self._last
@@ -95,9 +126,22 @@ class LiveSensor:
     # -- fixes --------------------------------------------------------------------------------------------
 
     def _note(self, place: Place) -> None:
-        planar = self._planar(place)
-        if planar is None:
+        """As `_take`, for what a source says: it cannot be told that this is no place."""
+        if place is not None:
+            try:
+                self._take(place)
+            except BypassError as error:
+                self.refused += 1
+                if self.refused == 1:
+                    log.error("%s; further ones are counted and not reported", error)
+
+    def _take(self, place: PlanarLocation | GeoLocation | tuple[float, float]) -> None:
+        """Raises InvalidLocation."""
+        if isinstance(place, GeoLocation) and self._area is None:
+            self._early = place
             return
+        planar = self._planar(place)
+        self.check(planar, place)
         now, before = self._clock.now(), self._last
         vx = vy = 0.0
         if before is not None:
@@ -108,24 +152,34 @@ class LiveSensor:
                 vx, vy = (planar.x - before.x) / elapsed, (planar.y - before.y) / elapsed
         self._last = Fix(planar.x, planar.y, vx, vy, now)
 
-    def _planar(self, place: Place) -> PlanarLocation | None:
-        try:
-            if isinstance(place, GeoLocation):
-                if self.projection is None:
-                    raise InvalidLocation(
-                        f"{place}: expected planar metres, the broker's region has no origin on earth"
-                    )
-                return self.projection.to_planar(place)
-            if place is None or isinstance(place, PlanarLocation):
-                return place
-            if not isinstance(place, tuple) or len(place) != 2:
-                raise InvalidLocation(f"location {shown(place)}: expected a place or (x, y)")
-            return PlanarLocation(*place)
-        except BypassError as error:
-            if not self._complained:
-                self._complained = True
-                log.error("%s; further ones are not reported", error)
-            return None
+    def _planar(self, place: PlanarLocation | GeoLocation | tuple[float, float]) -> PlanarLocation:
+        if isinstance(place, GeoLocation):
+            if self.projection is None:
+                raise InvalidLocation(
+                    f"{place}: expected planar metres, the broker's region has no origin on earth"
+                )
+            return self.projection.to_planar(place)
+        if isinstance(place, PlanarLocation):
+            return place
+        if not isinstance(place, tuple) or len(place) != 2:
+            raise InvalidLocation(f"location {shown(place)}: expected a place or (x, y)")
+        return PlanarLocation(*place)
+
+    def check(self, planar: PlanarLocation, given: object) -> None:
+        """Count a place that is far from the region: it may be right, but coordinates are easily swapped."""
+        if self._area is None:
+            return
+        x0, y0, x1, y1 = self._area
+        away = math.hypot(max(x0 - planar.x, 0.0, planar.x - x1), max(y0 - planar.y, 0.0, planar.y - y1))
+        if away > math.hypot(x1 - x0, y1 - y0):
+            self.outside += 1
+            if self.outside == 1:
+                log.warning(
+                    "%s is %.0f km outside the broker's region: expected latitude before longitude, or "
+                    "metres from its origin; further ones are counted and not reported",
+                    given,
+                    away / 1000.0,
+                )
 
     async def _follow(self, source: AsyncIterable[Place]) -> None:
         try:
