@@ -12,7 +12,10 @@ from bypass.messages import Message, Subscribe
 KEPT_PARTS = "kept-parts"
 """The capability to take kept subscriptions apart from the welcome, in any number of messages."""
 
-CAPABILITIES: tuple[str, ...] = (KEPT_PARTS,)
+RETRY = "retry"
+"""The capability to come again after a refusal that is for a while only."""
+
+CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY)
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
 
@@ -73,11 +76,15 @@ class Ack(Message):
 
 @dataclass(slots=True)
 class Refused(Message):
-    """Broker to client: a publication, a subscription or, without either, the connection was refused."""
+    """Broker to client: a publication, a subscription or, without either, the connection was refused.
+
+    `retry` is after how many seconds it may be asked for again; 0: it would be refused again.
+    """
 
     reason: str
     id: int | None = None
     handle: int | None = None
+    retry: float = 0.0
 
 
 @dataclass(slots=True)

@@ -139,7 +139,7 @@ welcomes = st.builds(
 )
 acks = st.builds(Ack, addresses, handles, **stamps)
 refusals = st.one_of(
-    st.builds(Refused, reasons, **stamps),
+    st.builds(Refused, reasons, retry=st.floats(0, 1e6), **stamps),
     st.builds(Refused, reasons, id=u64, **stamps),
     st.builds(Refused, reasons, handle=u32, **stamps),
 )

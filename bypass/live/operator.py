@@ -40,6 +40,7 @@ class Operator:
                 self._socket.curve_serverkey = own.broker
                 self._socket.curve_publickey = own.public
                 self._socket.curve_secretkey = own.secret
+            self._socket.set(zmq.IPV6, "[" in endpoint)
             self._socket.connect(endpoint)
             self._socket.send(
                 encode(Hello(f"operator-{secrets.token_hex(8)}", secrets.randbits(63), durable=False))

@@ -314,16 +314,18 @@ class Ack(_message.Message):
     def __init__(self, ids: _Optional[_Iterable[int]] = ..., handles: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Refused(_message.Message):
-    __slots__ = ("reason", "id", "handle", "connection")
+    __slots__ = ("reason", "id", "handle", "connection", "retry")
     REASON_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     CONNECTION_FIELD_NUMBER: _ClassVar[int]
+    RETRY_FIELD_NUMBER: _ClassVar[int]
     reason: str
     id: int
     handle: int
     connection: bool
-    def __init__(self, reason: _Optional[str] = ..., id: _Optional[int] = ..., handle: _Optional[int] = ..., connection: _Optional[bool] = ...) -> None: ...
+    retry: float
+    def __init__(self, reason: _Optional[str] = ..., id: _Optional[int] = ..., handle: _Optional[int] = ..., connection: _Optional[bool] = ..., retry: _Optional[float] = ...) -> None: ...
 
 class Ping(_message.Message):
     __slots__ = ("asks",)

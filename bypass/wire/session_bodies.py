@@ -40,6 +40,12 @@ def _heartbeat(seconds: float) -> float:
     return seconds
 
 
+def _retry(seconds: float) -> float:
+    if not 0 <= seconds < inf:
+        raise ValueError(f"retry {shown(seconds)}: expected finite seconds from 0")
+    return seconds
+
+
 def _area(bounds: Sequence[float]) -> tuple[Any, ...]:
     return rectangle("area", finite("area", bounds, 4))
 
@@ -126,6 +132,7 @@ def _write_refused(body: pb.Refused, message: Refused) -> None:
         body.handle = message.handle
     else:
         body.connection = True
+    body.retry = _retry(message.retry)
 
 
 def _read_refused(body: pb.Refused) -> Refused:
@@ -136,6 +143,7 @@ def _read_refused(body: pb.Refused) -> Refused:
         _reason(body.reason),
         body.id if what == "id" else None,
         body.handle if what == "handle" else None,
+        _retry(body.retry),
     )
 
 

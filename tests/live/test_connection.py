@@ -139,6 +139,37 @@ async def test_a_refused_connection_is_over_for_everybody() -> None:
 
 
 @on_loop
+async def test_who_is_refused_for_a_while_comes_again_no_earlier_and_loses_nothing() -> None:
+    script = Script()
+    me = await connected(script)
+    states: list[str] = []
+    me.on_state = states.append
+    unacknowledged = me.publish_soon(Event(kind="a"))
+    await script.expect(Publish)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    script.send(Refused("not now", retry=0.3))
+    await script.greet()
+    assert loop.time() - began >= 0.3
+    number = (await script.expect(Publish)).id
+    script.send(Ack((number,)))
+    assert await unacknowledged == number
+    assert states == ["disconnected", "connected"]
+    await leave(me, script)
+
+
+@on_loop
+async def test_who_is_refused_for_a_while_says_so_when_it_runs_out_of_patience() -> None:
+    script = Script()
+    opening = asyncio.ensure_future(connect(script.endpoint, open=True, name="me", patience=0.3).open())
+    await script.expect(Hello)
+    script.send(Refused("compiling", retry=60.0))
+    with pytest.raises(NotConnected, match=r"compiling; gave up after 0\.3 s"):
+        await opening
+    script.close()
+
+
+@on_loop
 async def test_a_scheme_that_is_not_known_here_is_refused() -> None:
     script = Script()
     me = connect(script.endpoint, open=True, name="me")

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 ADMIN = "admin"
 """The right to look at a broker and to change it."""
 
+NOT_ADMITTED = "the key is not admitted here"
+
 ROUTE_BYTES = 5  # of a routing id that is ZeroMQ's own; the first is 0
 SILENT_HEARTBEATS = 3
 
@@ -32,6 +34,9 @@ WELCOME_BYTES = MAX_MESSAGE_BYTES // 2
 
 MOST_GREETED = 10_000
 """Connections of which it is remembered that they have greeted, though they have no session any more."""
+
+EXPELLED_RETRY_S = 5.0
+"""After so long an expelled client may see whether its key is listed again: lists change by mistake, too."""
 
 LOCAL = ("ipc://", "tcp://127.", "tcp://localhost:", "tcp://[::1]:")
 
@@ -99,7 +104,8 @@ class Attendance:
         if reason:
             self._counters["unauthorised"] += 1
             log.warning("%s: refused: %s", name or "a client", reason)
-            self._deliveries.to_route(route, Refused(reason))
+            retry = EXPELLED_RETRY_S if reason is NOT_ADMITTED else 0.0
+            self._deliveries.to_route(route, Refused(reason, retry=retry))
             return None
         if session is None:
             session = self._sessions.create(name, message.life, message.durable)
@@ -116,7 +122,7 @@ class Attendance:
             return name, frozenset({ADMIN}) if self._trusting else frozenset(), missing
         admitted = self._allow_list.find(user)
         if admitted is None:
-            return name, frozenset(), "the key is not admitted here"
+            return name, frozenset(), NOT_ADMITTED
         return (f"{admitted.name}/{name}" if name else admitted.name), admitted.rights, ""
 
     def _connect(self, session: Session, route: bytes, hello: Hello) -> None:
@@ -240,7 +246,8 @@ class Attendance:
             if admitted is not None:
                 session.rights = admitted.rights
             elif session.route is not None:
-                self._deliveries.to_route(session.route, Refused("the key is not admitted here any more"))
+                refused = Refused("the key is not admitted here any more", retry=EXPELLED_RETRY_S)
+                self._deliveries.to_route(session.route, refused)
                 self.lost(session, "expelled")
 
     def listens_again(self) -> None:

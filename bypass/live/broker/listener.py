@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import zmq
 
 from bypass.errors import BypassError
@@ -15,6 +17,13 @@ HIGH_WATER = 1000
 
 NOW, NOW_AND_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
 """Flags as plain numbers: joining them anew for each packet would cost more than sending it."""
+
+HANDSHAKE_MS = 5000
+"""Who has connected and does not say who it is in this time is disconnected. Clients wait no longer, too."""
+
+GONE_HEARTBEATS = 12
+"""After so long, the system gives up a connection whose peer acknowledges nothing. Sessions are given up
+earlier, by pings of our own: this is about the descriptor that a peer without power leaves behind."""
 
 LINGER_MS = 500
 DOMAIN = "bypass"
@@ -65,9 +74,15 @@ class Listener:
         socket.set(zmq.LINGER, LINGER_MS)
         socket.set(zmq.MAXMSGSIZE, config.limits.packet_bytes)
         socket.set(zmq.BACKLOG, 4096)
-        heartbeat = round(config.heartbeat * 1000)
-        socket.set(zmq.HEARTBEAT_IVL, heartbeat)
-        socket.set(zmq.HEARTBEAT_TIMEOUT, 3 * heartbeat)
+        socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        # No heartbeats of ZeroMQ's: it aborts the process if one is due on a connection that broke while its
+        # queue was full.
+        seconds = ceil(config.heartbeat)
+        socket.set(zmq.TCP_KEEPALIVE, 1)
+        socket.set(zmq.TCP_KEEPALIVE_IDLE, seconds)
+        socket.set(zmq.TCP_KEEPALIVE_INTVL, seconds)
+        socket.set(zmq.TCP_KEEPALIVE_CNT, GONE_HEARTBEATS - 1)
+        socket.set(zmq.TCP_MAXRT, GONE_HEARTBEATS * seconds * 1000)
         return socket
 
     def _admit_only_listed(self, config: BrokerConfig, loop: Loop) -> None:
@@ -79,6 +94,7 @@ class Listener:
 
     def _bind(self, address: str) -> str:
         """Bind to an address; gives the one that clients can connect to."""
+        self.socket.set(zmq.IPV6, "[" in address)
         try:
             self.socket.bind(address)
         except zmq.ZMQError as error:

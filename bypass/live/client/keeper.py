@@ -25,6 +25,9 @@ FIRST_RETRY_S, LATEST_RETRY_S = 0.05, 5.0
 """How long to wait before connecting again: twice as long each time, and less at random, so that not all
 clients of a broker come back in the same moment."""
 
+LONGEST_RETRY_S = 60.0
+"""However long the broker says that it is to be left alone."""
+
 FAREWELL_S = 5.0
 """How long leaving waits for what the broker has not answered yet."""
 
@@ -49,6 +52,7 @@ class Keeper:
         self._link: Link | None = None
         self._welcome: Welcome | None = None  # of this link, as far as it has arrived
         self._kept: list[Kept] = []
+        self._not_before = 0.0  # seconds for which the broker wants to be left alone
         self._settled = asyncio.Event()  # connected, or never again
         self._leaving: asyncio.Future[bool] | None = None  # whether the broker has said goodbye, too
         self._task = asyncio.get_running_loop().create_task(self._keep_connected())
@@ -104,8 +108,10 @@ class Keeper:
                 self._fail(ConnectionRefused(f"{self._endpoint}: {loss.reason}"))
                 return
             delay = FIRST_RETRY_S if welcomed else min(2.0 * delay, LATEST_RETRY_S)
-            log.info("%s: %s; tried again in %.2f s at most", self._endpoint, loss.reason, delay)
-            await asyncio.sleep(delay * random.uniform(0.5, 1.0))
+            pause = self._not_before + delay * random.uniform(0.5, 1.0)
+            self._not_before = 0.0
+            log.info("%s: %s; tried again in %.2f s", self._endpoint, loss.reason, pause)
+            await asyncio.sleep(pause)
 
     async def _connect_once(self) -> tuple[Loss, bool]:
         """One connection from beginning to end: why it was lost, and whether the broker had answered."""
@@ -156,7 +162,7 @@ class Keeper:
         link = self._link
         assert link is not None
         if isinstance(message, Refused) and message.id is None and message.handle is None:
-            self._fail(ConnectionRefused(f"{self._endpoint}: {message.reason}"))
+            self._refused(link, message)
         elif isinstance(message, Bye):
             if self._leaving is not None and not self._leaving.done():
                 self._leaving.set_result(True)
@@ -179,6 +185,13 @@ class Keeper:
         if not self.connected and welcome is not None and len(self._kept) == welcome.kept_parts:
             kept = tuple(each for part in self._kept for each in part.kept)
             self._welcomed(link, replace(welcome, kept=welcome.kept + kept))
+
+    def _refused(self, link: Link, refusal: Refused) -> None:
+        if refusal.retry:
+            self._not_before = min(refusal.retry, LONGEST_RETRY_S)
+            link.lose(refusal.reason)
+        else:
+            self._fail(ConnectionRefused(f"{self._endpoint}: {refusal.reason}"))
 
     def _welcomed(self, link: Link, welcome: Welcome) -> None:
         try:

@@ -1,0 +1,134 @@
+"""Where clients reach a broker: what peers do to their connections there is no harm to others."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from bypass import attr
+from bypass.live.broker import listener
+from bypass.live.client.connection import connect
+from bypass.live.operator import Operator
+from tests.live.brokers import PATIENCE, config, peers, running
+
+PAUSING = """
+import sys, threading
+from pathlib import Path
+from bypass.live.broker.service import Service
+from tests.live.brokers import config
+
+service = Service(config(Path(sys.argv[1]), listen=("tcp://127.0.0.1:*",), heartbeat=float(sys.argv[2])))
+server = service.server
+server.soon(server.loop.leave, server.socket)
+thread = threading.Thread(target=service.run)
+thread.start()
+print(server.endpoints[0], flush=True)
+sys.stdin.readline()  # now it goes on, after two heartbeats: the first finds out that nobody is there
+server.soon(server.loop.after, 2.5 * server.config.heartbeat, server.loop.serve, server.socket, server._read)
+sys.stdin.read()
+server.stop()
+thread.join()
+"""
+
+FLOODING = """
+import sys, zmq
+
+socket = zmq.Context().socket(zmq.DEALER)
+socket.set(zmq.SNDHWM, 10)
+socket.connect(sys.argv[1])
+while socket.poll(200, zmq.POLLOUT):
+    socket.send(bytes(4000))
+print("nothing is taken any more", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def process(source: str, *args: object) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", source, *map(str, args)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+def said(started: subprocess.Popen[str]) -> str:
+    assert started.stdout is not None
+    return started.stdout.readline().strip()
+
+
+def test_a_publisher_that_is_killed_while_nobody_reads_does_not_end_the_broker(tmp_path: Path) -> None:
+    """ZeroMQ aborts if one of its heartbeats is due on a connection that broke while its queue was full."""
+    with process(PAUSING, tmp_path, 1.0) as broker, peers() as make:
+        endpoint = said(broker)
+        with process(FLOODING, endpoint) as publisher:
+            assert said(publisher)
+        assert broker.stdin is not None
+        broker.stdin.write("go on\n")
+        broker.stdin.flush()
+        assert make(endpoint, "somebody else").settle() is not None
+        assert broker.poll() is None
+
+
+def test_the_system_finds_peers_that_are_gone_without_a_word(tmp_path: Path) -> None:
+    """Their sessions are given up by our own pings; this is what frees the descriptor."""
+    with running(config(tmp_path, listen=("tcp://127.0.0.1:*",), heartbeat=2.0)) as service, peers() as make:
+        make(service.server.endpoints[0], "peer")
+        with accepted(int(service.server.endpoints[0].rpartition(":")[2])) as connection:
+            assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
+                assert connection.getsockopt(socket.IPPROTO_TCP, option) == 2
+            timeout = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            assert timeout == 2000 * listener.GONE_HEARTBEATS
+
+
+@contextmanager
+def accepted(port: int) -> Iterator[socket.socket]:
+    """The one connection that this process has accepted on a port."""
+    with ExitStack() as stack:
+        found = []
+        for descriptor in os.listdir("/proc/self/fd"):
+            with suppress(OSError):  # no connection, or gone
+                if stat.S_ISSOCK(os.fstat(int(descriptor)).st_mode):
+                    copy = stack.enter_context(socket.socket(fileno=os.dup(int(descriptor))))
+                    if copy.family is socket.AF_INET and copy.getsockname()[1] == port and copy.getpeername():
+                        found.append(copy)
+        (connection,) = found
+        yield connection
+
+
+def test_who_does_not_say_who_it_is_is_disconnected_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert listener.HANDSHAKE_MS <= 5000
+    monkeypatch.setattr(listener, "HANDSHAKE_MS", 200)
+    with running(config(tmp_path, listen=("tcp://127.0.0.1:*",))) as service:
+        port = int(service.server.endpoints[0].rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as stranger:
+            while stranger.recv(100):  # the broker's greeting, then the end
+                pass
+
+
+def test_a_broker_listens_on_an_ipv6_address(tmp_path: Path) -> None:
+    async def use(endpoint: str) -> None:
+        async with connect(endpoint, open=True, name="me") as me:
+            await me.subscribe(attr("kind") == "x")
+
+    listen = ("tcp://[::1]:*", "tcp://127.0.0.1:*")
+    with running(config(tmp_path, listen=listen)) as service:
+        six, four = service.server.endpoints
+        assert six.startswith("tcp://[::1]:")
+        for endpoint in (six, four):
+            asyncio.run(use(endpoint))
+            with Operator(endpoint, None) as operator:
+                assert operator.ask("status")["listen"] == [six, four]
