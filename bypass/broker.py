@@ -200,8 +200,8 @@ class Broker:
         check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
         if not self._state_transfer and any(action.members for action in plan.actions):
             raise InvalidPlan(f"plan {plan.plan!r} names members: expected none, without state transfer")
+        name = plan.id or self.next_id(plan)
         self.epoch += 1
-        name = plan.id or f"{plan.plan[:100]}-{self.epoch}"
         plan = plan.model_copy(update={"epoch": self.epoch, "id": name})
         if plan.decision:
             self.decisions[plan.scope] = plan.decision
@@ -220,6 +220,10 @@ class Broker:
             served = [scheme.clients for scheme in self.filter_schemes]
             self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}), served)
         return records
+
+    def next_id(self, plan: Plan) -> str:
+        """The id that a plan without one gets if it is executed next."""
+        return f"{plan.plan[:100]}-{self.epoch + 1}"
 
     def repeat(self, plan: Plan, client: int, name: str) -> None:
         """Send a client its share of a plan again, under another name: one that it knows it only answers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from bypass.transitions.conditions import InvalidRule
@@ -61,8 +62,9 @@ class RuleEngine:
         execute: Callable[[Plan], list[Record]],
         clock: Callable[[], float],
         topics: Mapping[str, frozenset[str]],
+        identify: Callable[[Plan], str] = attrgetter("id"),
     ) -> None:
-        """Raises like `add`."""
+        """`identify` gives the id under which `execute` will know a plan that has none. Raises like `add`."""
         self.firings: list[Firing] = []
         """The latest 10 000."""
         self.suppressed: Counter[str] = Counter()
@@ -70,6 +72,7 @@ class RuleEngine:
         self.dropped = 0
         self.decisions: dict[Hashable, int] = {}
         self._execute = execute
+        self._identify = identify
         self._clock = clock
         self._topics = topics
         self._initial = book.initial
@@ -173,10 +176,10 @@ class RuleEngine:
             if NEXT_DECISION in rule.names and (plan is not None or remembered):
                 self._take_number(seen)
             if plan is not None:
-                firing.plan = plan.id
+                firing.plan = plan.id or self._identify(plan)
                 records = self._execute(plan)
                 firing.outcomes = tuple(record.outcome for record in records)
-                if records:
+                if records and not firing.plan:
                     firing.plan = records[0].id.rpartition("/")[0]
         except TransitionError as error:
             firing.error = describe(error)

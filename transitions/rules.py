@@ -110,12 +110,24 @@ class PlanTemplate(RootModel[dict[str, JsonValue]]):
                 if not any(place == gap[: len(place)] for gap in waiting):
                     raise InvalidPlan(describe_problem("plan", problem)) from None
 
-    def fill(self, facts: Facts, **missing: str) -> Plan:
+    def fill(self, facts: Facts, **missing: str) -> Plan | None:
         """The plan for these facts; `missing` are values of keys that the template does not have.
 
+        An action for members that are none is left out; None if there is no other: there is nothing to do.
         Raises InvalidRule if a fact is missing, InvalidPlan if one does not fit.
         """
-        return Plan.from_data({**missing, **fill(self.root, facts)})
+        data = {**missing, **fill(self.root, facts)}
+        actions = data.get("actions")
+        if isinstance(actions, list | tuple):
+            data["actions"] = [action for action in actions if not _is_for_nobody(action)]
+            if actions and not data["actions"]:
+                return None
+        return Plan.from_data(data)
+
+
+def _is_for_nobody(action: Any) -> bool:
+    members = action.get("members") if isinstance(action, dict) else None
+    return isinstance(members, list | tuple | set | frozenset) and not members
 
 
 def _waits(problem: ErrorDetails) -> bool:
@@ -177,7 +189,10 @@ class Rule(BaseModel):
         return "always" if self.condition is None else self.condition.explain(facts)
 
     def plan(self, facts: Facts) -> Plan | None:
-        """The plan names the rule and its reason unless it has its own. Raises InvalidRule, InvalidPlan."""
+        """The plan names the rule and its reason unless it has its own; None if there is nothing to do.
+
+        Raises InvalidRule, InvalidPlan.
+        """
         if self.template is None:
             return None
         return self.template.fill(facts, plan=self.rule, why=self.why(facts), who=f"rule {self.rule}")

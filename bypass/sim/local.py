@@ -20,7 +20,7 @@ from bypass.models.network.arrivals import (
     make_ports,
     take,
 )
-from bypass.models.network.medium import Medium, Positions
+from bypass.models.network.medium import Medium, Positions, grown
 from bypass.models.network.radio import BLUETOOTH, WIFI, RadioModel
 from bypass.models.network.state import NOBODY, Found, Kind, L, S
 from bypass.ports import SendingPort
@@ -99,8 +99,8 @@ class LocalNetwork:
         """Give an event that is new to the ports a place in their tables."""
         self.flush()
         place = self._next_place
-        while self.references[place]:  # a frame with the old event is still on its way
-            place = (place + 1) % len(self._keepers)
+        if self.references[place]:  # a frame with the old event is still on its way
+            place = self._free_place()
         before = self._keepers[place]
         if before is not None:
             del self.known[before[0]][before[1]]
@@ -110,6 +110,21 @@ class LocalNetwork:
         known = (place, placed, frame_size((publication,), placed))
         self.known[port][publication.id] = known
         return known
+
+    def _free_place(self) -> int:
+        """The next place whose event no frame has; a new one if all events are on their way."""
+        free = np.flatnonzero(self.references == 0)
+        if len(free):
+            return int(free[np.searchsorted(free, self._next_place) % len(free)])
+        place = len(self.references)
+        self.references = grown(self.references, 2 * place)
+        self.ports = self.ports._replace(
+            copies=grown(self.ports.copies, 2 * place), near=grown(self.ports.near, 2 * place)
+        )
+        self._keepers += [None] * place
+        for running in self.media.values():
+            running.medium.use_events(self.ports, self.references)
+        return place
 
 
 class _RunningMedium:

@@ -164,7 +164,7 @@ class Medium:
         # It waits until the kernel is called the next time: each call costs as much as many frames.
         waiting, keys = self._posted, len(events)
         if waiting == len(self.air.posted):
-            self._set(posted=_grown(self.air.posted, 2 * waiting, 0))
+            self._set(posted=grown(self.air.posted, 2 * waiting, 0))
         _PACK[keys](
             self._posts, 8 * _POST * waiting,
             at_us, station, target, size, duration, kind, port, copies, near, keys, *events,
@@ -175,6 +175,12 @@ class Medium:
         number = self._number
         self._number = number + 1
         return number
+
+    def use_events(self, ports: Ports, references: Ints) -> None:
+        """Go on with larger tables of events; what they say of those that are known is the same."""
+        self.flush()
+        self.ports = ports
+        self._set(references=references)
 
     def flush(self) -> None:
         """Hand over what was posted at once, for those who look at what that changes."""
@@ -251,9 +257,7 @@ class Medium:
             )  # fmt: skip
             if pairs <= air.neighbours.shape[1]:
                 break
-            self._set(
-                neighbours=_grown(air.neighbours, 2 * pairs, 1), powers=_grown(air.powers, 2 * pairs, 1)
-            )
+            self._set(neighbours=grown(air.neighbours, 2 * pairs, 1), powers=grown(air.powers, 2 * pairs, 1))
         air.once[G.BUFFER], air.once[G.SNAPSHOT] = buffer, snapshot
 
     def _make_room(self) -> None:
@@ -262,13 +266,13 @@ class Medium:
 
     def _grow_frames(self, rows: int) -> None:
         before = len(self.air.frames)
-        self._set(frames=_grown(self.air.frames, rows, 0), keys=_grown(self.air.keys, rows, 0))
+        self._set(frames=grown(self.air.frames, rows, 0), keys=grown(self.air.keys, rows, 0))
         frames, once = self.air.frames, self.air.once
         frames[before:, F.NEXT] = [*range(before + 1, rows), once[G.FREE]]
         once[G.FREE] = before
 
     def _grow_heap(self) -> None:
-        self._set(heap=_grown(self.air.heap, 2 * len(self.air.heap), 0))
+        self._set(heap=grown(self.air.heap, 2 * len(self.air.heap), 0))
 
     def _set(self, **arrays: Any) -> None:
         """Put larger arrays in the place of others."""
@@ -282,7 +286,8 @@ class Medium:
         )  # fmt: skip
 
 
-def _grown(array: Ints, size: int, axis: int) -> Ints:
+def grown(array: NDArray[Any], size: int, axis: int = 0) -> NDArray[Any]:
+    """A copy with `size` rows along an axis, new ones all 0."""
     shape = list(array.shape)
     shape[axis] = size
     larger = np.zeros(shape, array.dtype)

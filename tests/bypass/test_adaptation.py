@@ -258,3 +258,14 @@ def test_who_comes_later_runs_what_the_area_runs(book: str) -> None:
     assert world.active("direct") == ["gossip"] * 4
     assert world.active("gateway")[3] == "broadcast"
     assert len(set(world.stamps())) == 1
+
+
+def test_a_firing_names_the_plan_that_clients_execute() -> None:
+    """Also where the broker itself has nothing to do, and so no record."""
+    world = Observed([OUT] * 4, "density", hysteresis=1.0)
+    for client in range(3):
+        world.go(client, IN_SQUARE)
+    fired = [firing.plan for firing in world.rules.firings if firing.rule == "dense"]
+    told = {record.id.rpartition("/")[0] for record in world.clients[2].engine.records}
+    assert fired
+    assert set(fired) <= told

@@ -228,3 +228,16 @@ def test_the_same_seed_gives_the_same_run(mechanism: str) -> None:
 def test_a_network_begins_silent() -> None:
     network = LocalNetwork(VirtualClock(), lambda _: ([], []), 0, 1)  # type: ignore[arg-type,return-value]
     assert network.counter(S.SENT).tolist() == []
+
+
+def test_more_events_on_their_way_than_ports_remember_at_a_time() -> None:
+    """Frames that wait keep their events' places: there are more places then, and nothing is mistaken."""
+    world = Vicinity(row(2, 5.0), {"direct": "broadcast"})
+    world.subscribe_all(None)
+    world.run()
+    for number in range(LEAST_EVENTS + 300):
+        world.clients[0].publish(news(number))
+    world.run(5.0)
+    heard = [number for _, client, _, number in world.deliveries if client == 1]
+    assert heard == list(range(world.system.local.counter(S.SENT)[0]))
+    assert len(heard) + world.system.local.counter(S.DROPPED)[0] == LEAST_EVENTS + 300

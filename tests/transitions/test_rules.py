@@ -249,6 +249,24 @@ def test_a_firing_says_why_and_what_became_of_it() -> None:
     assert (firing.plan, firing.outcomes, firing.error) == ("p-1", ("done",), "")
 
 
+def test_a_plan_for_nobody_is_no_plan() -> None:
+    """Members that are none are nothing to do, not a failure: the rule has fired and remembers it."""
+    world = World()
+    world.density(9.0)
+    gone: dict[str, object] = {"area": 1, "place": "place 1", "members": [], "rho": 0.0}
+    (firing,) = world.rules.observe("density", 1, gone)
+    assert (firing.rule, firing.plan, firing.error) == ("sparse", "", "")
+    assert [firing.rule for firing in world.density(9.0)] == ["dense"]
+
+
+def test_what_a_plan_says_of_others_is_done_where_members_are_none() -> None:
+    plan = {"actions": [{"proxy": "a", "to": "x", "members": "{members}"}, {"proxy": "b", "to": "y"}]}
+    rule = Rule.model_validate({"rule": "both", "on": "density", "plan": plan})
+    made = rule.plan({"members": []})
+    assert made is not None
+    assert [action.proxy for action in made.actions] == ["b"]
+
+
 def test_a_firing_keeps_the_facts_as_they_were() -> None:
     world = World()
     members = [3, 4]
