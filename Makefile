@@ -6,18 +6,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --no-compile --quiet --quiet --disable-pip-version-check --constraint constraints.txt
+# Of the damage and the faults of `make soak`: others each time, and the same again with SEED=...
+SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 # What pip would do on one core and for the tests of other packages, too.
 COMPILE := $(BIN)/python -m compileall -q -j 0 -x /tests/ $(VENV)/lib
 REQUIREMENTS := pyproject.toml constraints.txt
-SCENARIO := total-transitions
-REPORT := out/$(SCENARIO)-seed1/report.html
+SCENARIO := examples/market-day.yaml
+REPORT := out/market-day-seed1/report.html
 SOURCES := $(shell find bypass mechanisms models scenarios transitions -name '*.py' -o -name '*.yaml')
-
-# Between them, these tests use most kernels.
-KERNELS := tests/scenarios/test_dissemination_fidelity.py::test_gossip_with_certainty_is_flooding \
-  tests/bypass/test_cli_evaluate.py::test_a_table_a_picture_and_files \
-  tests/scenarios/test_experiment.py::test_same_seed_same_run \
-  tests/live/test_warming.py::test_what_is_done_with_every_scheme_was_done_before
 
 # Programs that tests use if they are there. Only a machine that is there for tests (CI=true) is given them.
 PROGRAMS := chromium iproute2 mosquitto nats-server redis-server
@@ -25,37 +21,53 @@ PROGRAMS := chromium iproute2 mosquitto nats-server redis-server
 # Tests start hundreds of interpreters: what one has compiled is kept for the others, whatever the shell has set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test checks kernels bytecode programs bench clean
+.PHONY: help run test check soak fast lint kernels bytecode programs bench bench-smoke clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make run     run the scenario $(SCENARIO); says where the report is"
-	@echo "make test    linters, type checker and all tests"
-	@echo "make bench   run everything in benchmarks/"
-	@echo "make clean   remove what make and the tests have made, .venv and out/ too"
-	@echo "PYTHON=...   the interpreter for .venv, at least 3.11; now $(PYTHON)"
+	@echo "make run          run a short experiment; says where its report is"
+	@echo "make test         linters, type checker and all tests"
+	@echo "make check        linters, type checker and the tests that take no time; two minutes at most, from the second time on"
+	@echo "make soak         faults and damaged input for half an hour, others each time; SEED=... repeats one"
+	@echo "make bench        run everything in benchmarks/; make bench-smoke runs it at a small size"
+	@echo "make clean        remove what make and the tests have made, .venv and out/ too"
+	@echo "PYTHON=...        the interpreter for .venv, at least 3.11; now $(PYTHON)"
 
 # The report is a file like any other: it is made again only if the sources have changed.
 run: $(REPORT)
-	@echo "The report of $(SCENARIO) is $(CURDIR)/$(REPORT)"
+	@echo "The report is $(CURDIR)/$(REPORT); a full experiment: $(BIN)/bypass run total-transitions"
 
 $(REPORT): $(SOURCES) $(REQUIREMENTS) | $(VENV)/lab.stamp
-	@echo "Running $(SCENARIO): 25 simulated minutes, with and without grace period; takes some minutes ..."
+	@echo "Running $(SCENARIO): 60 clients, 3 simulated minutes, two transitions; takes seconds,"
+	@echo "and up to a minute the first time, when the simulator's kernels are compiled for this machine ..."
 	@$(BIN)/bypass run $(SCENARIO) --seed 1 --out $(dir $@)
 
 test: $(VENV)/dev.stamp
-	@$(MAKE) --no-print-directory --jobs --output-sync checks kernels bytecode programs
+	@$(MAKE) --no-print-directory --jobs --output-sync lint kernels bytecode programs
 	$(BIN)/pytest -n 4 # more than there are cores: many tests wait for processes of their own
 
-checks: $(VENV)/dev.stamp
+check: $(VENV)/dev.stamp
+	@$(MAKE) --no-print-directory --jobs --output-sync lint fast
+
+fast: $(VENV)/dev.stamp
+	$(BIN)/pytest -q -n 2 -m 'not slow and not soak and not bench'
+
+soak: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/fuzz.py --seed $(SEED)
+	$(BIN)/python benchmarks/hostile.py --seed $(SEED)
+	$(BIN)/python benchmarks/crashes.py --seed $(SEED) --faults
+
+bench-smoke: $(VENV)/dev.stamp
+	$(BIN)/pytest -q -n 2 tests/benchmarks -m ''
+
+lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy bypass tests examples docs $(wildcard benchmarks/*.py)
 	$(BIN)/lint-imports
 
-# Workers that begin with the same kernels would all compile them, while the clocks of their tests run.
 kernels: $(VENV)/dev.stamp
-	$(BIN)/pytest -q -n 2 --timeout 0 $(KERNELS)
+	$(BIN)/python -m tests.kernels
 
 # Nor need each of them compile all test files. What cannot be imported is shown when the tests run.
 bytecode: $(VENV)/dev.stamp

@@ -1,7 +1,7 @@
-"""A Spark cluster on this machine: a master and two workers in processes of their own.
+"""A Spark cluster on this machine: a master and a worker with two cores, in processes of their own.
 
-The Python of its workers has everything installed that ours has but this project, which it can import from
-an archive alone: what works there has been shipped.
+Its Python has everything installed that ours has but this project, which it can import from an archive alone:
+what works there has been shipped. A second worker would compile every kernel once more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyspark
 
-WORKERS = 2
+CORES = 2
 START_S = 60.0
 END_S = 10.0
 
@@ -46,7 +46,7 @@ sys.meta_path.insert(0, FromArchives)
 
 @dataclass(frozen=True)
 class Cluster:
-    """`master` is its address, `python` the interpreter for its workers (PYSPARK_PYTHON)."""
+    """`master` is its address, `python` the interpreter for its tasks (PYSPARK_PYTHON)."""
 
     master: str
     python: Path
@@ -60,11 +60,10 @@ def spark_cluster(folder: Path) -> Iterator[Cluster]:
             _spark_process(folder, "Master", "--host", LOOPBACK, "--port", "0", "--webui-port", "0")
         )
         address = master.wait_for(r"Starting Spark master at (spark://\S+)", 1)[0]
-        for number in range(WORKERS):
-            options = ("--cores", "1", "--memory", "1g", "--webui-port", "0")
-            place = ("--host", LOOPBACK, "--work-dir", str(folder / f"worker-{number}"))
-            processes.enter_context(_spark_process(folder, "Worker", *options, *place, address))
-        master.wait_for("Registering worker", WORKERS)
+        options = ("--cores", str(CORES), "--memory", "1g", "--webui-port", "0")
+        place = ("--host", LOOPBACK, "--work-dir", str(folder / "worker"))
+        processes.enter_context(_spark_process(folder, "Worker", *options, *place, address))
+        master.wait_for("Registering worker", 1)
         yield Cluster(address, _interpreter(folder))
 
 

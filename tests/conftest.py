@@ -7,13 +7,12 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from xdist.scheduler import LoadFileScheduling
+from xdist.scheduler import LoadGroupScheduling
 
 from bypass.broker import Downlink
 from bypass.events import Event
@@ -22,6 +21,7 @@ from bypass.geo import PlanarLocation
 from bypass.location import LocationRequest
 from bypass.mechanisms.filters import Attract, Egrid, FilterBroker, Grid, Multi, Ste
 from bypass.messages import Message, Publish
+from bypass.models.engines import SparkEngine, spark_engine
 from bypass.region import Place, Region
 from bypass.sim.clock import MICROSECONDS
 from bypass.sim.system import SimulatedSystem
@@ -30,20 +30,6 @@ from bypass.transitions import Action, Plan, Record
 
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-
-# Files that use Spark in the process of the tests share a worker: a process that has started Java keeps it
-# for its next session. With test_engines, which starts five Java processes more, it would be the last to end.
-SPARK = ("test_evaluation_agreement", "test_traces_on_spark", "test_cli_traces")
-
-# Files that take longest come first, so that no worker is left alone with one at the end.
-SLOWEST = (
-    *("test_engines", *SPARK),
-    *("test_dissemination_fidelity", "test_fidelity", "test_crashes", "test_nearby_benchmarks"),
-    *("test_simulated_benchmarks", "test_report", "test_examples", "test_live_benchmarks"),
-    *("test_nothing_lost", "test_evaluation_benchmarks", "test_cli", "test_failing_stores", "test_cli_sweep"),
-    *("test_wire", "test_mac_theory", "test_transitions", "test_docs", "test_wire_packets"),
-    *("test_map_movement", "test_random_transitions", "test_setup_figures", "test_namespaces"),
-)
 
 Point = tuple[float, float]
 
@@ -272,8 +258,9 @@ def in_envelope(at: Point, place: Point, radius: float, vector: Point, alpha: fl
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    ranks = {name: rank for rank, name in enumerate(SLOWEST)}
-    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
+    """Slow files come first, those that share a worker before them: nobody is left with one at the end."""
+    marks = ("xdist_group", "slow")
+    items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in marks])
 
 
 def pytest_collection_finish() -> None:
@@ -282,17 +269,27 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-class ByFile(LoadFileScheduling):  # type: ignore[misc] # has no types
+class ByFile(LoadGroupScheduling):  # type: ignore[misc] # has no types
+    """The tests of a file share a worker, and so do the files that are marked with the same `xdist_group`."""
+
     def _split_scope(self, nodeid: str) -> str:
-        file: str = super()._split_scope(nodeid)
-        return "Spark" if Path(file).stem in SPARK else file
+        group: str = super()._split_scope(nodeid)
+        return group.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
-    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+    return ByFile(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 @pytest.fixture(scope="session")
 def new_world() -> type[World]:
     return World
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkEngine]:
+    """Two cores of this machine. Files that use it are marked `xdist_group("spark")`: what takes long is to
+    start Java, and a worker that has done so keeps it for its next session."""
+    with spark_engine("tests", "local[2]") as engine:
+        yield engine

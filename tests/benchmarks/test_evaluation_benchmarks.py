@@ -4,6 +4,8 @@ import pytest
 
 from tests.benchmarks.runs import EVALUATION, runs_and_writes_json
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", EVALUATION)
 def test_it_runs_and_writes_json(name: str, tmp_path: Path) -> None:

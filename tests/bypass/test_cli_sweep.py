@@ -11,6 +11,9 @@ from bypass.cli import INTERRUPTED
 from bypass.scenarios.runner import run
 from tests.command import COMMAND, bypass, on_a_terminal
 
+# Sweeps start Spark.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
 # Members cannot be moved without state transfer, which turns out when the plan is executed.
 TINY = """
 about: Two phases

@@ -64,6 +64,8 @@ def test_of_one_position_there_are_no_statistics(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out.splitlines()[-1].startswith("no statistics: ")
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
 def test_spark_makes_the_same_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert bypass("traces", "rwp", *SMALL, "--digest", "--out", "here") == 0
     here = capsys.readouterr().out.splitlines()[-1]

@@ -15,21 +15,25 @@ from pyspark import cloudpickle
 from bypass.draws import uniform_pair
 from bypass.errors import BypassError
 from bypass.models.engines import Engine, LocalEngine, SparkEngine, SparkUnavailable, WorkerLost, spark_engine
-from bypass.models.mobility import Darmstadt
+from bypass.models.mobility import RandomWaypoint
 from bypass.models.request import InvalidRequest, check_request
 from bypass.models.traces import lay_out, write_trace
 from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.sweep import sweep
 from tests.cluster import spark_cluster
 
-pytestmark = pytest.mark.timeout(600)  # six processes of Java start here
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.timeout(600),  # four processes of Java start here
+]
 
 MESSAGE = "seed is -1: expected 0 to 2**64 - 1"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
-    """Two workers that have nothing of this project but what is sent to them."""
+    """Two cores that have nothing of this project but what is sent to them."""
     # Functions of this file are sent as code: workers have no tests.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
     with spark_cluster(tmp_path_factory.mktemp("cluster")) as spark, pytest.MonkeyPatch.context() as patch:
@@ -150,7 +154,7 @@ def test_kernels_are_compiled_there_and_give_the_same_bits(
         assert drawn == expected
         assert halved == (expected[0] / 2, expected[1] / 2)
         assert [path for path in cache.iterdir() if path.name.startswith("halves.halves")]
-        assert any(part.startswith("worker-") for part in cache.parts)
+        assert "worker" in cache.parts
 
 
 def test_an_error_that_cannot_be_sent_comes_as_text(cluster: SparkEngine) -> None:
@@ -165,7 +169,11 @@ def test_a_piece_that_kills_its_worker_stops_no_other(cluster: SparkEngine, tmp_
 
 
 def test_experiments_run_there(cluster: SparkEngine, tmp_path: Path) -> None:
-    sizes: dict[str, Any] = {"duration": 10, "clients": 5, "set": {"runs": {}, "main": ""}}
+    # Few kernels: they are compiled there.
+    plan = {"plan": "p", "actions": [{"proxy": "filter", "to": "grid"}]}
+    changes: dict[str, Any] = {"runs": {}, "main": "", "checks": [], "mobility": {"model": "rwp"}}
+    changes |= {"timeline": [{"at": 5, "plan": plan}]}
+    sizes: dict[str, Any] = {"duration": 10, "clients": 5, "set": changes}
     for engine, name in ((cluster, "cluster"), (LocalEngine(), "local")):
         sweep("total-transitions", seeds=[1], out=tmp_path / name, engine=engine, **sizes)
     there, here = (tmp_path / name / "means.json" for name in ("cluster", "local"))
@@ -177,11 +185,22 @@ def test_traces_are_made_and_judged_there(cluster: SparkEngine, tmp_path: Path) 
     for engine in (cluster, LocalEngine()):
         out = tmp_path / engine.name
         sizes: dict[str, Any] = {"clients": 30, "duration": 20, "seed": 2}
-        made = write_trace(Darmstadt(), "darmstadt", out / "made", engine=engine, blocks=3, **sizes)
+        made = write_trace(RandomWaypoint(), "rwp", out / "made", engine=engine, blocks=3, **sizes)
         laid = lay_out(made.path, out / "laid", engine=engine, size=made.size)
-        judged = evaluate(made, ["radial", "egrid:10"], out=out / "judged", engine=engine, pieces=3)
+        judged = evaluate(made, ["radial", "egrid:10"], out=out / "judged", engine=engine, pieces=2)
         found.append((made.digest(), laid.digest(), judged.summaries["ar"]["schemes"]))
     assert found[0] == found[1]
+
+
+def size_of(name: str) -> tuple[int, int]:
+    from bypass.models.maps import load_map
+
+    there = load_map(name)
+    return len(there.nodes), len(there.edges)
+
+
+def test_maps_are_there(cluster: SparkEngine) -> None:
+    assert cluster.run(size_of, ["darmstadt"]) == [size_of("darmstadt")]
 
 
 def test_jobs_of_other_kinds(cluster: SparkEngine) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from bypass.models.engines import Engine, LocalEngine, SparkEngine, spark_engine
+from bypass.models.engines import Engine, LocalEngine, SparkEngine
 from bypass.models.mobility.map_movement import MapMovement
 from bypass.models.mobility.model import MobilityModel
 from bypass.models.mobility.playback import Playback
@@ -20,13 +19,9 @@ from bypass.models.queueing import Centre, sweep_paths
 from bypass.models.request import InvalidRequest
 from bypass.models.traces import InvalidTrace, Trace, lay_out, layout, write_trace
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
 CLIENTS = 70
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkEngine]:
-    with spark_engine("traces", "local[2]") as engine:
-        yield engine
 
 
 def made(engine: Engine, out: Path, model: MobilityModel, blocks: int | None = None) -> Trace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from bypass.models.engines import LocalEngine, SparkEngine, spark_engine
+from bypass.models.engines import LocalEngine, SparkEngine
 from bypass.models.mobility import Darmstadt
 from bypass.models.traces import Trace, write_trace
 from bypass.scenarios.evaluation import Evaluation, evaluate
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.schema import Scenario
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 SCHEMES: dict[str, dict[str, Any]] = {
     "radial": {"scheme": "radial"},
@@ -27,15 +28,9 @@ SCHEMES: dict[str, dict[str, Any]] = {
     "multi": {"scheme": "multi"},
 }
 WORKLOADS = ("ar", "lbs", "rnd")
-CLIENTS, DURATION, SEED = 297, 120.0, 5
+CLIENTS, DURATION, SEED = 297, 60.0, 5
 
 Columns = dict[str, NDArray[Any]]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkEngine]:
-    with spark_engine("tests") as engine:
-        yield engine
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +94,7 @@ def test_the_simulator_agrees_event_by_event(
     trace: Trace, local: Evaluation, scheme: str, workload: str
 ) -> None:
     # All of the trace for every scheme would take minutes; benchmarks/agreement.py does it.
-    duration = {"egrid:10": 90.0, "radial": DURATION}.get(scheme, 20.0) if workload == "lbs" else 20.0
+    duration = DURATION if (scheme, workload) == ("radial", "lbs") else 20.0
     happened, counted = simulated(trace, scheme, workload, duration), events(local, workload)
     early = counted["at_us"] < duration * 1e6
     ours = {name: column[early] for name, column in counted.items()}

@@ -1,0 +1,70 @@
+"""Compiles what tests use before they run: `python -m tests.kernels`.
+
+Workers that begin with the same kernels would each compile them, while the clocks of their tests run. What is
+left out here is compiled by the first test that needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from bypass.live.broker.warming import warm_up
+from bypass.models.engines import LocalEngine
+from bypass.models.mobility import MOBILITY, Playback
+from bypass.models.queueing import Centre, sweep_paths
+from bypass.models.traces import write_trace
+from bypass.scenarios.evaluation import evaluate
+from bypass.scenarios.experiment import Experiment
+from bypass.scenarios.loader import load, variants
+
+LOCAL = LocalEngine()
+
+
+def simulate(scenario: str, run: str) -> None:
+    """A run of a few seconds with a few clients."""
+    Experiment(variants(load(scenario, duration=8.0, clients=12))[run], seed=1).run()
+
+
+def filters() -> None:
+    simulate("total-transitions", "seamless")
+    warm_up()
+
+
+def nearby() -> None:
+    simulate("adhoc", "plan-b")
+    simulate("adhoc", "hyperg")
+    for selection in ("dkc", "skc", "wca"):
+        simulate("coexistence-gateway", f"{selection}-gossip")
+
+
+def traces() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        made = {
+            name: write_trace(model(), name, Path(folder, name), clients=12, duration=8, seed=1, engine=LOCAL)
+            for name, model in MOBILITY.items()
+            if model is not Playback
+        }
+        schemes = ["radial", "ste:1.5", "grid:5", "egrid:10", "attract", "multi"]
+        evaluate(made["darmstadt"], schemes, out=Path(folder, "judged"), engine=LOCAL)
+    sweep_paths([[Centre("phone", 1.0, 0.1, 4.0, 2.0)]], events=100, seed=1, engine=LOCAL)
+
+
+# What begins together has few kernels in common.
+WORK: tuple[Callable[[], None], ...] = (nearby, filters, traces)
+
+
+def main() -> None:
+    # A child must not inherit threads.
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        for work, done in [(work, pool.submit(work)) for work in WORK]:
+            done.result()
+            print(f"kernels: {work.__name__}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
