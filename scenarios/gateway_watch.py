@@ -18,12 +18,15 @@ from bypass.sim.system import SimulatedSystem
 
 EVENT_COLUMNS = ("at_us", "x", "y", "gateways", "recipients", "attempts")
 
+CELL_M = 20.0  # of the grid by which places of events are told apart
+ENOUGH = 20  # events in a cell for the mean over them to say something
+
 SETTLED_S = 1.0  # by then what a gateway passes on has arrived, or never will
 
 
 @dataclass(frozen=True)
 class GatewayUse:
-    """`events` are columns, one row for each event that went by gateways; `times` is by client."""
+    """`events` are columns, one row for each event that went by gateways; `times` is by client, of all."""
 
     events: dict[str, Column]
     times: NDArray[np.int64]
@@ -36,10 +39,23 @@ class GatewayUse:
             "events": len(gateways),
             "per_event": float(gateways.mean()) if len(gateways) else None,
             "share": float((gateways / self.events["recipients"]).mean()) if len(gateways) else None,
-            "fairness": jain(self.times[self.times > 0]) if len(gateways) else None,
+            "fairness": jain(self.times) if len(gateways) else None,
             "attempts": float(known.mean()) if len(known) else None,
             "most_attempts": float(np.percentile(known, 97.5)) if len(known) else None,
+            "attempts_where_most": self._attempts_where_most(),
         }
+
+    def _attempts_where_most(self) -> float | None:
+        """The largest mean of attempts by the place of events, in cells of 20 m that have enough of them."""
+        attempts = self.events["attempts"]
+        known = ~np.isnan(attempts) & ~np.isnan(self.events["x"])
+        if not known.any():
+            return None
+        places = np.stack([np.floor(self.events[axis][known] / CELL_M) for axis in "xy"])
+        _, cell = np.unique(places, axis=1, return_inverse=True)
+        counts = np.bincount(cell)
+        means = (np.bincount(cell, attempts[known]) / counts)[counts >= ENOUGH]
+        return float(means.max()) if len(means) else None
 
 
 class GatewayWatch:

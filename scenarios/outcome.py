@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.models.network.state import S
 from bypass.region import Region
+from bypass.scenarios.areas import by_area, stays
 from bypass.scenarios.figures import (
     Floats,
     around_transition,
@@ -30,7 +31,7 @@ from bypass.scenarios.figures import (
     slowest_plan,
 )
 from bypass.scenarios.gateway_watch import GatewayUse
-from bypass.scenarios.measures import Around, Column, Phase
+from bypass.scenarios.measures import Around, Column, Phase, Stats, recall
 from bypass.scenarios.schema import Scenario
 from bypass.scenarios.usage import Attendance, Course, Execution, Spread, courses, spread_of, time_shares
 from bypass.sim.cellular import Traffic
@@ -134,12 +135,17 @@ class Run:
         )
         return {
             "transitions": [
-                around.summary() | around_transition(self.events, self.traffic, around.at_s)
+                around.summary()
+                | around_transition(self.events, self.traffic, around.at_s)
+                | self._lows(around)
                 for around in self.around
             ],
+            "recall": Stats.of(recall(self.events)).mean,
+            "traffic": self._rates(),
             "executions": len(self.executions),
             "near_border": share_near_border(*self._where("filter"), places, on_the_way),
-            "gateways_inside": share_inside(*self._where("gateway"), places, on_the_way),
+            "joined_inside": share_inside(*self._where("filter", joining=True), places, on_the_way),
+            "gateways_inside": share_inside(*self._where("gateway"), places, 0.0),
             "by_place": by_place(self.events, places),
             "by_time": by_time(self.events, duration),
             "by_centre": by_centre(self.events, self.scenario.world.width, self.scenario.world.height),
@@ -164,12 +170,14 @@ class Run:
                 each.record.proxy for each in self.executions if each.client is not None and each.switched
             ),
             "local": self.local,
-            "gateways": self.gateways.summary() | {"with_clients": self._gateways_with_clients()},
+            "gateways": self.gateways.summary()
+            | {"with_clients": self._gateways_with_clients(), "served_inside": self._served_inside()},
+            "areas": self._areas("gateway"),
             "rules": dict(Counter(firing.rule for firing in self.firings)),
         }
 
-    def _where(self, proxy: str) -> tuple[Floats, Floats]:
-        """Where clients switched a proxy to something; not where they just began."""
+    def _where(self, proxy: str, joining: bool = False) -> tuple[Floats, Floats]:
+        """Where clients switched a proxy to something, right after they came or at any later time."""
         came = {each.client: each.at for each in self.attendance if each.joins}
         places = [
             (each.x, each.y)
@@ -177,10 +185,40 @@ class Run:
             if each.client is not None
             and each.record.proxy == proxy
             and each.record.target != "nothing"
-            and each.record.at > came.get(each.client, 0.0) + START_UP_S
+            and (each.record.at <= came.get(each.client, 0.0) + START_UP_S) == joining
         ]
         x, y = np.array(places).reshape(-1, 2).T
         return x, y
+
+    def _lows(self, around: Around) -> dict[str, float]:
+        """The lowest bins of stretches like that around a transition, 5 s before it and 10 s after it: where
+        chance alone takes recall."""
+        times = {"recall_lowest_before": around.at_s - 5.0, "recall_lowest_later": around.at_s + 10.0}
+        return {
+            name: Around.of(self.events, at, around.phase).summary()["recall_lowest"]
+            for name, at in times.items()
+        }
+
+    def _rates(self) -> dict[str, float]:
+        """kbit/s per client over the whole run, by the columns of traffic."""
+        client_seconds = self.scenario.clients * self.scenario.duration
+        rate = {name: 0.008 * float(column.sum()) / client_seconds for name, column in self.traffic.items()}
+        for way in ("up", "down"):
+            rate[f"cellular_{way}"] = sum(rate[name] for name in CELLULAR_COLUMNS if name.endswith(way))
+        return rate
+
+    def _served_inside(self) -> float:
+        """Share of the events by gateways whose place is in the channel of an attraction point, which reaches
+        beyond its border by the radius of interest."""
+        events = self.gateways.events
+        return share_inside(
+            events["x"], events["y"], self.region.places, self.scenario.workload.build().radius
+        )
+
+    def _areas(self, proxy: str) -> dict[str, Any]:
+        places = self.region.places
+        found = stays(proxy, self.executions, self.attendance, places, self.scenario.duration)
+        return by_area(places, found, CLIENT_MECHANISMS[proxy])
 
     def _usage(self, start: float, end: float) -> dict[str, dict[str, float]]:
         return {

@@ -62,10 +62,10 @@ def gateways(result: Result) -> Iterator[str]:
     """Maps of the main run's gateways, and how evenly clients took turns in each run."""
     run = result.main
     events = run.gateways.events
-    served = [(name, each.gateways.times[each.gateways.times > 0]) for name, each in result.runs.items()]
+    served = [(name, each.gateways.times) for name, each in result.runs.items() if each.gateways.times.any()]
     yield paragraph(
         "Means by the place of events. Copies: how many of an event each client that gateways serve got by"
-        " radio. Fairness: Jain's index of how often each client was gateway, of those that ever were."
+        " radio. Fairness: Jain's index of how often each client was gateway, also those that never were."
     )
     yield pictures(
         [

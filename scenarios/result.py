@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,11 +14,9 @@ from typing import Any
 import numpy as np
 
 from bypass.scenarios.checks import Verdict, figure, judge
-from bypass.scenarios.measures import Phase, Stats, precision, recall
-from bypass.scenarios.outcome import CELLULAR_COLUMNS, Run
+from bypass.scenarios.measures import Phase, precision, recall
+from bypass.scenarios.outcome import Run
 from bypass.scenarios.schema import Scenario
-
-DOWNLOAD = tuple(name for name in CELLULAR_COLUMNS if name.endswith("_down"))
 
 
 class Phases:
@@ -65,16 +64,7 @@ class Result:
         return cleaned
 
     def _figures(self) -> dict[str, Any]:
-        top = self.main.summary()
-        top["scenario"] = self.scenario.name
-        if len(self.runs) > 1:
-            top["runs"] = {name: run.summary() for name, run in self.runs.items()}
-        if self.scenario.baseline:
-            base = self.runs[self.scenario.baseline]
-            top["extra"] |= _against(base, self.main)
-            for name, run in self.runs.items():
-                top["runs"][name]["extra"] |= _against(base, run)
-        return top
+        return assembled(self.scenario, {name: run.summary() for name, run in self.runs.items()})
 
     def write(self, directory: Path) -> None:
         """Write summary.json, events.parquet, timeline.parquet and transitions.jsonl of the main run.
@@ -97,10 +87,22 @@ class Result:
         return write_report(self, directory)
 
 
-def _against(base: Run, run: Run) -> dict[str, float]:
+def assembled(scenario: Scenario, runs: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """The summary of a scenario out of those of its runs, which may have been carried out at any time."""
+    top = deepcopy(runs[scenario.main or next(iter(runs))]) | {"scenario": scenario.name}
+    if len(runs) > 1:
+        top["runs"] = {name: deepcopy(run) for name, run in runs.items()}
+    if scenario.baseline:
+        base = runs[scenario.baseline]
+        for summary in (top, *top["runs"].values()):
+            summary["extra"] |= _against(base, summary)
+    return top
+
+
+def _against(base: dict[str, Any], run: dict[str, Any]) -> dict[str, float]:
     """What a run saves of the baseline's cellular download, and what recall it loses for that."""
-    down = [sum(int(each.traffic[name].sum()) for name in DOWNLOAD) for each in (base, run)]
-    means = [Stats.of(recall(each.events)).mean for each in (base, run)]
+    down = [each["extra"]["traffic"]["cellular_down"] for each in (base, run)]
+    means = [math.nan if each["extra"]["recall"] is None else each["extra"]["recall"] for each in (base, run)]
     return {
         "cellular_download_saved": 1.0 - down[1] / down[0] if down[0] else 0.0,
         "recall_lost": means[0] - means[1],
