@@ -1,88 +1,160 @@
-"""Runs the built-in scenarios in full and sets their figures beside the thesis'."""
+"""Runs the built-in scenarios in full and sets their figures beside the thesis'.
+
+Each run is kept in a file of its own under DIR/fidelity as soon as it is done: what was stopped goes on where
+it was, and more seeds are added to those that are there.
+"""
 
 from __future__ import annotations
 
-import math
-import statistics
+import argparse
+import os
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
-from common import arguments, integer, print_table, write
+from common import arguments, integer, machine, print_table, write
+from fidelity_record import RECORD, Measured, compare, enter, totals, write_page
 
-from bypass.scenarios import Result, builtin_names, run
-
-
-def show_progress(name: str, seed: int, done: float, total: float) -> None:
-    """On a terminal, how far a scenario has come."""
-    if sys.stderr.isatty():
-        end = "\n" if done >= total else ""
-        print(f"\r{name}, seed {seed}: {done:,.0f} of {total:,.0f} s", end=end, file=sys.stderr, flush=True)
-
-
-def compare(results: dict[int, Result]) -> list[dict[str, Any]]:
-    """Each check of one scenario: our median over the seeds, and in how many of them it holds."""
-    checks = []
-    for same in zip(*(result.verdicts for result in results.values()), strict=True):
-        known = [verdict.value for verdict in same if not math.isnan(verdict.value)]
-        verdicts = [verdict.verdict for verdict in same]
-        checks.append(
-            {
-                **same[0].to_dict(),
-                "ours": statistics.median(known) if known else None,
-                "by_seed": {seed: v.to_dict()["ours"] for seed, v in zip(results, same, strict=True)},
-                "verdict": verdicts[0] if len(set(verdicts)) == 1 else "differs",
-                "holds": verdicts.count("holds"),
-            }
-        )
-    return checks
+from bypass.scenarios.checks import figure
+from bypass.scenarios.experiment import Experiment
+from bypass.scenarios.loader import builtin_names, load, variants
+from bypass.scenarios.paths import check_paths
+from bypass.scenarios.result import Result, assembled
+from bypass.scenarios.schema import Scenario
+from bypass.scenarios.trial import Trial
 
 
-def bounds(check: dict[str, Any]) -> str:
-    """The range that our figure must lie in, as text."""
-    low, high = check["low"], check["high"]
-    if low is None:
-        return f"<= {high:.4g}"
-    return f">= {low:.4g}" if high is None else f"{low:.4g} to {high:.4g}"
+def carry_out(trial: Trial, folder: Path, code: dict[str, str]) -> tuple[str, float]:
+    """Run a trial and keep its figures, with what they depend on; gives its key and how long it took (s)."""
+    began = time.perf_counter()
+    experiment = Scenario.model_validate(trial.experiment)
+    summary = Result(experiment, {trial.variant: Experiment(experiment, trial.seed).run()}).summary()
+    trial.succeeded(folder, summary | {"code": code})
+    return trial.key, time.perf_counter() - began
 
 
-def main() -> None:
-    parser = arguments(__doc__, repetitions=None)
+def trials_of(scenario: Scenario, seed: int) -> dict[str, Trial]:
+    """The runs of a scenario. Checks are not among what decides what a run gives."""
+    return {
+        name: Trial(name, {}, seed, each.model_dump(mode="json", exclude={"checks", "about"}) | {"about": ""})
+        for name, each in variants(scenario).items()
+    }
+
+
+def measure(trials: list[Trial], folder: Path, processes: int) -> None:
+    """Carry out what has not been."""
+    missing = [trial for trial in trials if trial.outcome(folder) is None]
+    if not missing:
+        return
+    code = {"commit": commit(), **machine()}
+    with ProcessPoolExecutor(min(processes, len(missing)), mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(carry_out, trial, folder, code) for trial in missing]
+        for done, future in enumerate(as_completed(futures), 1):
+            key, seconds = future.result()
+            print(f"  {done} of {len(missing)}: {key}, {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def commit() -> str:
+    """The state of the code, as git tells it."""
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return told.stdout.strip() or "unknown"
+
+
+def measured(scenario: Scenario, seed: int, folder: Path) -> Measured:
+    """The figures that the checks of a scenario ask for, out of its runs, which are all there."""
+    summaries: dict[str, dict[str, Any]] = {}
+    for name, trial in trials_of(scenario, seed).items():
+        outcome = trial.outcome(folder)
+        assert outcome is not None
+        summaries[name] = outcome["summary"]
+    summary = assembled(scenario, summaries)
+    figures: dict[str, float | None] = {}
+    for path in sorted({path for check in scenario.checks for path in check.paths}):
+        try:
+            figures[path] = figure(summary, path)
+        except KeyError:
+            figures[path] = None
+    return Measured(
+        commits=sorted({each["code"]["commit"] for each in summaries.values()}),
+        machines=sorted({each["code"]["cpu"] for each in summaries.values()}),
+        wall_s=round(sum(each["wall_s"] for each in summaries.values())),
+        figures=figures,
+    )
+
+
+def options() -> argparse.Namespace:
+    parser = arguments(__doc__ or "", repetitions=None)
     integer(parser, "--seeds", 1, "seeds from 1 to so many")
-    parser.add_argument("--scenarios", nargs="+", choices=builtin_names(), default=builtin_names())
+    parser.add_argument("--scenarios", nargs="+", choices=builtin_names(), help="those alone, in this order")
     parser.add_argument("--duration", type=float, metavar="S", help="simulate so many seconds (in full)")
     parser.add_argument(
         "--clients", type=int, metavar="N", help="with so many clients (as the scenario says)"
     )
-    options = parser.parse_args()
-    scenarios = {}
-    for name in options.scenarios:
-        results = {
-            seed: run(
-                name,
-                seed=seed,
-                duration=options.duration,
-                clients=options.clients,
-                progress=lambda done, total, name=name, seed=seed: show_progress(name, seed, done, total),  # type: ignore[misc]
-            )
-            for seed in range(1, options.seeds + 1)
-        }
-        scenarios[name] = checks = compare(results)
-        rows = [
-            (
-                check["name"],
-                check["source"],
-                check["stated"],
-                "?" if check["ours"] is None else f"{check['ours']:.4g}",
-                bounds(check),
-                f"{check['verdict']} ({check['holds']}/{options.seeds})",
-            )
-            for check in checks
-        ]
-        print_table(name, ("figure", "source", "thesis", "ours", "expected", "verdict"), rows)
-    verdicts = [check["verdict"] for checks in scenarios.values() for check in checks]
-    counts = {verdict: verdicts.count(verdict) for verdict in ("holds", "differs", "unknown")}
+    integer(parser, "--processes", os.cpu_count() or 1, "runs side by side")
+    parser.add_argument("--strict", action="store_true", help="end with 1 if a difference is not explained")
+    parser.add_argument(
+        "--record", action="store_true", help=f"enter the figures into {RECORD.name} and docs/thesis.md"
+    )
+    chosen = parser.parse_args()
+    for name in chosen.scenarios or builtin_names():
+        whole = load(name)
+        if (chosen.strict or chosen.record) and (chosen.duration or whole.duration) < whole.duration:
+            parser.error(f"--duration {chosen.duration:g} with --strict or --record: expected {name} in full")
+        if chosen.record and chosen.clients is not None:
+            parser.error("--clients with --record: expected as many as the scenario says")
+    return chosen
+
+
+def quickest_first(names: list[str]) -> Iterator[str]:
+    """By simulated seconds; radios make them several times as long."""
+
+    def work(name: str) -> float:
+        runs = variants(load(name)).values()
+        return sum(each.duration * (8.0 if each.begin else 1.0) for each in runs)
+
+    yield from sorted(names, key=work)
+
+
+def main() -> None:
+    chosen = options()
+    folder = chosen.out / "fidelity"
+    folder.mkdir(parents=True, exist_ok=True)
+    seeds = range(1, chosen.seeds + 1)
+    compared = {}
+    for name in chosen.scenarios or quickest_first(builtin_names()):
+        scenario = load(name, duration=chosen.duration, clients=chosen.clients)
+        check_paths(scenario)
+        print(f"{name}:", file=sys.stderr, flush=True)
+        trials = [trial for seed in seeds for trial in trials_of(scenario, seed).values()]
+        measure(trials, folder, chosen.processes)
+        found = {seed: measured(scenario, seed, folder) for seed in seeds}
+        compared[name] = checks = compare(scenario.checks, found)
+        header = ("figure", "source", "thesis", "ours", "expected", "verdict")
+        print_table(name, header, [check.row for check in checks])
+        if chosen.record:
+            enter(name, found)
+            write_page()
+    counts = totals(check for checks in compared.values() for check in checks)
     print("\nin all: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
-    write("fidelity", options.out, {"seeds": options.seeds, "verdicts": counts, "scenarios": scenarios})
+    for name, checks in compared.items():
+        for check in checks:
+            if check.settled:
+                print(f"{name}: {check.name} holds again, though a difference is explained")
+    data = {name: [check.to_dict() for check in checks] for name, checks in compared.items()}
+    write("fidelity", chosen.out, {"seeds": chosen.seeds, "verdicts": counts, "scenarios": data})
+    if chosen.strict and counts["differs"] + counts["unknown"]:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
