@@ -146,7 +146,7 @@ def section() -> str:
     seconds = sum(own.wall_s for own in _all(record))
     lines = [
         f"{sum(counts.values())} figures: {counts['holds']} hold, {counts['explained']} differ and are"
-        f" explained, {counts['differs']} differ without an explanation, {counts['unknown']} were not measured.",
+        f" explained, {counts['differs']} differ without an explanation, {counts['unknown']} are missing.",
         "",
         f"Measured with {', '.join(commits) or 'nothing'} on {', '.join(machines) or 'no machine'}, in"
         f" {seconds / 60:.0f} minutes of one core beside other work.",

@@ -29,8 +29,8 @@ def load(
 ) -> Scenario:
     """A built-in scenario or a YAML file, with changes: dotted keys to values.
 
-    Another `duration` stretches or shrinks the timeline, and runs of a duration of their own, with it.
-    Raises InvalidScenario, also if the file makes no sense before the changes.
+    Another `duration` stretches or shrinks the timeline with it; runs of a duration of their own become no
+    longer than that. Raises InvalidScenario, also if the file makes no sense before the changes.
     """
     source, data = str(scenario), read(scenario)
     loaded = _validated(source, data)
@@ -39,7 +39,7 @@ def load(
             step["at"] = before.at * duration / loaded.duration
         for changed in data.get("runs", {}).values():
             if "duration" in changed:
-                changed["duration"] *= duration / loaded.duration
+                changed["duration"] = min(changed["duration"], duration)
         data["duration"] = duration
     if clients is not None:
         data["clients"] = clients

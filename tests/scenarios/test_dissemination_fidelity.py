@@ -68,7 +68,7 @@ def test_gossip_with_certainty_is_flooding() -> None:
 
 
 def test_a_transition_told_to_all_takes_the_spread_of_latencies_and_nothing_is_lost() -> None:
-    run = short("dissemination-transitions", "dissemination-transitions", 25.0)
+    run = short("dissemination-transitions", "transitions", 25.0)
     assert [phase.name for phase in run.phases] == ["gossip", "plan-b", "hyperg", "flooding", "broadcast"]
     for spread in run.spreads():
         assert spread.summary()["reached"] == 1.0
@@ -79,7 +79,7 @@ def test_a_transition_told_to_all_takes_the_spread_of_latencies_and_nothing_is_l
 
 
 def test_after_a_transition_a_mechanism_is_what_it_is_alone() -> None:
-    switched = short("dissemination-transitions", "dissemination-transitions", 25.0)
+    switched = short("dissemination-transitions", "transitions", 25.0)
     static = short("adhoc", "plan-b", 12.0)
     window = (9.0, 12.0)
     for share in (recall, precision):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bypass.adhoc import GATEWAY_PORT
-from bypass.scenarios.gateway_watch import GatewayWatch
+from bypass.scenarios.gateway_watch import EVENT_COLUMNS, GatewayUse, GatewayWatch
 from tests.vicinity import Vicinity, row
 
 
@@ -40,6 +40,7 @@ def test_without_gateways_there_is_nothing_to_say() -> None:
         "fairness": None,
         "attempts": None,
         "most_attempts": None,
+        "attempts_where_most": None,
     }
 
 
@@ -72,7 +73,8 @@ def test_gateways_and_copies_are_counted() -> None:
             assert attempts == pytest.approx(np.mean([copies[n] for n in served]))
     summary = use.summary()
     assert (summary["events"], summary["per_event"], summary["share"]) == (4, 3.0, 0.5)
-    assert summary["fairness"] == pytest.approx(1.0)  # in turn: each of the six was gateway twice
+    # In turn: each of the six was gateway twice; the publisher, far away, never was.
+    assert summary["fairness"] == pytest.approx(6 / 7)
     assert summary["attempts"] == pytest.approx(use.events["attempts"].mean())
 
 
@@ -111,3 +113,14 @@ def test_watching_changes_nothing() -> None:
         each.run(2.0)
     assert world.deliveries == plain.deliveries
     assert world.frames() == plain.frames()
+
+
+def test_copies_are_told_apart_by_place() -> None:
+    columns = {name: np.zeros(60) for name in EVENT_COLUMNS}
+    columns["x"] = np.repeat([5.0, 15.0, 45.0], [15, 15, 30])  # the first two are in the same cell
+    columns["attempts"] = np.repeat([1.0, 3.0, 1.5], [15, 15, 30])
+    columns["attempts"][-1] = np.nan
+    use = GatewayUse(columns | {"recipients": np.ones(60)}, np.ones(3, np.int64))
+    assert use.summary()["attempts_where_most"] == 2.0
+    columns["x"][:15] = 25.0  # in cells of their own, too few to say something
+    assert use.summary()["attempts_where_most"] == 1.5
