@@ -46,6 +46,7 @@ def broker(
       bypass broker --open --listen ipc:///tmp/bypass.sock
     """
     from bypass.live.broker.config import load_config
+    from bypass.live.broker.descriptors import raise_limit
     from bypass.live.broker.logs import configure_logs
     from bypass.live.broker.service import Service
 
@@ -59,6 +60,7 @@ def broker(
     if dashboard:
         environ["BYPASS_BROKER_DASHBOARD"] = "true"
     settings = load_config(config, environ)
+    raise_limit()
     configure_logs(settings.log.level, settings.log.format)
     service = Service(settings)
     if settings.open:

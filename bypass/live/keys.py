@@ -13,7 +13,8 @@ import shlex
 import stat
 import struct
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +43,10 @@ _log = logging.getLogger(__name__)
 
 class InvalidKeys(BypassError):
     """A key file that cannot be used, or cannot be made. Secrets are never part of the message."""
+
+
+class _NotRead(InvalidKeys):
+    """A file that is there and may be all right, but cannot be read now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +168,8 @@ def _read(path: Path, *, private: bool) -> dict[str, Any]:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise InvalidKeys(f"{path}: {error.strerror}: expected a key file") from None
+        kind = InvalidKeys if isinstance(error, FileNotFoundError) else _NotRead
+        raise kind(f"{path}: {error.strerror}: expected a key file") from None
     if content is None:
         raise InvalidKeys(f"{path}: not a regular file: expected a key file")
     if private and mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -238,7 +244,10 @@ def _rights(what: str, value: Any) -> frozenset[str]:
 
 
 class _Listed(NamedTuple):
-    """What a file of the list was found to hold; `status` is None if that may have changed unnoticed."""
+    """What a file of the list was found to hold; `status` is None if that may have changed unnoticed.
+
+    With a `problem` it admits nobody, or who it admitted when it could be read.
+    """
 
     status: tuple[int, ...] | None
     key: bytes = b""
@@ -250,15 +259,21 @@ class AllowList:
     """The clients that have a file in a folder, up to date: who is added or removed counts at once, a file
     that is changed within a second, or ten where there are thousands.
 
-    What cannot be read admits nobody. Files that are wrong are in `problems`, by name, each with what is
-    wrong in one line, and are logged; so is the folder itself, under its path. Of two files with the same key
-    the first by name counts. Nothing raises.
+    A file that is wrong admits nobody, one that is deleted nobody any more. What cannot be read now, be it a
+    file or the folder, is as it was when it could be: a lack of descriptors, or a disk that is away, expels
+    nobody. Each has one line in `problems`, by name or by the folder's path, and is logged; `not_read` counts
+    looks at which something could not be read. Of two files with the same key the first by name counts.
+    Nothing raises. Files are opened within `opening`.
     """
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(
+        self, directory: str | Path, opening: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
         self.directory = Path(directory)
         self.problems: dict[str, str] = {}
         self.changes = 0  # how often the list was found to be another one
+        self.not_read = 0
+        self._opening = opening
         self._files: dict[str, _Listed] = {}
         self._admitted: dict[bytes, Admitted] = {}
         self._status: tuple[int, ...] | None = None
@@ -284,35 +299,47 @@ class AllowList:
         began = time.monotonic()
         self._status = _status(self.directory)  # before the files: what changes meanwhile is seen next time
         problems: dict[str, str] = {}
-        try:
-            names = sorted(name for name in os.listdir(self.directory) if name.endswith(".pub"))
-        except OSError as error:
-            names = []
-            problems[str(self.directory)] = (
-                f"{self.directory}: {error.strerror}: expected a folder of .pub files: nobody is admitted"
-            )
-        files: dict[str, _Listed] = {}
+        with self._opening():
+            try:
+                names = sorted(name for name in os.listdir(self.directory) if name.endswith(".pub"))
+                files = {name: self._look(name) for name in names}
+            except OSError as error:
+                files = self._not_deleted()
+                problems[str(self.directory)] = (
+                    f"{self.directory}: {error.strerror}: expected a folder of .pub files: "
+                    "who was admitted before stays so, nobody else is"
+                )
         admitted: dict[bytes, Admitted] = {}
         owners: dict[bytes, str] = {}
-        for name in names:
-            listed = files[name] = self._look(name)
-            if listed.admitted is None:
+        for name, listed in files.items():
+            if listed.problem:
                 problems[name] = listed.problem
-            elif listed.key in admitted:
+            if listed.admitted is None:
+                continue
+            if listed.key in admitted:
                 problems[name] = (
                     f"{self.directory / name}: public: that of {owners[listed.key]}: expected another"
                 )
             else:
                 admitted[listed.key] = listed.admitted
                 owners[listed.key] = name
+        not_read = {name for name, listed in files.items() if listed.problem and listed.admitted is not None}
+        not_read |= problems.keys() - files.keys()
         for name, problem in problems.items():
             if self.problems.get(name) != problem:
-                _log.warning("not admitted: %s", problem)
+                _log.warning("%s: %s", "not read" if name in not_read else "not admitted", problem)
+        self.not_read += bool(not_read)
         self.changes += admitted != self._admitted
         self.problems, self._files, self._admitted = problems, files, admitted
         now = time.monotonic()
         pause = min((now - began) / _CHECKING, LONGEST_CHECK_INTERVAL)
         self._next_check = now + max(pause, CHECK_INTERVAL)
+
+    def _not_deleted(self) -> dict[str, _Listed]:
+        """Files as they were at the last look, but those that are known to be gone; takes no descriptor."""
+        if not self.directory.is_dir():
+            return self._files
+        return {name: file for name, file in self._files.items() if not _is_gone(self.directory / name)}
 
     def _look(self, name: str) -> _Listed:
         status = _status(f"{self.directory}/{name}")
@@ -321,6 +348,9 @@ class AllowList:
             return known
         try:
             return _Listed(status, *_read_listed(self.directory, name))
+        except _NotRead as error:
+            key, admitted = (b"", None) if known is None else (known.key, known.admitted)
+            return _Listed(None, key, admitted, str(error))
         except InvalidKeys as error:
             return _Listed(status, problem=str(error))
 
@@ -333,6 +363,16 @@ def _read_listed(folder: Path, file: str) -> tuple[bytes, Admitted]:
     if data["name"] != name:  # names are unique because files' names are
         raise InvalidKeys(f"{path}: name: {shown(data['name'])}: expected that of the file, {name!r}")
     return _key(path, data, "public"), Admitted(name, _rights(str(path), data.get("rights", [])))
+
+
+def _is_gone(path: Path) -> bool:
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _status(path: str | Path) -> tuple[int, ...] | None:

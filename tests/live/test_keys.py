@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 from zmq.utils import z85
 
 from bypass.live import keys as module
+from bypass.live.broker.descriptors import reserved
 from bypass.live.keys import (
     Admitted,
     AllowList,
@@ -395,7 +398,7 @@ def test_of_two_files_with_one_key_the_first_counts(folder: Path, caplog: pytest
     assert listed.problems == {}
 
 
-def test_a_list_that_cannot_be_read_admits_nobody_until_it_can(
+def test_who_was_admitted_stays_so_while_the_list_cannot_be_read(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     create_client_keys(folder, "alice")
@@ -403,18 +406,75 @@ def test_a_list_that_cannot_be_read_admits_nobody_until_it_can(
     key = public(folder, "alice")
     listed = AllowList(clients)
     clients.rename(away)
-    problem = f"{clients}: No such file or directory: expected a folder of .pub files: nobody is admitted"
+    problem = (
+        f"{clients}: No such file or directory: expected a folder of .pub files: "
+        "who was admitted before stays so, nobody else is"
+    )
     for _ in range(3):
-        assert listed.find(key) is None
+        assert listed.find(key) == ("alice", frozenset())
     assert listed.problems == {str(clients): problem}
     clients.write_text("a file")
-    assert listed.find(key) is None
+    assert listed.find(key) == ("alice", frozenset())
     assert "Not a directory" in listed.problems[str(clients)]
     assert len(caplog.messages) == 2
+    assert listed.not_read >= 4
+    assert listed.changes == 1  # as at the start
+    (away / "alice.pub").unlink()
     clients.unlink()
     away.rename(clients)
-    assert listed.find(key) == ("alice", frozenset())
+    assert listed.find(key) is None
     assert listed.problems == {}
+
+
+@contextmanager
+def no_descriptor_left() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_without_a_descriptor_who_is_listed_stays_so_and_who_is_deleted_does_not(folder: Path) -> None:
+    entries = {name: create_client_keys(folder, name)[1] for name in ("alice", "bob")}
+    keys = {name: public(folder, name) for name in entries}
+    listed = AllowList(folder / "clients")
+    with no_descriptor_left():
+        assert listed.find(keys["alice"]) == ("alice", frozenset())
+        assert listed.find(keys["bob"]) == ("bob", frozenset())
+        assert "Too many open files" in listed.problems[str(folder / "clients")]
+        entries["bob"].unlink()
+        assert listed.find(keys["bob"]) is None
+        assert listed.find(keys["alice"]) == ("alice", frozenset())
+    assert listed.not_read > 0
+    create_client_keys(folder, "carol")
+    assert listed.find(public(folder, "carol")) == ("carol", frozenset())
+    assert listed.problems == {}
+
+
+def test_a_file_that_cannot_be_read_now_counts_as_it_was(folder: Path) -> None:
+    _, entry = create_client_keys(folder, "alice")
+    key, content = public(folder, "alice"), entry.read_bytes()
+    listed = AllowList(folder / "clients")
+    entry.unlink()
+    entry.symlink_to(entry)  # whoever follows it gets an error that says nothing about the file
+    assert listed.find(key) == ("alice", frozenset())
+    assert "Too many levels of symbolic links" in listed.problems["alice.pub"]
+    assert listed.not_read > 0
+    entry.unlink()
+    entry.write_bytes(content.replace(b"alice", b"bob"))
+    assert listed.find(key) is None
+
+
+def test_descriptors_that_are_kept_back_read_the_list(folder: Path) -> None:
+    create_client_keys(folder, "alice")
+    listed = AllowList(folder / "clients", reserved)
+    create_client_keys(folder, "bob")
+    key = public(folder, "bob")
+    with no_descriptor_left():
+        assert listed.find(key) == ("bob", frozenset())
+    assert listed.not_read == 0
 
 
 @given(st.binary(max_size=200) | st.text(max_size=100).map(lambda text: text.encode(errors="replace")))

@@ -88,6 +88,8 @@ def open_database(path: Path, sync: Literal["full", "normal"]) -> sqlite3.Connec
         connection.execute(f"PRAGMA synchronous = {sync}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
         connection.execute("PRAGMA cache_size = -16000")
+        # A file for what does not fit into the cache could not be opened while descriptors are used up.
+        connection.execute("PRAGMA temp_store = MEMORY")
         # Some builds overwrite with zeros what is deleted; that would double what a released row costs.
         connection.execute("PRAGMA secure_delete = OFF")
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:

@@ -9,6 +9,7 @@ import zmq
 from bypass.errors import BypassError
 from bypass.live.broker.authentication import PUBLIC_KEY, Authenticator
 from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.descriptors import reserved
 from bypass.live.broker.loop import Loop
 from bypass.live.keys import AllowList, load_broker_keys
 
@@ -87,7 +88,7 @@ class Listener:
 
     def _admit_only_listed(self, config: BrokerConfig, loop: Loop) -> None:
         keys = load_broker_keys(config.keys)
-        self.allow_list = AllowList(config.clients)
+        self.allow_list = AllowList(config.clients, reserved)
         self.authenticator = Authenticator(self._context, self.allow_list, DOMAIN)
         loop.serve(self.authenticator.socket, self.authenticator.handle)
         self.authenticator.guard(self.socket, keys)

@@ -39,6 +39,10 @@ COUNTERS = {  # by their key in the snapshot; one that is not here is named by i
     ),
     "oversized": ("messages_oversized", "Messages dropped because they were too large."),
     "limited": ("messages_limited", "Messages refused because their client sent too fast."),
+    "list_not_read": (
+        "allow_list_not_read",
+        "Looks at the allow-list at which something could not be read, so that what was known before counts.",
+    ),
     "stalled": ("sends_stalled", "Packets that a client did not take, and lost its connection for."),
 }
 WAITING = "waiting"  # goes down as well as up, though it stands among the counters

@@ -35,6 +35,7 @@ class Status:
         server, now = self._server, self._server.loop.now()
         broker, config, deliveries = server.broker, server.config, server.deliveries
         region, authenticator = config.region, server.listener.authenticator
+        allow_list = server.listener.allow_list
         return {
             "at": now,
             "started": self._started,
@@ -69,6 +70,7 @@ class Status:
                 "stalled": deliveries.sending.stalled,
                 "bytes_out": deliveries.sending.bytes_out,
                 "not_admitted": 0 if authenticator is None else authenticator.refused,
+                "list_not_read": 0 if allow_list is None else allow_list.not_read,
             },
             "store": self._store(),
             "transitions": self._followup.latest(MOST_TRANSITIONS),

@@ -178,6 +178,13 @@ class _Server(ThreadingMixIn, TCPServer):
         with self._changed:
             self._deadlines[connection] = math.inf
 
+    def get_request(self) -> Any:
+        try:
+            return super().get_request()
+        except OSError:  # no descriptor is left: to ask again at once would only take time from others
+            time.sleep(POLL)
+            raise
+
     def verify_request(self, request: Any, _client_address: Any) -> bool:
         with self._changed:
             if len(self._deadlines) < CONNECTIONS:
