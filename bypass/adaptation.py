@@ -37,7 +37,9 @@ class Adaptation:
 
     def __init__(self, broker: Broker, book: RuleBook, places: Sequence[Place]) -> None:
         """Raises InvalidRule."""
-        self.rules = RuleEngine(book, broker.execute, broker.host.now, TOPICS, broker.next_id)
+        self.rules = RuleEngine(
+            book, broker.execute, broker.host.now, TOPICS, broker.next_id, broker.decisions
+        )
         self._broker = broker
         self._places = tuple(places)
         self._areas: dict[int, int] = {}  # where each client was when it last said so

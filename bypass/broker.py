@@ -94,6 +94,9 @@ class PlanListener(Protocol):
     def plan_distributed(self, distribution: Distribution) -> None:
         """Clients were told a share of a plan, or what they had missed."""
 
+    def client_returned(self, client: int, epoch: int, missed: bool) -> None:
+        """A client is back, with this epoch; if it has `missed` plans, it is told next all that holds."""
+
 
 class GatewayAnalyzer(Protocol):
     """Is told whom the broker makes a gateway."""
@@ -153,9 +156,9 @@ class Broker:
         self.listeners: list[ClientListener] = []
         self.plan_listeners: list[PlanListener] = []
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
-        self.standing = Standing(scheme)
+        self.standing = Standing({"filter": scheme})
         self.decisions: dict[int, int] = {}  # the number of the latest decision, by scope
-        self._told: dict[int, int] = {}  # the epoch of the latest plan that was sent to a client
+        self.told: dict[int, int] = {}  # the epoch of the latest plan that was sent to a client
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
         self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
@@ -225,9 +228,11 @@ class Broker:
         """The id that a plan without one gets if it is executed next."""
         return f"{plan.plan[:100]}-{self.epoch + 1}"
 
-    def repeat(self, plan: Plan, client: int, name: str) -> None:
-        """Send a client its share of a plan again, under another name: one that it knows it only answers."""
-        self._distribute(plan.model_copy(update={"id": name}), [{client}])
+    def tell_again(self, client: int, plan: Plan, name: str) -> None:
+        """Send a client what holds of a plan that it was told, under another name and as the newest plan: one
+        that it knows it only answers, and an old one it ignores."""
+        self.epoch += 1
+        self._distribute(plan.model_copy(update={"id": name, "epoch": self.epoch}), [{client}])
 
     def decide(self, scope: int) -> int:
         """A number for a new decision about an area (0: everywhere): clients who hear of it follow it."""
@@ -236,7 +241,7 @@ class Broker:
 
     def _distribute(self, plan: Plan, served: Sequence[AbstractSet[int]]) -> None:
         for share, clients in shares(plan, served, resubscribe=not self._state_transfer):
-            self._told.update(dict.fromkeys(clients, share.epoch))
+            self.told.update(dict.fromkeys(clients, share.epoch))
             distribution = self.coordinator.distribute(share, clients)
             self.distributions.append(distribution)
             for listener in self.plan_listeners:
@@ -297,7 +302,10 @@ class Broker:
         schemes = [scheme for scheme in self.filter_schemes if client in scheme.clients]
         for scheme in schemes:
             scheme.reconnected(client)
-        if schemes and (self._told.get(client) != epoch or flag != schemes[0].flag):
+        missed = bool(schemes) and (self.told.get(client) != epoch or flag != schemes[0].flag)
+        for listener in self.plan_listeners:
+            listener.client_returned(client, epoch, missed)
+        if missed:
             self.coordinator.forget(client)  # what it was told before is said again
             self._welcome(client, schemes[0], flag)
 
@@ -325,7 +333,7 @@ class Broker:
         self.table.remove_client(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
-        self._told.pop(client, None)
+        self.told.pop(client, None)
         self._velocities.forget(client)
         self.coordinator.forget(client)
         for listener in self.listeners:

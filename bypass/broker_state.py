@@ -68,7 +68,7 @@ class BrokerState(BaseModel):
                 raise TransitionError(f"restart: {record.proxy} to {record.target!r}: {record.error}")
         broker.epoch = broker.coordinator.epoch = self.epoch
         broker.decisions.update(self.decisions)
-        broker.standing = Standing(first.name)
+        broker.standing = Standing({"filter": first.name})
         broker.standing.told = list(self.told)
 
 

@@ -84,6 +84,7 @@ class Client:
         )
         self.engine.set_defaults("filter", settings)
         self.coordinator = Coordinator(self.engine)
+        self.says_obsolete = True  # the broker knows that outcome
         self.engine.add_listener(self)
         self.network.bind(self.filter, self._plan_arrived, self.nearby.gateway_logic)
         self._mark_messages()
@@ -208,13 +209,22 @@ class Client:
                 self.network.send(Unsubscribe(registered.handle.id))
             self.network.silent = True
 
+    def carry_out(self, plan: Plan) -> Outcome:
+        """Execute a plan, less what is obsolete, and follow its decision. Raises like `Engine.execute`."""
+        outcome = self.coordinator.carry_out(plan, self.nearby.admits)
+        if outcome.ok:
+            for action, summary in zip(plan.actions, outcome.records, strict=True):
+                if summary.outcome != "obsolete":
+                    self.nearby.adopt(plan, action)
+        return outcome
+
     def _plan_arrived(self, message: PlanMessage) -> None:
-        plan = self.nearby.without_obsolete(Plan.from_bytes(message.plan))
-        outcome = self.coordinator.carry_out(plan)
-        if Outcome.from_bytes(outcome).ok:
+        outcome = self.carry_out(Plan.from_bytes(message.plan))
+        if outcome.ok:
             self.network.epoch = message.epoch
-            self.nearby.adopt(plan)
-        self.network.send(OutcomeMessage(outcome))
+        if not self.says_obsolete:
+            outcome = outcome.for_strangers_to_obsolete()
+        self.network.send(OutcomeMessage(outcome.to_bytes()))
 
     def _lease(self, proxy: str) -> Lease:
         link: Any = self.network

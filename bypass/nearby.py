@@ -20,7 +20,7 @@ from bypass.messages import Frame, Publish
 from bypass.plans import PORT_OF
 from bypass.roles import Dissemination, GatewayLogic, LocalTransport
 from bypass.subscriptions import Subscriptions
-from bypass.transitions import Engine, Healing, Nothing, Plan, Record, Stamp
+from bypass.transitions import Action, Engine, Healing, Nothing, Plan, Record, Stamp
 
 Notified = Callable[[Publish, tuple[int, ...]], None]
 
@@ -80,22 +80,18 @@ class Nearby:
 
     # -- transitions --------------------------------------------------------------------------------------
 
-    def without_obsolete(self, plan: Plan) -> Plan:
-        """A plan less those of its actions that a newer decision has overtaken."""
-        actions = [
-            action
-            for action in plan.actions
-            if action.to is None
+    def admits(self, plan: Plan, action: Action) -> bool:
+        """Whether a plan's action should be executed: unless a newer decision has overtaken it."""
+        return (
+            action.to is None
             or action.proxy not in self.healing
             or self.healing[action.proxy].admits(plan.scope, plan.decision)
-        ]
-        return plan.model_copy(update={"actions": tuple(actions)})
+        )
 
-    def adopt(self, plan: Plan) -> None:
-        """A plan was executed: frames say from now on that its decision is followed."""
-        for action in plan.actions:
-            if action.proxy in self.healing and action.to is not None:
-                self.healing[action.proxy].adopt(plan.scope, plan.decision)
+    def adopt(self, plan: Plan, action: Action) -> None:
+        """A plan's action was executed: frames say from now on that its decision is followed."""
+        if action.proxy in self.healing and action.to is not None and self.admits(plan, action):
+            self.healing[action.proxy].adopt(plan.scope, plan.decision)
 
     def transition_started(self, record: Record) -> None:
         """Nothing: ports are tuned when the new mechanism is active."""

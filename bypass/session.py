@@ -15,7 +15,10 @@ KEPT_PARTS = "kept-parts"
 RETRY = "retry"
 """The capability to come again after a refusal that is for a while only."""
 
-CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY)
+OBSOLETE = "obsolete"
+"""The capability to know this outcome of a plan."""
+
+CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE)
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
 

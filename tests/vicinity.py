@@ -72,10 +72,7 @@ class Vicinity(World):
 
     def carry_out(self, client: int, plan: Plan) -> None:
         """A client executes a plan as if the broker had sent it, which may not know of the client."""
-        here = self.clients[client]
-        plan = here.nearby.without_obsolete(plan)
-        here.engine.execute(plan)
-        here.nearby.adopt(plan)
+        self.clients[client].carry_out(plan)
 
     # -- what happened ------------------------------------------------------------------------------------
 

@@ -8,10 +8,11 @@ from typing import Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from bypass.transitions.attempt import Attempt
 from bypass.transitions.engine import Engine
 from bypass.transitions.errors import InvalidOutcome, TransitionError, describe
 from bypass.transitions.listeners import Listeners
-from bypass.transitions.plan import Plan, check_size, encode_json, parse_json
+from bypass.transitions.plan import Action, Plan, check_size, encode_json, parse_json
 from bypass.transitions.recent import Recent
 from bypass.transitions.record import Record, Result
 
@@ -31,7 +32,10 @@ class Summary(BaseModel):
 
 
 class Outcome(BaseModel):
-    """How a plan, named by its id, ended on one host. It is `ok` if no action failed."""
+    """How a plan, named by its id, ended on one host. It is `ok` if no action failed.
+
+    It is `obsolete` if nothing of it was done because all of it had been overtaken.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,6 +49,18 @@ class Outcome(BaseModel):
         """The outcome that `records` tell."""
         summaries = tuple(Summary(id=r.id, outcome=r.outcome, error=r.error[:MAX_ERROR]) for r in records)
         return cls(plan=plan, host=host, ok=all(s.outcome != "failed" for s in summaries), records=summaries)
+
+    @property
+    def obsolete(self) -> bool:
+        return bool(self.records) and all(summary.outcome == "obsolete" for summary in self.records)
+
+    def for_strangers_to_obsolete(self) -> Self:
+        """The same for a host that does not know the word: what is obsolete was skipped."""
+        records = tuple(
+            summary.model_copy(update={"outcome": "skipped"}) if summary.outcome == "obsolete" else summary
+            for summary in self.records
+        )
+        return self.model_copy(update={"records": records})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -80,8 +96,8 @@ class DistributionListener(Protocol):
 class Coordinator:
     """The part of a host that sends plans to others, or executes those that it is sent.
 
-    `epoch` is the number of the latest plan. Who restarts must restore it, or hosts would take new plans
-    for old ones. `strays` counts outcomes that nobody waits for.
+    `epoch` is the number of the latest plan. Who restarts must restore it: hosts ignore a plan that is older
+    than one which they have executed for the same proxy. `strays` counts outcomes that nobody waits for.
     """
 
     def __init__(self, engine: Engine, *, send: Callable[[Hashable, bytes], None] | None = None) -> None:
@@ -91,7 +107,8 @@ class Coordinator:
         self._send = send
         self._listeners: Listeners[DistributionListener] = Listeners()
         self._open: Recent[str, Distribution] = Recent()
-        self._answers: Recent[str, bytes] = Recent()
+        self._answers: Recent[str, Outcome] = Recent()
+        self._latest: dict[str, int] = {}  # the epoch of the newest plan that was executed, by proxy
 
     def add_listener(self, listener: DistributionListener) -> None:
         self._listeners.add(listener)
@@ -130,16 +147,33 @@ class Coordinator:
     def receive_plan(self, data: bytes) -> bytes:
         """Execute a plan that was sent here; returns the outcome to send back. Raises InvalidPlan, and like
         `carry_out`."""
-        return self.carry_out(Plan.from_bytes(data))
+        return self.carry_out(Plan.from_bytes(data)).to_bytes()
 
-    def carry_out(self, plan: Plan) -> bytes:
+    def carry_out(self, plan: Plan, admits: Callable[[Plan, Action], bool] | None = None) -> Outcome:
         """Execute a plan of another host; returns the outcome to send back.
 
-        A plan that comes again gets the same answer again. Raises like `Engine.execute`.
+        Actions are obsolete, and not done, if a newer plan was executed for their proxy, or if `admits` says
+        no. A plan that comes again gets the same answer again. Raises like `Engine.execute`.
         """
         answer = self._answers.get(plan.id)
         if answer is None:
-            answer = Outcome.of(plan.id, self._engine.host, self._engine.execute(plan)).to_bytes()
+            # Asked before anything is done: the actions of one plan do not overtake each other.
+            overtaken = {
+                action.proxy for action in plan.actions if 0 < plan.epoch < self._latest.get(action.proxy, 0)
+            }
+
+            def act(action: Action, attempt: Attempt) -> None:
+                if action.proxy in overtaken or (admits is not None and not admits(plan, action)):
+                    attempt.record.outcome = "obsolete"
+                    attempt.record.error = f"something newer than plan {plan.id!r} was done"
+                else:
+                    self._engine.executor.act(action, attempt)
+
+            records = [record for record, _ in self._engine.executor.submit(plan, act)]
+            answer = Outcome.of(plan.id, self._engine.host, records)
+            for record in records:
+                if record.outcome in ("done", "deferred") or (record.outcome == "skipped" and answer.ok):
+                    self._latest[record.proxy] = max(plan.epoch, self._latest.get(record.proxy, 0))
             if plan.id:
                 self._answers[plan.id] = answer
         return answer

@@ -71,11 +71,11 @@ class Executor:
             return self._unattempted(plan, "repeated")
         slots = [self._slots[action.proxy] for action in plan.actions if action.proxy in self._slots]
         if self._defer is None or self._busy or not any(slot.is_in_call() for slot in slots):
-            return self._run(plan, slots, act or self._act)
+            return self._run(plan, slots, act or self.act)
         self._executed[plan.id] = None
 
         def later() -> None:
-            self._run(plan, slots, act or self._act)
+            self._run(plan, slots, act or self.act)
 
         self._defer(later)
         return self._unattempted(plan, "deferred")
@@ -91,6 +91,15 @@ class Executor:
             foreseen[slot.name] = draft.after
 
         return [record for record, _ in self._attempts(plan, act)]
+
+    def act(self, action: Action, attempt: Attempt) -> None:
+        """Do what the action says. Raises TransitionFailed."""
+        slot, draft = self._draft(action, attempt, {})
+        record = attempt.record
+        if record.outcome != "skipped":
+            self.listeners.tell(lambda listener: listener.transition_started(record))
+            slot.perform(draft, attempt)
+            record.outcome = "done"
 
     def alter(self, fn: Callable[[Any], None], action: Action, attempt: Attempt) -> None:
         """Instead of what the action says, let `fn` change what is active."""
@@ -138,14 +147,6 @@ class Executor:
                     attempt.roll_back(error)
                     failure, failed = error, True
             yield record, failure
-
-    def _act(self, action: Action, attempt: Attempt) -> None:
-        slot, draft = self._draft(action, attempt, {})
-        record = attempt.record
-        if record.outcome != "skipped":
-            self.listeners.tell(lambda listener: listener.transition_started(record))
-            slot.perform(draft, attempt)
-            record.outcome = "done"
 
     def _draft(
         self, action: Action, attempt: Attempt, foreseen: Mapping[str, tuple[Seat, ...]]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic_core import to_jsonable_python
 
 Kind = Literal["total", "partial", "self"]
-Result = Literal["done", "failed", "skipped", "repeated", "deferred", "planned"]
+Result = Literal["done", "failed", "skipped", "repeated", "deferred", "planned", "obsolete"]
 
 
 @dataclass(slots=True)
@@ -18,7 +18,8 @@ class Record:
     `phases` are names with seconds by the engine's clock. `skipped` are parameters that the mechanism does
     not have. `members` counts who moved, in groups. `custom` names the custom transfer that was used; what
     it moved is its own affair, so `moved` and `dropped` are empty then. `error` says why something failed
-    or was skipped; with outcome "done" it says what went wrong after the switch, in `failed_phase`.
+    or was skipped; with outcome "done" it says what went wrong after the switch, in `failed_phase`. What is
+    "obsolete" was not done because something newer had been done already.
     """
 
     id: str

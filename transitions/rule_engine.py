@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -50,10 +50,10 @@ class RuleEngine:
     `decision`, the number of the latest decision there, and `next_decision`. What a rule wants remembered
     is remembered once its plan has been executed, however that ended, unless that raised an error.
 
-    `decisions` has the latest number of each area. Who restarts must restore it, or hosts would take new
-    decisions for old ones. `suppressed` counts by rule what its cool-down kept from firing, `faults`
-    conditions that could not be evaluated: the first of each rule is among the firings. `dropped` counts
-    observations that rules provoked without end.
+    `decisions` has the latest number of each area; others who decide about areas share it. Who restarts must
+    restore it, or hosts would take new decisions for old ones. `suppressed` counts by rule what its cool-down
+    kept from firing, `faults` conditions that could not be evaluated: the first of each rule is among the
+    firings. `dropped` counts observations that rules provoked without end.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class RuleEngine:
         clock: Callable[[], float],
         topics: Mapping[str, frozenset[str]],
         identify: Callable[[Plan], str] = attrgetter("id"),
+        decisions: MutableMapping[Any, int] | None = None,
     ) -> None:
         """`identify` gives the id under which `execute` will know a plan that has none. Raises like `add`."""
         self.firings: list[Firing] = []
@@ -70,7 +71,7 @@ class RuleEngine:
         self.suppressed: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
         self.dropped = 0
-        self.decisions: dict[Hashable, int] = {}
+        self.decisions: MutableMapping[Any, int] = {} if decisions is None else decisions
         self._execute = execute
         self._identify = identify
         self._clock = clock

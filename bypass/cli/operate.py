@@ -203,11 +203,12 @@ def _told(record: dict[str, Any]) -> str:
         return f"{record['outcome']:8} {_action(record)}{why}"
     took = "" if record["took_ms"] is None else f" in {record['took_ms']:.0f} ms"
     isolated = f", isolated: {', '.join(record['isolated'])}" if record["isolated"] else ""
+    obsolete = f", {record['obsolete']} obsolete" if record.get("obsolete") else ""
     share = record.get("acknowledged", record.get("recall"))  # as brokers of 0.1.0 call it
     acknowledged = f", acknowledged {'–' if share is None else f'{share:.3f}'}"
     return (
         f"plan     {record['plan']}, epoch {record['epoch']}: {record['done']} of {record['clients']} clients"
-        f"{took}, {record['failed']} failed{isolated}{acknowledged}{why}"
+        f"{took}, {record['failed']} failed{obsolete}{isolated}{acknowledged}{why}"
     )
 
 

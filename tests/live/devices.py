@@ -102,8 +102,7 @@ class Device:
     def decide(self, mechanism: str, decision: int) -> None:
         """Exchange how events travel, as if a broker had decided it."""
         plan = Plan(plan="test", decision=decision, actions=(Action(proxy="direct", to=mechanism),))
-        self.client.engine.execute(plan)
-        self.client.nearby.adopt(plan)
+        self.client.carry_out(plan)
 
     def active(self, proxy: str = "direct") -> str:
         return self.client.engine.active(proxy).name

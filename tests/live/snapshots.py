@@ -58,6 +58,7 @@ def transition(number: int, at: float, **changes: Any) -> dict[str, Any]:
         "clients": 100,
         "done": 100,
         "failed": 0,
+        "obsolete": 0,
         "pending": 0,
         "took_ms": 84.2,
         "isolated": [],

@@ -25,7 +25,7 @@ from bypass.messages import (
     Subscribe,
 )
 from bypass.session import Ack, Bye, Hello, Refused, Reply
-from bypass.transitions import Action, Plan
+from bypass.transitions import Action, Outcome, Plan
 from tests.live.scripted import (
     NEWS,
     Script,
@@ -333,4 +333,28 @@ async def test_plans_are_carried_out_and_remembered_in_the_greeting() -> None:
     again = await script.expect(Subscribe)
     assert isinstance(again.piggyback, ContextUpdate)
     assert again.piggyback.vector is not None
+    await leave(me, script)
+
+
+@pytest.mark.parametrize("capabilities", [("obsolete",), ()])
+@on_loop
+async def test_a_plan_that_a_newer_one_has_overtaken_is_not_done(capabilities: tuple[str, ...]) -> None:
+    """A broker that repeats it, as those of version 0.1.0 do, gets an answer that it understands."""
+    script = Script()
+    me = connect(script.endpoint, open=True, name="me")
+    await together(me.open(), script.greet(capabilities=capabilities))
+
+    async def tell(name: str, epoch: int, **values: float) -> Outcome:
+        action = Action(proxy="filter", set={**values})
+        plan = Plan(plan="p", id=name, epoch=epoch, actions=(action,))
+        script.send(PlanMessage(plan.to_bytes(), client=7, epoch=max(epoch, 2)))
+        return Outcome.from_bytes((await script.expect(OutcomeMessage)).outcome)
+
+    assert (await tell("slow", 1, period=9.0)).ok
+    assert (await tell("quick", 2, period=1.0)).ok
+    again = await tell("slow~7.1", 1, period=9.0)
+    assert again.ok
+    assert [record.outcome for record in again.records] == ["obsolete" if capabilities else "skipped"]
+    assert again.obsolete is bool(capabilities)
+    assert me._exchange.usable().engine.active("filter").settings()["period"] == 1.0
     await leave(me, script)

@@ -127,7 +127,8 @@ def test_transitions_are_shown_as_they_happen(browser: Browser, broker: Broker) 
     names = ["ann", "bob", "cy", "dee", "eve"]
     ended = begun | {
         "done": 95,
-        "failed": 5,
+        "failed": 3,
+        "obsolete": 2,
         "pending": 0,
         "took_ms": 209.4,
         "acknowledged": 0.9931,
@@ -138,7 +139,7 @@ def test_transitions_are_shown_as_they_happen(browser: Browser, broker: Broker) 
         "#transition-rows tr.failed",
         "enter-attraction-point",
         "a client came within reach of Herrngarten · by rules",
-        "95 of 100 done · 5 failed",
+        "95 of 100 done · 3 failed · 2 obsolete",
         "209 ms",
         "99.3 %",
         "ann, bob, cy and 2 more",

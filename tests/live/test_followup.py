@@ -187,3 +187,115 @@ def test_isolation_survives_a_restart(tmp_path: Path, make: Make) -> None:
     with running(settings) as service:
         assert scheme_of(service, stubborn) == "radial"
         assert scheme_of(service, other) == "ste"
+
+
+# -- what later plans have overtaken ----------------------------------------------------------------------
+
+SLOW = Plan(plan="slow", actions=(Action(proxy="filter", set={"period": 9.0, "threshold": 3.0}),))
+QUICK = Plan(plan="quick", actions=(Action(proxy="filter", set={"period": 1.0}),))
+QUICKEST = Plan(plan="quickest", actions=(Action(proxy="filter", set={"period": 0.5, "threshold": 1.0}),))
+
+
+def told(peer: Peer) -> Plan:
+    return Plan.from_bytes(peer.get(PlanMessage).plan)
+
+
+def answer(peer: Peer, plan: Plan) -> None:
+    peer.send(OutcomeMessage(Outcome(plan=plan.id, host=peer.name, ok=True).to_bytes()))
+
+
+def test_what_later_plans_have_overridden_is_not_repeated(service: Service, make: Make) -> None:
+    peer = member(service, make, "paused")
+    execute(service, QUICK)
+    execute(service, QUICKEST)
+    first, second = told(peer), told(peer)  # it was stopped before it could do them
+    until(lambda: latest(service, "quick")["obsolete"] == 1)
+    third = told(peer)
+    assert (third.actions, third.id != second.id) == (second.actions, True)
+    answer(peer, first)  # too late to matter
+    answer(peer, third)
+    until(lambda: latest(service, "quickest")["done"] == 1)
+    assert not [each for each in peer.settle() if isinstance(each, PlanMessage)]
+    assert latest(service, "quick")["failed"] == latest(service, "quick")["pending"] == 0
+
+
+def test_what_still_holds_of_a_plan_is_repeated_as_the_newest_one(service: Service, make: Make) -> None:
+    peer = member(service, make, "paused")
+    execute(service, SLOW)
+    slow = fail(peer)
+    execute(service, QUICK)
+    quick = told(peer)
+    answer(peer, quick)
+    again = told(peer)
+    assert [action.set for action in again.actions] == [{"period": 1.0, "threshold": 3.0}]
+    assert slow.epoch < quick.epoch < again.epoch
+    answer(peer, again)
+    until(lambda: latest(service, "slow")["done"] == 1)
+
+
+def test_a_client_that_says_obsolete_is_believed(service: Service, make: Make) -> None:
+    peer = member(service, make, "ahead")
+    execute(service, QUICK)
+    plan = told(peer)
+    record = Summary(id=plan.id, outcome="obsolete", error="decision 9 is newer")
+    peer.send(OutcomeMessage(Outcome(plan=plan.id, host="ahead", ok=True, records=(record,)).to_bytes()))
+    until(lambda: latest(service, "quick")["obsolete"] == 1)
+    assert latest(service, "quick")["done"] == 0
+
+
+# -- restarts ---------------------------------------------------------------------------------------------
+
+
+def test_after_a_restart_who_did_what_it_was_told_is_left_alone(tmp_path: Path, make: Make) -> None:
+    settings = config(tmp_path)
+    with running(settings) as service:
+        peer = member(service, make, "a")
+        execute(service, TO_STE)
+        follow(peer)
+        until(lambda: latest(service)["done"] == 1)
+    with running(settings) as service:
+        back = make(service.server.endpoints[0], "a", handles=(1,), scheme=STE, epoch=peer.epoch)
+        assert not [each for each in back.settle() if isinstance(each, PlanMessage)]
+
+
+def test_after_a_restart_follow_up_goes_on(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One has failed what it was told first and done the rest, one has done all and could not say so."""
+    settings = config(tmp_path)
+    with running(settings) as service:
+        failing, silent = (member(service, make, name) for name in ("failing", "silent"))
+        execute(service, SLOW)
+        fail(failing)
+        answer(silent, told(silent))
+        execute(service, QUICK)
+        answer(failing, told(failing))
+        epoch = silent.get(PlanMessage).epoch
+        until(lambda: latest(service, "quick")["done"] == 1)
+    monkeypatch.setattr(followup, "ANSWER_S", 0.3)
+    with running(settings) as service:
+        assert latest(service, "quick")["clients"] == 2
+        endpoint = service.server.endpoints[0]
+        make(endpoint, "silent", handles=(1,), scheme=RADIAL, epoch=epoch).settle()
+        until(lambda: latest(service, "quick")["done"] == 2)
+        back = make(endpoint, "failing", handles=(1,), scheme=RADIAL, epoch=epoch)
+        again = told(back)
+        assert [action.set for action in again.actions] == [{"period": 1.0, "threshold": 3.0}]
+        answer(back, again)
+        until(lambda: latest(service, "slow")["done"] == 2)
+
+
+def test_everybody_is_followed_however_many_were_told_together(
+    service: Service, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followup, "KEPT", 3)
+    execute(service, TO_STE)
+    members = [make(service.server.endpoints[0], f"m{n}") for n in range(8)]
+    for peer in members:
+        peer.scheme = RADIAL
+        peer.subscribe()  # each is told by a plan of its own
+    for peer in members:
+        fail(peer)
+    for peer in members:
+        follow(peer)
+    assert service.followup.retries == len(members)

@@ -98,3 +98,33 @@ def test_a_rule_knows_whom_events_wait_for(tmp_path: Path) -> None:
         numbers = (stays.number, goes.number)
         names = in_loop(service, lambda: [broker.scheme_of(number).name for number in numbers])
         assert names == ["radial", "ste"]
+
+
+NUMBERED = """
+rules:
+  - rule: enter
+    on: location
+    when: place == 'park' and before == 0
+    plan:
+      plan: enter-park
+      scope: "{area}"
+      decision: "{next_decision}"
+      actions: [{proxy: direct, to: flooding, members: ["{client}"]}]
+"""
+
+
+def test_decisions_of_rules_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
+    """Clients take a number that comes again for an old decision."""
+    book = tmp_path / "rules.yaml"
+    book.write_text(NUMBERED)
+    region = {"area": [0, 0, 1000, 1000], "places": [{"name": "park", "x": 500, "y": 500, "radius": 50}]}
+    settings = config(tmp_path, rules=book, region=region)
+    decisions = []
+    with peers() as make:
+        for life in (1, 2):
+            with running(settings) as service:
+                walker = make(service.server.endpoints[0], f"walker-{life}")
+                walker.subscribe(at=(10.0, 10.0))
+                walker.send(ContextUpdate((500.0, 510.0)))
+                decisions.append(Plan.from_bytes(walker.get(PlanMessage).plan).decision)
+    assert decisions == [1, 2]

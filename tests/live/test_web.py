@@ -178,6 +178,7 @@ def test_the_newest_transition_is_told() -> None:
     assert families["bypass_last_transition_clients"][1] == {
         "bypass_last_transition_clients[('outcome', 'done')]": 90,
         "bypass_last_transition_clients[('outcome', 'failed')]": 4,
+        "bypass_last_transition_clients[('outcome', 'obsolete')]": 0,
         "bypass_last_transition_clients[('outcome', 'pending')]": 6,
     }
     assert families["bypass_last_transition_isolated"][1] == {"bypass_last_transition_isolated": 2}

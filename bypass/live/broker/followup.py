@@ -1,8 +1,8 @@
 """What becomes of plans at the clients of a live broker: who did it, who is asked again, who is left alone.
 
-A client that fails its part of a plan is asked again, a little later each time. One that goes on failing to
-exchange its filter scheme is served by the scheme that it has, while all others move on. One that is away is
-told when it comes back.
+A client that fails its part of a plan is asked again, a little later each time, for what later plans have
+left of it. One that goes on failing to exchange its filter scheme is served by the scheme that it has, while
+all others move on. One that is away is told when it comes back, also after a restart of the broker.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ from __future__ import annotations
 import json
 import logging
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from typing import Any
 
+from bypass.live.broker.executions import OPEN, Execution, Verdict
 from bypass.live.broker.server import BrokerServer
 from bypass.live.broker.sessions import Session
+from bypass.live.broker.told import MOST_TOLD, Told
 from bypass.mechanisms.filters import BROKER_PARTS
+from bypass.standing import still_holding
 from bypass.transitions import Action, Distribution, Outcome, Plan, Record, TransitionError
 
 log = logging.getLogger(__name__)
 
 KEPT = 1000
+"""Executions that can be looked at; what clients have to do is remembered for each client, however many."""
+
 ATTEMPTS = 3
 ANSWER_S = 10.0
 """How long an answer may take, and how long it is waited before a failed client is asked again."""
@@ -34,73 +38,21 @@ SETTLED_S = 1.0
 ISOLATE = "isolate"
 
 
-@dataclass(slots=True)
-class Execution:
-    """One plan: what was done here, and what clients have made of it so far.
-
-    `took` is how long it took until everybody had answered who was asked and is connected. `acknowledged` is
-    the share of the deliveries made meanwhile, to clients that are connected, which these have acknowledged;
-    None as long as that is not known, and if there were none. Whether those were all that the events
-    concerned, nobody can tell.
-    """
-
-    plan: Plan
-    at: float
-    records: list[Record]
-    first: int
-    concerned: int = 0
-    pending: dict[int, int] = field(default_factory=dict)  # attempts so far, by client
-    done: set[int] = field(default_factory=set)
-    failed: dict[int, str] = field(default_factory=dict)
-    isolated: list[str] = field(default_factory=list)
-    took: float | None = None
-    deliveries: int = 0
-    concluded: bool = False
-    acknowledged: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As data for JSON."""
-        return {
-            "id": self.plan.id,
-            "plan": self.plan.plan,
-            "why": self.plan.why,
-            "who": self.plan.who,
-            "at": self.at,
-            "epoch": self.plan.epoch,
-            "actions": [
-                {
-                    "proxy": record.proxy,
-                    "from": record.source,
-                    "to": record.target,
-                    "set": record.to_dict()["set"],
-                    "outcome": record.outcome,
-                    "error": record.error,
-                }
-                for record in self.records
-            ]
-            or [
-                {"proxy": a.proxy, "from": "", "to": a.to or "", "set": a.set, "outcome": "sent", "error": ""}
-                for a in self.plan.actions
-            ],
-            "clients": self.concerned,
-            "done": len(self.done),
-            "failed": len(self.failed),
-            "pending": len(self.pending),
-            "took_ms": None if self.took is None else 1000.0 * self.took,
-            "isolated": list(self.isolated),
-            "acknowledged": self.acknowledged,
-        }
-
-
 class Followup:
-    """Follows the plans of a server's broker."""
+    """Follows the plans of a server's broker, and those that the broker before a restart had not ended."""
 
     def __init__(self, server: BrokerServer) -> None:
         self.retries = 0
         self.isolations = 0
+        self.obsolete = 0  # what was not repeated, because later plans had left nothing of it
         self._server = server
-        self._executions: OrderedDict[int, Execution] = OrderedDict()  # by epoch
-        self._shares: OrderedDict[str, tuple[Execution, Plan]] = OrderedDict()  # by what clients answer to
+        self._told = server.settings.told
+        self._told.restore(server.broker.told, server.sessions, server.deliveries.last + 1)
+        self._executions = OrderedDict(self._told.executions)  # by epoch
+        self._repeating: Told | None = None  # what is being told again
+        for execution in self._executions.values():
+            execution.deliveries = server.deliveries.deliveries
+            server.loop.after(ANSWER_S, self._answered, execution)
         server.broker.plan_listeners.append(self)
         server.reception.on_outcome = self._outcome_arrived
         server.attendance.on_departure = self._departed
@@ -116,97 +68,163 @@ class Followup:
         """A new execution; clients are told next."""
         execution = Execution(plan, self._server.loop.now(), records, self._server.deliveries.last + 1)
         execution.deliveries = self._server.deliveries.deliveries
-        self._executions[plan.epoch] = execution
+        self._executions[plan.epoch] = self._told.executions[plan.epoch] = execution
         while len(self._executions) > KEPT:
             self._executions.popitem(last=False)
         self._server.loop.after(AROUND_S, self._conclude, execution)
 
     def plan_distributed(self, distribution: Distribution) -> None:
         """Clients were told: those who are connected have to answer."""
-        plan = distribution.plan
+        plan, again = distribution.plan, self._repeating
+        clients = [client for client in distribution.pending if isinstance(client, int)]
+        if again is not None:
+            again.epoch, again.waiting = plan.epoch, again.waiting | {plan.id}
+            self._told.changed(clients[0])
+        else:
+            self._new_share(plan, clients)
+        self._server.loop.after(ANSWER_S, self._look_again, plan.id, clients)
+
+    def _new_share(self, plan: Plan, clients: list[int]) -> None:
         execution = self._executions.get(plan.epoch)
         if execution is None:  # what somebody had missed
             execution = Execution(plan, self._server.loop.now(), [], self._server.deliveries.last + 1)
-        self._shares[plan.id] = (execution, plan)
-        while len(self._shares) > KEPT:
-            self._shares.popitem(last=False)
-        sessions = self._server.sessions.by_number
-        for client in list(distribution.pending):
-            assert isinstance(client, int)
+        execution.shares[plan.id] = plan
+        execution.concerned += len(clients)
+        sessions, waiting = self._server.sessions.by_number, frozenset({plan.id})
+        for client in clients:
             session = sessions.get(client)
-            if client not in execution.failed and client not in execution.pending:
-                execution.concerned += 1
             if session is not None and session.route is not None:
-                execution.pending.setdefault(client, 0)
-        self._server.loop.after(ANSWER_S, self._look_again, plan.id)
+                begin = self._begin(client, plan)
+                self._told.add(client, Told(execution, plan, plan.epoch, begin, waiting))
+                self._bound(client)
+            else:
+                self._told.changed(client)
+
+    def _bound(self, client: int) -> None:
+        every = self._told.of(client)
+        if len(every) > MOST_TOLD:
+            every[0].reason = f"{MOST_TOLD} plans have come after it"
+            log.warning("%s: plan %s: given up: %s", self._name(client), every[0].plan.id, every[0].reason)
+            self._settle(client, every[0], "failed")
+
+    def _begin(self, client: int, share: Plan) -> dict[str, str]:
+        """The mechanisms of a client whose parameters a share is about, by proxy."""
+        broker = self._server.broker
+        return {
+            action.proxy: broker.scheme_of(client).name
+            if action.proxy == "filter"
+            else broker.standing.mechanism(action.proxy) or ""
+            for action in share.actions
+            if action.to is None
+        }
+
+    def client_returned(self, client: int, epoch: int, missed: bool) -> None:
+        """What a client left without an answer it has done, or is told again."""
+        for told in [each for each in self._told.of(client) if each.verdict in OPEN]:
+            if missed:  # it is told next all that holds
+                self._obsolete(client, told)
+            elif told.epoch == epoch:
+                self._settle(client, told, "done")
+            else:
+                told.judge("retried")
+                self._repeat(client, told)
 
     def _outcome_arrived(self, client: int, data: bytes) -> None:
         outcome = Outcome.from_bytes(data)
-        if outcome.plan not in self._shares:
-            return
-        execution, plan = self._shares[outcome.plan]
+        for told in self._told.of(client):
+            if told.verdict in OPEN and outcome.plan in told.waiting | told.names:
+                self._answer_arrived(client, told, outcome)
+                return
+
+    def _answer_arrived(self, client: int, told: Told, outcome: Outcome) -> None:
+        latest = outcome.plan in told.waiting
         if outcome.ok:
-            execution.failed.pop(client, None)
-            execution.done.add(client)
-            if execution.pending.pop(client, None) is not None:
-                self._answered(execution)
-            return
-        errors = [record.error for record in outcome.records if record.error]
-        execution.failed[client] = errors[0] if errors else "failed"
-        self._failed(execution, plan, client)
+            told.waiting -= {outcome.plan}
+            if not told.waiting or not latest:
+                self._settle(client, told, "obsolete" if outcome.obsolete else "done")
+        elif latest and told.verdict == "pending":
+            errors = [record.error for record in outcome.records if record.error]
+            told.reason = errors[0] if errors else "failed"
+            self._failed(client, told)
 
     def _departed(self, session: Session) -> None:
         """Who is away is told when it comes back; nobody waits for it."""
-        for execution in self._executions.values():
-            if execution.pending.pop(session.number, None) is not None:
-                self._answered(execution)
+        for told in self._told.of(session.number):
+            if told.verdict in OPEN:
+                told.judge("away")
+                self._answered(told.execution)
+        self._told.changed(session.number)
 
     # -- clients that fail --------------------------------------------------------------------------------
 
-    def _look_again(self, share: str) -> None:
+    def _look_again(self, share: str, clients: list[int]) -> None:
         """Some time after a plan was sent: who has not answered?"""
-        if share not in self._shares:
-            return
-        execution, plan = self._shares[share]
-        for client in [client for client in execution.pending if client not in execution.failed]:
-            execution.failed[client] = f"no answer for {ANSWER_S:g} s"
-            self._failed(execution, plan, client)
+        for client in clients:
+            for told in self._told.of(client):
+                if told.verdict == "pending" and share in told.waiting:
+                    told.reason = f"no answer for {ANSWER_S:g} s"
+                    self._failed(client, told)
+                    break
 
-    def _failed(self, execution: Execution, plan: Plan, client: int) -> None:
-        session = self._server.sessions.by_number.get(client)
-        name = session.name if session is not None else str(client)
-        attempts = execution.pending.get(client, 0) + 1
-        reason = execution.failed[client]
-        log.warning("%s: plan %s: attempt %d of %d failed: %s", name, plan.id, attempts, ATTEMPTS, reason)
-        if client in execution.pending and attempts < ATTEMPTS and plan.plan != ISOLATE:
-            execution.pending[client] = attempts
-            self._server.loop.after(2.0 ** (attempts - 1), self._repeat, execution, plan, client)
+    def _failed(self, client: int, told: Told) -> None:
+        if not self._holding(client, told):
+            self._obsolete(client, told)
             return
-        if execution.pending.pop(client, None) is not None:
-            self._answered(execution)
-            if session is not None and plan.plan != ISOLATE:
-                self._isolate(execution, plan, session, reason)
-
-    def _repeat(self, execution: Execution, plan: Plan, client: int) -> None:
-        attempts = execution.pending.get(client)
         session = self._server.sessions.by_number.get(client)
-        if attempts is None or session is None or session.route is None:
+        told.attempts += 1
+        log.warning(
+            "%s: plan %s: attempt %d of %d failed: %s",
+            self._name(client), told.plan.id, told.attempts, ATTEMPTS, told.reason,
+        )  # fmt: skip
+        if told.attempts < ATTEMPTS and told.plan.plan != ISOLATE:
+            told.judge("retried")
+            self._told.changed(client)
+            self._server.loop.after(2.0 ** (told.attempts - 1), self._repeat, client, told)
+            return
+        self._settle(client, told, "failed")
+        if session is not None and told.plan.plan != ISOLATE:
+            self._isolate(told, session)
+
+    def _repeat(self, client: int, told: Told) -> None:
+        """Tell a client again what later plans have left of what it was told."""
+        if told.verdict != "retried":
+            return
+        plans = self._holding(client, told)
+        if not plans:
+            self._obsolete(client, told)
             return
         self.retries += 1
-        execution.failed.pop(client, None)
-        base = plan.id.partition("~")[0]
-        self._server.broker.repeat(plan, client, f"{base[:100]}~{client}.{attempts}")
+        told.names, told.waiting = told.names | told.waiting, frozenset()
+        told.judge("pending")
+        base = told.plan.id.partition("~")[0]
+        self._repeating = told
+        try:
+            for n, plan in enumerate(plans):
+                name = f"{base[:90]}~{client}.{told.attempts}" + (f".{n}" if n else "")
+                self._server.broker.tell_again(client, plan, name)
+        finally:
+            self._repeating = None
 
-    def _isolate(self, execution: Execution, plan: Plan, session: Session, reason: str) -> None:
+    def _holding(self, client: int, told: Told) -> list[Plan]:
+        every = self._told.of(client)
+        later = [each.plan for each in every[every.index(told) + 1 :]]
+        return still_holding(told.plan, later, told.begin)
+
+    def _obsolete(self, client: int, told: Told) -> None:
+        self.obsolete += 1
+        log.info("%s: plan %s: obsolete, it was told newer ones", self._name(client), told.plan.id)
+        self._settle(client, told, "obsolete")
+
+    def _isolate(self, told: Told, session: Session) -> None:
         """Serve a client by the scheme that it says it has."""
-        broker = self._server.broker
+        broker, plan, reason = self._server.broker, told.plan, told.reason
         serving = broker.scheme_of(session.number)
         own = [kind for kind in BROKER_PARTS if kind.flag == session.scheme]
         wanted = any(action.proxy == "filter" for action in plan.actions)
         if not wanted or not own or serving.flag == session.scheme:
             return
         self.isolations += 1
-        execution.isolated.append(session.name)
+        told.execution.isolated.append(session.name)
         log.error("%s stays with %s: %s", session.name, own[0].name, reason)
         action = Action(proxy="filter", to=own[0].name, members=(session.number,))
         why = f"{session.name} failed {plan.id}: {reason}"[:500]
@@ -215,7 +233,15 @@ class Followup:
         except TransitionError as error:
             log.error("%s cannot be isolated: %s", session.name, error)
 
+    def _name(self, client: int) -> str:
+        session = self._server.sessions.by_number.get(client)
+        return session.name if session is not None else str(client)
+
     # -- how it went --------------------------------------------------------------------------------------
+
+    def _settle(self, client: int, told: Told, verdict: Verdict) -> None:
+        self._told.judge(client, told, verdict)
+        self._answered(told.execution)
 
     def _answered(self, execution: Execution) -> None:
         if not execution.pending and execution.took is None:

@@ -110,7 +110,7 @@ def _last_transition(transition: Mapping[str, Any]) -> Iterator[Metric]:
         "last_transition_clients",
         "Clients of the newest transition, by what became of it there.",
         "outcome",
-        {outcome: transition[outcome] for outcome in ("done", "failed", "pending")},
+        {outcome: transition[outcome] for outcome in ("done", "failed", "obsolete", "pending")},
     )
     yield _gauge(
         "last_transition_isolated",

@@ -341,7 +341,12 @@ class BrokerServer:
     def _note_cursors(self, part: int) -> None:
         self.deliveries.note_cursors(part, CURSOR_PARTS)
         self.reception.note_places()
+        self._note_told(part, CURSOR_PARTS)
         self.loop.after(CURSORS_S / CURSOR_PARTS, self._note_cursors, (part + 1) % CURSOR_PARTS)
+
+    def _note_told(self, part: int = 0, parts: int = 1) -> None:
+        batch = self.deliveries.turn.batch
+        self.settings.told.note(batch, self.broker.told, self.sessions, part, parts)
 
     def _tick(self) -> None:
         self.loop.after(1.0, self._tick)
@@ -372,6 +377,7 @@ class BrokerServer:
         self._paused = False
         self.deliveries.note_cursors()
         self.reception.note_places()
+        self._note_told()
         farewell = encode(Bye())
         for route in list(self.sessions.by_route):
             self.deliveries.turn.packets.setdefault(route, []).append(farewell)

@@ -1,4 +1,5 @@
-"""What a live broker's store knows of the broker as a whole: mechanisms, epoch, numbers that were given."""
+"""What a live broker's store knows of the broker as a whole: mechanisms, epoch, numbers that were given, what
+clients were told."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from bypass.broker import Broker
 from bypass.broker_state import BrokerState
 from bypass.live.broker.batch import Batch
 from bypass.live.broker.sessions import Sessions
+from bypass.live.broker.told import ToldClients
 
 FIRST_NUMBERS = 1 << 30
 NUMBERS = 1000
@@ -24,6 +26,7 @@ class Settings:
 
     def __init__(self, stored: Mapping[str, str]) -> None:
         self.changed = False
+        self.told = ToldClients(stored)
         # Numbers of a store that is lost must not be given again: clients remember events by them.
         self.first_number = int(stored.get("numbers") or 1 + secrets.randbelow(FIRST_NUMBERS))
         self._state = stored.get("state")
@@ -62,3 +65,4 @@ class Settings:
         """A batch was not stored: all that it may have had is noted again."""
         self.changed = True
         self._reserved = 0
+        self.told.lost()

@@ -28,7 +28,7 @@ from bypass.live.neighbours import Neighbours
 from bypass.location import LocationRequest
 from bypass.messages import Kind, Message, Notify, Publish, Subscribe
 from bypass.monitor import Monitor
-from bypass.session import CAPABILITIES, Ack, Hello, Refused, Welcome
+from bypass.session import CAPABILITIES, OBSOLETE, Ack, Hello, Refused, Welcome
 from bypass.subscriptions import Callback, SubHandle
 from bypass.wire import MalformedMessage, encode
 
@@ -112,6 +112,7 @@ class Exchange:
             client = self._begin(welcome)
         else:
             self._outbox.known_up_to(client.host.id << 32 | welcome.published)
+        client.says_obsolete = OBSOLETE in self.capabilities
         registered = {each.handle.id for each in client.subscriptions}
         for handle in self._subscribing:
             if handle not in registered:  # withdrawn meanwhile: the broker will never hear of it

@@ -58,16 +58,17 @@ function change({ proxy, from, to, set, outcome }) {
   return line;
 }
 
-function progress({ clients, done, failed, pending }) {
+function progress({ clients, done, failed, obsolete, pending }) {
   const bar = element("span", "bar");
   bar.setAttribute("aria-hidden", "true");
-  for (const [kind, count] of [["done", done], ["failed", failed], ["pending", pending]]) {
+  for (const [kind, count] of [["done", done], ["failed", failed], ["obsolete", obsolete], ["pending", pending]]) {
     const part = element("span", kind);
     part.style.flexGrow = count;
     bar.append(part);
   }
   const text = [`${number(done)} of ${number(clients)} done`];
   if (failed > 0) text.push(`${number(failed)} failed`);
+  if (obsolete > 0) text.push(`${number(obsolete)} obsolete`);
   if (pending > 0) text.push(`${number(pending)} pending`);
   return [bar, element("small", "", text.join(" · "))];
 }
