@@ -11,8 +11,7 @@ import click
 # A module of commands adds them to the group.
 from bypass.cli import broker, evaluate, keygen, operate, run, sweep, timeliness, traces  # noqa: F401
 from bypass.cli import map as _map  # noqa: F401
-from bypass.cli.group import commands
-from bypass.errors import BypassError
+from bypass.cli.group import commands, explained
 
 INTERRUPTED = 130
 
@@ -26,21 +25,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         click.echo("bypass: interrupted", err=True)
         sys.exit(INTERRUPTED)
     except Exception as error:
-        explanation = _explained(error)
+        explanation = explained(error)
         if explanation is None:
             raise
         click.echo(f"bypass: error: {' '.join(explanation.split())}", err=True)
         sys.exit(2)
-
-
-def _explained(error: Exception) -> str | None:
-    """What is wrong with the request; None if the error is not the request's fault."""
-    from bypass.transitions import TransitionError
-
-    if isinstance(error, click.ClickException):
-        return error.format_message()
-    if isinstance(error, OSError):
-        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    if isinstance(error, BypassError | TransitionError):
-        return str(error)
-    return None

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from bypass.cli.group import commands
+from bypass.cli.group import commands, explained
+
+if TYPE_CHECKING:
+    from bypass.live.broker.config import BrokerConfig
+
+log = logging.getLogger(__name__)
 
 SWITCH_S = 0.0005
 OPEN_WARNING = (
@@ -48,7 +55,6 @@ def broker(
     from bypass.live.broker.config import load_config
     from bypass.live.broker.descriptors import raise_limit
     from bypass.live.broker.logs import configure_logs
-    from bypass.live.broker.service import Service
 
     environ = dict(os.environ)
     if listen:
@@ -62,15 +68,36 @@ def broker(
     settings = load_config(config, environ)
     raise_limit()
     configure_logs(settings.log.level, settings.log.format)
+    try:
+        _serve(settings)
+    except Exception as error:
+        explanation = explained(error)
+        if explanation is None or settings.log.format == "text":  # both are said elsewhere
+            raise
+        log.critical("%s", " ".join(explanation.split()))
+        sys.exit(2)
+
+
+def _serve(settings: BrokerConfig) -> None:
+    from bypass.live.broker.logs import announcement
+    from bypass.live.broker.service import Service
+
+    signal.signal(signal.SIGHUP, _hung_up)
     service = Service(settings)
+    endpoints, form = ", ".join(service.server.endpoints), settings.log.format
     if settings.open:
-        click.echo(OPEN_WARNING.format(", ".join(service.server.endpoints)), err=True)
+        click.echo(announcement(OPEN_WARNING.format(endpoints), form), err=True)
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: service.server.stop())
-    click.echo(f"bypass broker listens on {', '.join(service.server.endpoints)}")
+    click.echo(announcement(f"bypass broker listens on {endpoints}", form))
     if service.web is not None:
-        click.echo(f"bypass broker serves http://{service.web.address}/")
+        click.echo(announcement(f"bypass broker serves http://{service.web.address}/", form))
     sys.stdout.flush()
     # The thread that writes to the store must not wait long for the one that serves clients.
     sys.setswitchinterval(SWITCH_S)
     service.run()
+
+
+def _hung_up(*_: object) -> None:
+    """A terminal that is closed, or somebody who wants files to be read again: neither ends a broker."""
+    log.warning("SIGHUP: ignored: keys are read as they change, all else at the next start")

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from bypass.errors import MissingExtra
+from bypass.errors import BypassError, MissingExtra
 
 LAB = ("matplotlib", "pyarrow", "scipy")
 """What experiments need beyond the dependencies of the library: the extra of this name."""
@@ -95,3 +95,16 @@ def watched(label: str) -> Iterator[Callable[[float, float], None]]:
     """A progress bar, if somebody looks: what it gives is told how much of how much is done."""
     with click.progressbar(length=100, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
         yield lambda done, total: bar.update(round(100 * done / total) - bar.pos)
+
+
+def explained(error: Exception) -> str | None:
+    """What is wrong with the request; None if the error is not the request's fault."""
+    from bypass.transitions import TransitionError
+
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    if isinstance(error, BypassError | TransitionError):
+        return str(error)
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any
 from bypass.live.keys import create_broker_keys, create_client_keys, load_client_keys
 from bypass.session import Control, Refused, Reply
 from tests.command import COMMAND
-from tests.live.brokers import Peer, peers
+from tests.live.brokers import PATIENCE, Peer, peers, until
 
 DESCRIPTORS = 128
 
@@ -34,7 +35,9 @@ class Process:
 
 
 @contextmanager
-def broker(folder: Path, settings: dict[str, Any], descriptors: int | None = None) -> Iterator[Process]:
+def broker(
+    folder: Path, settings: dict[str, Any], descriptors: int | None = None, source: str = COMMAND[-1]
+) -> Iterator[Process]:
     def limit() -> None:
         if descriptors is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
@@ -44,7 +47,7 @@ def broker(folder: Path, settings: dict[str, Any], descriptors: int | None = Non
     with (
         (folder / "errors").open("w") as errors,
         subprocess.Popen(
-            [*COMMAND, "broker", "--config", str(path)],
+            [*COMMAND[:-1], source, "broker", "--config", str(path)],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -90,3 +93,56 @@ def test_strangers_who_use_up_all_descriptors_expel_nobody(tmp_path: Path) -> No
         stack.close()
         assert make(running.endpoint, "", keys=load_client_keys(tmp_path / "carol.key")).number
         assert not any(isinstance(message, Refused) for message in client.settle())
+
+
+def test_a_broker_outlives_its_terminal(tmp_path: Path) -> None:
+    with broker(tmp_path, {"open": True}) as running, peers() as make:
+        running.process.send_signal(signal.SIGHUP)
+        until(lambda: "SIGHUP: ignored" in (tmp_path / "errors").read_text())
+        assert make(running.endpoint, "peer").number
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(PATIENCE) == 0
+
+
+FAILING = """
+import threading, warnings
+from bypass.cli import main
+from bypass.live.broker import service
+
+class Failing(service.Service):
+    def run(self):
+        warnings.warn("a warning")
+        thread = threading.Thread(target=lambda: 1 / 0)
+        thread.start()
+        thread.join()
+        super().run()
+        raise LookupError("in the end")
+
+service.Service = Failing
+main()
+"""
+
+
+def test_json_logs_are_json_whatever_happens(tmp_path: Path) -> None:
+    log = {"format": "json", "level": "debug"}
+    with broker(tmp_path, {"open": True, "http": "127.0.0.1:0", "log": log}, source=FAILING) as running:
+        with peers() as make:
+            make(running.endpoint, "peer")
+        running.process.send_signal(signal.SIGHUP)
+        until(lambda: "SIGHUP" in (tmp_path / "errors").read_text())
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(PATIENCE) == 1
+        assert running.process.stdout is not None
+        printed = [running.line, *running.process.stdout]
+    lines = [json.loads(line) for line in (*printed, *(tmp_path / "errors").read_text().splitlines())]
+    assert all({"at", "level", "part", "message"} <= line.keys() for line in lines)
+    said = json.dumps(lines)
+    for text in ("listens on", "serves http", "is OPEN", "a warning", "ZeroDivisionError", "in the end"):
+        assert text in said
+
+
+def test_in_json_a_broker_says_why_it_does_not_start_in_json(tmp_path: Path) -> None:
+    with broker(tmp_path, {"keys": "nowhere", "log": {"format": "json"}}) as running:
+        assert running.process.wait(PATIENCE) == 2
+    (line,) = (tmp_path / "errors").read_text().splitlines()
+    assert "nowhere: No such file or directory: expected a key file" in json.loads(line)["message"]
