@@ -52,7 +52,7 @@ def ours(given: Given, curve: bool, sync: str) -> Iterator[Running]:
         broker_keys = create_broker_keys(folder)
         keys = load_client_keys(create_client_keys(folder, "load")[0])
         config |= {"keys": str(broker_keys), "clients": str(folder / "clients")}
-    config |= {"region": {"area": [0, 0, SIDE, SIDE]}, "limits": {"client_rate": 0}}
+    config |= {"region": {"area": [0, 0, SIDE, SIDE]}, "limits": servers.UNLIMITED}
     with servers.bypass_broker(folder, given.core, **config) as server:
         yield server, BypassLoad(server.endpoint, given.places, keys)
 

@@ -19,6 +19,10 @@ from typing import Any, NamedTuple
 FOLDER = Path(__file__).resolve().parent
 PATIENCE = 60.0
 SPARE_DESCRIPTORS = 1000
+
+UNLIMITED = {"client_rate": 0, "client_byte_rate": 0, "sessions_per_key": 20_000}
+"""Limits of a broker of ours all of whose clients have one key."""
+
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

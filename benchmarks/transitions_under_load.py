@@ -134,7 +134,12 @@ def run(world: World, options: Any, folder: Path) -> dict[str, Any]:
     keys = create_broker_keys(folder)
     client = create_client_keys(folder, "load")[0]
     admin = create_client_keys(folder, "admin", ["admin"])[0]
-    config = {"keys": str(keys), "clients": str(folder / "clients"), "region": {"area": [0, 0, SIDE, SIDE]}}
+    config = {
+        "keys": str(keys),
+        "clients": str(folder / "clients"),
+        "region": {"area": [0, 0, SIDE, SIDE]},
+        "limits": servers.UNLIMITED,
+    }
     cores = servers.cores()
     with servers.bypass_broker(folder, cores.server, **config) as server:
         operator = partial(Operator, server.endpoint, admin, patience=PATIENCE)

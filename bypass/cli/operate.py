@@ -21,6 +21,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_BROKER = "tcp://127.0.0.1:7700"
 DEFAULT_KEYS = Path("keys/admin.key")
 
+OVER = {
+    "limited_bytes": "messages of too many bytes",
+    "unread": "not read",
+    "offended": "connections given up",
+    "disconnected": "disconnected",
+    "over_sessions": "sessions",
+    "over_connections": "connections",
+    "over_stored": "events beyond what is stored",
+    "hello_repeated": "greetings",
+    "kept_untold": "kept subscriptions untold",
+    "subscriptions_over_limit": "kept subscriptions too large",
+}
+"""What a broker counts as over a limit, and how that is shown."""
+
 
 def broker_options(command: F) -> F:
     """How to reach the broker."""
@@ -212,6 +226,11 @@ def _told(record: dict[str, Any]) -> str:
     )
 
 
+def _listed(counters: dict[str, int], names: dict[str, str]) -> str:
+    """Counters that are not 0, each with its name; brokers of 0.1.0 have fewer."""
+    return ", ".join(f"{counters[key]:,} {name}" for key, name in names.items() if counters.get(key)) or "–"
+
+
 def _table(snapshot: dict[str, Any]) -> str:
     clients, rates, counters, store = (snapshot[key] for key in ("clients", "rates", "counters", "store"))
     up = snapshot["at"] - snapshot["started"]
@@ -233,6 +252,7 @@ def _table(snapshot: dict[str, Any]) -> str:
         f"refused    {counters['malformed']:,} malformed, {counters['oversized']:,} oversized, "
         f"{counters['limited']:,} too fast, {counters['unauthorised']:,} unauthorised, "
         f"{counters['not_admitted']:,} keys not admitted, {counters['refused']:,} others",
+        f"over       {_listed(counters, OVER)}",
         f"store      {store['path']}, {store['bytes'] / 1e6:,.1f} MB, {store['commits']:,} commits of "
         f"{store['commit_ms']:.1f} ms{'  FAILING: ' + store['failing'] if store['failing'] else ''}",
     ]

@@ -10,6 +10,7 @@ from bypass.wire.codec import (
     decode,
     decode_raw,
     encode,
+    outline,
     piggyback_size,
 )
 from bypass.wire.forwarding import Forwarding, recipient
@@ -34,6 +35,7 @@ __all__ = [
     "encoded_size",
     "frame_size",
     "notify_size",
+    "outline",
     "pack",
     "piggyback_size",
     "preceding",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.protobuf.message import Error as ProtobufError
 
@@ -104,7 +104,23 @@ def decode_raw(data: bytes) -> tuple[Message, bytes]:
     return message, raw
 
 
-def _decode(data: bytes) -> tuple[Message, Any]:
+class Outline(NamedTuple):
+    """The name of a message's body, and the publication, or the subscription, that it is about, if any."""
+
+    body: str
+    id: int | None
+    handle: int | None
+
+
+def outline(data: bytes) -> Outline:
+    """What a message is about; reading it costs the same whatever else it says. Raises as `decode` does for
+    bytes that cannot be read so far."""
+    envelope, field = _envelope(data)
+    return Outline(field, *_about(getattr(envelope, field)))
+
+
+def _envelope(data: bytes) -> tuple[pb.Envelope, str]:
+    """An envelope, and the name of its body."""
     if len(data) > MAX_MESSAGE_BYTES:
         raise MalformedMessage(f"message of {len(data)} bytes: expected at most {MAX_MESSAGE_BYTES}")
     try:
@@ -116,6 +132,11 @@ def _decode(data: bytes) -> tuple[Message, Any]:
     field = envelope.WhichOneof("body")
     if field is None:
         raise MalformedMessage(f"message {shown(data)} without a body: expected one of {', '.join(READERS)}")
+    return envelope, field
+
+
+def _decode(data: bytes) -> tuple[Message, Any]:
+    envelope, field = _envelope(data)
     if field == "publish" and len(data) > MAX_PUBLISH_BYTES:
         raise MalformedMessage(
             f"publish message of {len(data)} bytes: expected at most {MAX_PUBLISH_BYTES}",

@@ -31,9 +31,12 @@ def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
     assert (config.rules, config.mechanisms, config.heartbeat) == (None, (), 5.0)
     assert config.limits.model_dump() == {
         "message_bytes": 131072,
-        "packet_bytes": 1048576,
+        "packet_bytes": 262144,
         "client_rate": 500,
+        "client_byte_rate": 4194304,
         "clients": 20000,
+        "sessions_per_key": 200,
+        "stored_bytes_per_key": 268435456,
         "subscriptions_per_client": 100,
         "filters_per_subscription": 64,
         "subscription_bytes": 16384,

@@ -16,6 +16,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from bypass import Event
+from bypass.live.broker import intake
 from bypass.live.broker import server as server_module
 from bypass.live.broker.awaited_columns import BYTES, WINDOW_BYTES
 from bypass.live.broker.batch import Batch
@@ -358,27 +359,26 @@ def test_acknowledgements_of_what_nobody_has_sent(service: Service, make: Make, 
     peer = make(endpoint(service), "hostile")
     peer.subscribe()
     number = honest.publisher.publish()
-    before = count(service, "understood", "limited")
-    for n in range(10_000):
+    before = count(service, "understood")
+    for n in range(1_500):
         peer.socket.send(encode(Ack((n, number + 1 + n), client=peer.number)))
-    until(lambda: count(service, "understood", "limited") >= before + 10_000)
-    assert count(service, "limited") > 5_000
+    until(lambda: count(service, "understood") == before + 1_500)
     assert in_loop(service, lambda: waiting_for(service, sessions.by_name["hostile"])) == [number]
-    assert peer.event() == number  # whose acknowledgement is not over any limit
+    assert peer.event() == number  # whose acknowledgement counts, though there are too many
     until(lambda: not waiting_for(service, sessions.by_name["hostile"]))
 
 
-def test_ten_thousand_subscriptions(service: Service, make: Make, honest: Honest) -> None:
+def test_more_subscriptions_than_there_may_be(service: Service, make: Make, honest: Honest) -> None:
     peer = make(endpoint(service), "hostile")
     subscribe = Subscribe(0, ANYTHING, 100, ContextUpdate((500.0, 500.0)), client=peer.number)
-    for handle in range(1, 10_001):
+    for handle in range(1, 1_501):
         subscribe.handle = handle
         peer.socket.send(encode(subscribe))
-    until(lambda: count(service, "refused", "limited") == 10_000 - 100)
+    until(lambda: count(service, "refused", "limited") == 1_500 - 100)
     assert in_loop(service, lambda: len(service.server.broker.table)) == 101
-    subscribed, refused = answers(peer, 10_000)
+    subscribed, refused = answers(peer, 1_500)
     assert len(subscribed) == 100
-    assert sorted(subscribed + refused) == list(range(1, 10_001))
+    assert sorted(subscribed + refused) == list(range(1, 1_501))
 
 
 def answers(peer: Peer, expected: int) -> tuple[list[int], list[int]]:
@@ -401,11 +401,11 @@ def test_a_flood_of_publications_is_answered_one_by_one(tmp_path: Path, make: Ma
     with running(config(tmp_path, limits={"client_rate": 100.0})) as service:
         honest = Honest(make, service)
         peer = make(endpoint(service), "hostile")
-        numbers = [peer.publish((900.0, 900.0), wait=False) for _ in range(3_000)]
+        numbers = [peer.publish((900.0, 900.0), wait=False) for _ in range(380)]
         honest.check()
         acknowledged, refused = answers(peer, len(numbers))
         assert sorted(acknowledged + refused) == numbers
-        assert len(refused) > 1_000
+        assert len(refused) > 100
         assert count(service, "limited") == len(refused)
         assert count(service, "refused") == 0
 
@@ -476,7 +476,7 @@ def test_a_turn_ends_however_many_messages_packets_have(
     service: Service, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else one client could keep all others waiting until they are taken for lost."""
-    monkeypatch.setattr(server_module, "MOST_PER_TURN", 50)
+    monkeypatch.setattr(intake, "MOST_PER_TURN", 50)
     peer = make(endpoint(service), "hostile")
     server = service.server
     in_loop(service, lambda: server.loop.leave(server.socket))
@@ -489,10 +489,10 @@ def test_a_turn_ends_however_many_messages_packets_have(
         deadline = 200
         while counts[-1] < 200 and deadline:
             server.socket.poll(100)
-            server._read()
+            server.intake.read()
             counts.append(server.counters["understood"] - before)
             deadline -= 1
-        server.loop.serve(server.socket, server._read)
+        server.loop.serve(server.socket, server.intake.read)
         return counts
 
     counts = in_loop(service, turns)
@@ -504,7 +504,7 @@ def test_no_more_is_read_than_can_be_kept_while_the_store_is_slow(
     tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever it is; and who cannot be heard is not taken for silent."""
-    monkeypatch.setattr(server_module, "MOST_PER_TURN", 10)
+    monkeypatch.setattr(intake, "MOST_PER_TURN", 10)
     monkeypatch.setattr(server_module, "MOST_BYTES_COLLECTED", 20_000)
     heartbeat = 0.5
     with running(config(tmp_path, heartbeat=heartbeat)) as service:
@@ -533,15 +533,19 @@ def test_no_more_is_read_than_can_be_kept_while_the_store_is_slow(
         assert server.counters["silent"] == 0
 
 
-def test_full_packets_of_a_stranger_are_answered_and_counted(
+def test_full_packets_of_a_stranger_are_not_read_for_long(
     service: Service, make: Make, honest: Honest
 ) -> None:
+    """Some are answered; then the rest is not read, and then there is no connection any more."""
     peer = make(endpoint(service))
-    for _ in range(20):
-        peer.socket.send(pack([encode(Ping(asks=True))] * MOST_MESSAGES))
-        peer.get(Bye)
-        peer.inbox.clear()
-    until(lambda: count(service, "strangers") == 20 * MOST_MESSAGES)
+    packet = pack([encode(Ping(asks=True))] * MOST_MESSAGES)
+    peer.socket.send(packet)
+    peer.get(Bye)
+    assert count(service, "strangers") < MOST_MESSAGES
+    while not count(service, "disconnected"):
+        with suppress(zmq.Again):
+            peer.socket.send(packet, zmq.NOBLOCK)
+    assert count(service, "unread") > 0
 
 
 def test_an_answer_that_is_too_large_disturbs_no_other(service: Service, make: Make, honest: Honest) -> None:

@@ -149,7 +149,7 @@ class Model:
                 if one.client in self.clients and self.clients[one.client].cursor < seq
             )
             if to:
-                waiting.append(Waiting(seq, logged.at, logged.id, to))
+                waiting.append(Waiting(seq, logged.at, logged.id, to, len(logged.raw)))
             else:
                 del self.log[seq]
         clients = [self.clients[number] for number in sorted(self.clients)]
@@ -300,7 +300,9 @@ def test_loading_removes_publications_that_nobody_waits_for(store: Store) -> Non
     batch.logged(publication(3, 5))
     store.write(batch)
     (waiting,) = store.load().waiting
-    assert waiting == Waiting(2, 2.0, 7 << 32 | 2, (Recipient(1, (1,), False),))
+    assert waiting == Waiting(
+        2, 2.0, 7 << 32 | 2, (Recipient(1, (1,), False),), len(publication(2, 1, 5).raw)
+    )
     assert store.read([1, 2, 3]) == [publication(2, 1, 5)]
 
 

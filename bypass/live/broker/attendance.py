@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from bypass.broker import Broker
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.deliveries import Deliveries
-from bypass.live.broker.sessions import Session, Sessions
-from bypass.live.keys import AllowList
+from bypass.live.broker.quotas import Account
+from bypass.live.broker.sessions import Numbers, Sender, Session, Sessions
+from bypass.live.keys import Admitted, AllowList
 from bypass.messages import Subscribe
 from bypass.session import CAPABILITIES, KEPT_PARTS, Bye, Hello, Kept, Ping, Refused, Welcome
 from bypass.wire import MAX_MESSAGE_BYTES, decode
@@ -74,12 +75,28 @@ class Attendance:
         # Everybody on this machine may be an operator of an open broker that nobody else can reach.
         self._trusting = all(address.startswith(LOCAL) for address in config.listen)
 
-    def greet(self, route: bytes, user: str, data: bytes) -> Session | None:
+    def account(self, sender: Sender) -> Account:
+        """The account that is charged for what a stranger sends."""
+        key = ""
+        if self._allow_list is not None:
+            admitted = self._allow_list.find(sender.user)
+            key = f"key {sender.user}" if admitted is None else admitted.name
+        return self._sessions.quotas.stranger(key, sender.route, sender.address)
+
+    def may_connect(self, admitted: Admitted) -> bool:
+        """Whether a key may have a connection more; operators always may."""
+        account = self._sessions.quotas.owner(admitted.name)
+        if ADMIN in admitted.rights or account.charge_connection(self._now()):
+            return True
+        self._counters["over_connections"] += 1
+        return False
+
+    def greet(self, sender: Sender, data: bytes) -> Session | None:
         """The first message on a connection: the session it belongs to, None if it is not admitted.
 
         Raises MalformedMessage.
         """
-        message = decode(data)
+        message, route = decode(data), sender.route
         if not isinstance(message, Hello):
             # A connection that we have given up, or that was another broker's: it has to be made anew.
             self._counters["strangers"] += 1
@@ -91,7 +108,7 @@ class Attendance:
         self._greeted[route] = None
         if len(self._greeted) > MOST_GREETED:
             del self._greeted[next(iter(self._greeted))]
-        name, rights, reason = self._identify(user, message.name)
+        name, rights, reason = self._identify(sender.user, message.name)
         if route[0] or len(route) != ROUTE_BYTES:
             # Who chooses the same one later would be taken for this client.
             reason = "a routing id of its own: expected none"
@@ -99,18 +116,22 @@ class Attendance:
         if session is not None and session.durable != message.durable:
             self.forget(session)
             session = None
-        if session is None and len(self._sessions) >= self._config.limits.clients:
-            reason = reason or f"this broker has {len(self._sessions)} sessions: expected no more"
+        account = self._sessions.quotas.owner(name, sender.address)
+        why = "unauthorised"
+        if session is None and not reason:
+            reason = self._no_place_for(account, rights)
+            why = "over_sessions" if reason else why
         if reason:
-            self._counters["unauthorised"] += 1
+            self._counters[why] += 1
             log.warning("%s: refused: %s", name or "a client", reason)
             retry = EXPELLED_RETRY_S if reason is NOT_ADMITTED else 0.0
             self._deliveries.to_route(route, Refused(reason, retry=retry))
             return None
         if session is None:
-            session = self._sessions.create(name, message.life, message.durable)
+            session = self._sessions.create(name, message.life, message.durable, account)
+        self._sessions.assign(session, account)
         self._counters["understood"] += 1
-        session.user, session.rights = user, rights
+        session.sender, session.rights = sender, rights
         session.capabilities = frozenset(message.capabilities)
         self._connect(session, route, message)
         return session
@@ -125,6 +146,17 @@ class Attendance:
             return name, frozenset(), NOT_ADMITTED
         return (f"{admitted.name}/{name}" if name else admitted.name), admitted.rights, ""
 
+    def _no_place_for(self, account: Account, rights: frozenset[str]) -> str:
+        """Why there can be no further session of a key; empty if there can."""
+        limits = self._config.limits
+        if self._allow_list is not None and ADMIN in rights:
+            return ""  # whoever is to mend a broker that is full must get in
+        if account.sessions >= limits.sessions_per_key:
+            return f"{account.name} has {account.sessions} sessions: expected no more of one key"
+        if len(self._sessions) >= limits.clients:
+            return f"this broker has {len(self._sessions)} sessions: expected no more"
+        return ""
+
     def _connect(self, session: Session, route: bytes, hello: Hello) -> None:
         """Greet a client on the connection that it has now, and send it what has waited."""
         if session.route is not None and session.route != route:
@@ -136,7 +168,7 @@ class Attendance:
         if session.life != hello.life:
             session.life = hello.life
             session.own = set()
-            session.refused = set()  # nobody waits for an answer any more
+            session.refused = Numbers()  # nobody waits for an answer any more
         else:  # it knows of all that was kept for it, and names what it wants
             for handle in session.handles.keys() - session.untold.union(hello.handles):
                 self.withdraw(session, handle)
@@ -224,6 +256,7 @@ class Attendance:
         now, beat = self._now(), self._config.heartbeat
         oldest = now - self._config.limits.session_age
         self._expel()
+        self._sessions.quotas.tidy()
         for session in list(self._sessions):
             if session.route is None:
                 if session.seen < oldest:
@@ -242,7 +275,7 @@ class Attendance:
             return
         self._changes = self._allow_list.changes
         for session in list(self._sessions.by_route.values()):
-            admitted = self._allow_list.find(session.user)
+            admitted = self._allow_list.find(session.sender.user)
             if admitted is not None:
                 session.rights = admitted.rights
             elif session.route is not None:

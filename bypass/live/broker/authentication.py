@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import struct
+from collections.abc import Callable
 
 import zmq
 from zmq.utils import z85
@@ -26,13 +27,16 @@ class Authenticator:
     """Admits the keys of an allow-list to the sockets of one domain. There is one in a context.
 
     Whoever runs it polls `socket` and calls `handle` when there is something to read; clients wait until
-    then. `admitted` and `refused` count connections. Raises ValueError for an empty domain: ZeroMQ would ask
-    nobody, and admit everybody who knows the broker's public key.
+    then. `admitted` and `refused` count connections. One for which there is no place is closed without a
+    word, so that its client tries again. Raises ValueError for an empty domain: ZeroMQ would ask nobody, and
+    admit everybody who knows the broker's public key.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], allow_list: AllowList, domain: str) -> None:
         if not domain:
             raise ValueError("domain '': expected a name")
+        self.has_place: Callable[[Admitted], bool] = _always
+        """Whether whoever is admitted may have a connection more."""
         self.admitted = 0
         self.refused = 0
         self._allow_list = allow_list
@@ -70,6 +74,8 @@ class Authenticator:
             self.refused += 1
             _log.info("not admitted: %s", refusal)
             return [_VERSION, number, b"400", b"not admitted", b"", b""]
+        if not self.has_place(admitted):
+            return [_VERSION, number, b"300", b"come again", b"", b""]
         self.admitted += 1
         properties = _property(PUBLIC_KEY, z85.encode(key))
         return [_VERSION, number, b"200", b"OK", admitted.name.encode(), properties]
@@ -94,6 +100,10 @@ class Authenticator:
 
 class _NotAdmitted(Exception):
     """Why."""
+
+
+def _always(_: Admitted) -> bool:
+    return True
 
 
 def _property(name: str, value: bytes) -> bytes:

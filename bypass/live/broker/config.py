@@ -91,14 +91,19 @@ class RegionConfig(_Group):
 class Limits(_Group):
     """What one client may ask for, and how much the broker keeps for how long (s) for those who are away.
 
-    `client_rate` is in messages a second, with bursts of twice as many; 0: no limit. `subscription_bytes` are
-    those of one subscription as it travels, `session_bytes` those of all that a session has.
+    `client_rate` and `client_byte_rate` are what one key may send in a second, in messages and in bytes, with
+    bursts of twice as much; 0: no limit. `stored_bytes_per_key` are those of a key's events that somebody
+    waits for, `subscription_bytes` those of one subscription as it travels, `session_bytes` those of all
+    subscriptions that a session has.
     """
 
     message_bytes: int = Field(default=131_072, gt=0, le=MAX_MESSAGE_BYTES)
-    packet_bytes: int = Field(default=1_048_576, gt=0, le=MAX_PACKET_BYTES)
+    packet_bytes: int = Field(default=262_144, gt=0, le=MAX_PACKET_BYTES)
     client_rate: float = Field(default=500.0, ge=0)
+    client_byte_rate: float = Field(default=4_194_304.0, ge=0)
     clients: int = Field(default=20_000, gt=0)
+    sessions_per_key: int = Field(default=200, gt=0)
+    stored_bytes_per_key: int = Field(default=268_435_456, gt=0)
     subscriptions_per_client: int = Field(default=100, gt=0)
     filters_per_subscription: int = Field(default=64, gt=0)
     subscription_bytes: int = Field(default=16_384, gt=0)

@@ -64,6 +64,7 @@ class Deliveries:
         self.delays = DelayEstimator(self._work, durable=True)
         self._sessions = sessions
         self._awaited = sessions.awaited
+        self._quotas = sessions.quotas
         self._now = now
         self._limits = limits
         self._pacing = Pacing(self.to_route, after, grace)
@@ -204,6 +205,9 @@ class Deliveries:
         )
         if added:
             self._logged_at[waiting.seq] = waiting.at
+            publisher = self._sessions.by_number.get(waiting.id >> 32)
+            if publisher is not None:
+                self._quotas.stored(waiting.seq, publisher.account, waiting.size)
             self.waiting += added
 
     def note_cursors(self, part: int = 0, parts: int = 1) -> None:
@@ -242,6 +246,7 @@ class Deliveries:
         """What a turn changed could not be stored: nobody gets its events, and who sent them is told why."""
         for logged in turn.logged:
             self._logged_at.pop(logged.seq, None)
+            self._quotas.released(logged.seq)
             for client in {each.client for each in unpack_recipients(logged.recipients)}:
                 session = self._sessions.by_number.get(client)
                 if session is not None and session.durable:
@@ -350,6 +355,9 @@ class Deliveries:
         self.turn.batch.logged(logged)
         self.turn.logged.append(logged)
         self._logged_at[self._seq] = at
+        publisher = self._sessions.by_number.get(publication.client)
+        if publisher is not None:
+            self._quotas.stored(self._seq, publisher.account, len(raw))
         self.waiting += waiting
 
     def _release(self, session: Session, count: int, done: list[int]) -> None:
@@ -359,6 +367,7 @@ class Deliveries:
         if done:
             for seq in done:
                 self._logged_at.pop(seq, None)
+                self._quotas.released(seq)
             self.turn.batch.released(done)
             self.turn.released += done
 

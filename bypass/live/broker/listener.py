@@ -16,6 +16,10 @@ from bypass.live.keys import AllowList, load_broker_keys
 HIGH_WATER = 1000
 """Packets that wait for one client in its socket."""
 
+QUEUE_BYTES = 1 << 24
+"""Bytes that wait for the broker on one connection at most, as packets of the largest size, beside what the
+system holds."""
+
 NOW, NOW_AND_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
 """Flags as plain numbers: joining them anew for each packet would cost more than sending it."""
 
@@ -71,7 +75,7 @@ class Listener:
         socket = self._context.socket(zmq.ROUTER)
         socket.set(zmq.ROUTER_MANDATORY, 1)
         socket.set(zmq.SNDHWM, HIGH_WATER)
-        socket.set(zmq.RCVHWM, HIGH_WATER)
+        socket.set(zmq.RCVHWM, max(QUEUE_BYTES // config.limits.packet_bytes, 1))
         socket.set(zmq.LINGER, LINGER_MS)
         socket.set(zmq.MAXMSGSIZE, config.limits.packet_bytes)
         socket.set(zmq.BACKLOG, 4096)
@@ -101,6 +105,14 @@ class Listener:
         except zmq.ZMQError as error:
             raise BypassError(f"listen {address!r}: {error.strerror}: expected a free address") from None
         return str(self.socket.get_string(zmq.LAST_ENDPOINT))
+
+
+def address_of(frame: zmq.Frame) -> str:
+    """Where whoever sent a frame is, as ZeroMQ says; empty if it does not."""
+    try:
+        return str(frame.get("Peer-Address"))
+    except zmq.ZMQError:
+        return ""
 
 
 def key_of(frame: zmq.Frame) -> str:

@@ -17,7 +17,7 @@ from bypass.live.broker.turns import Turn
 from bypass.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
 from bypass.session import Ack, Bye, Control, Hello, Ping, Refused
 from bypass.transitions import TransitionError
-from bypass.wire import MalformedMessage, decode, decode_raw, encode
+from bypass.wire import MalformedMessage, decode, decode_raw, encode, outline
 
 COUNT = (1 << 32) - 1
 
@@ -48,28 +48,21 @@ class Reception:
         self._counters = counters
         self._now = now
         self._attendance = attendance
-        self._rate = config.limits.client_rate
 
     # -- messages -----------------------------------------------------------------------------------------
 
     def receive(self, session: Session, data: bytes) -> None:
         """One message of a client that was greeted. Raises MalformedMessage."""
         message, raw = decode_raw(data)
-        now = session.heard = self._now()
+        session.heard = self._now()
         session.scheme = message.scheme
         kind = type(message)
-        rate = self._rate
         if kind is Ack:
-            # As many as there are events, but no more than that.
-            taken = self._deliveries.acknowledge(session, message.ids) or session.may_send(now, rate)  # type: ignore[attr-defined]
-            self._counters["understood" if taken else "limited"] += 1
+            self._deliveries.acknowledge(session, message.ids)  # type: ignore[attr-defined]
+            self._counters["understood"] += 1
             return
         if kind is Hello:
             self._counters["hello_repeated"] += 1
-            return
-        if not session.may_send(now, rate) and not session.knows(message):
-            self._counters["limited"] += 1
-            self._not_taken(session, message, f"more than {rate:g} messages a second")
             return
         message.client = session.number
         try:
@@ -86,6 +79,24 @@ class Reception:
         else:
             self._counters["understood"] += kind is not Control or ADMIN in session.rights
 
+    def refuse(self, session: Session, data: bytes, over: str, reason: str) -> None:
+        """One message that is over a quota, and counted as that. Raises MalformedMessage.
+
+        It is read no further than it takes to answer it. What the client would have to repeat for ever if it
+        were dropped is taken: that it has got events, or leaves, or what an operator asks. An event that was
+        taken before is not refused when it comes again.
+        """
+        session.heard = self._now()
+        about = outline(data)
+        if about.body in ("ack", "bye") or (about.body == "control" and ADMIN in session.rights):
+            self.receive(session, data)
+            return
+        self._counters[over] += 1
+        if about.id is not None and session.knows(about.id) and session.route is not None:
+            self._deliveries.confirm(session.route, publication=about.id)
+        else:
+            self._refuse(session, reason, about.id, about.handle)
+
     def _publish(self, session: Session, message: Publish, raw: bytes) -> None:
         number = message.id
         if number >> 32 != session.number:
@@ -94,6 +105,7 @@ class Reception:
         count = number & COUNT
         repeated = count in session.refused
         if count > session.published or repeated:
+            self._check_stored(session)
             session.published = max(count, session.published)
             session.refused.discard(count)
             self._deliveries.turn.taken.add(number)
@@ -112,6 +124,14 @@ class Reception:
             if session.durable:
                 self._attendance.published.add(session)
         self._deliveries.confirm(session.route, publication=number)
+
+    def _check_stored(self, session: Session) -> None:
+        account, most = session.account, self._config.limits.stored_bytes_per_key
+        if account.stored >= most:
+            self._counters["over_stored"] += 1
+            raise NotTaken(
+                f"{account.stored} bytes of events of {account.name} are waited for: expected at most {most}"
+            )
 
     def _other(self, session: Session, message: Message) -> None:
         assert session.route is not None

@@ -18,8 +18,10 @@ from bypass.live.broker.attendance import Attendance
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.deliveries import Deliveries, Limits
 from bypass.live.broker.gathering import Gathering, usable_processors
-from bypass.live.broker.listener import NOW, Listener, key_of
+from bypass.live.broker.intake import Intake
+from bypass.live.broker.listener import Listener
 from bypass.live.broker.loop import Loop
+from bypass.live.broker.quotas import Quotas
 from bypass.live.broker.reception import Reception, excess
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.broker.settings import Settings
@@ -31,15 +33,12 @@ from bypass.live.host import LiveHost
 from bypass.location import NoSensor
 from bypass.messages import Subscribe
 from bypass.monitor import Monitor
-from bypass.session import Bye, Refused
+from bypass.session import Bye
 from bypass.sis import EXPECTED_DELAY, Reading
 from bypass.transitions import Plan, Record
-from bypass.wire import MalformedMessage, UnknownVersion, decode, encode, unpack
+from bypass.wire import decode, encode
 
 log = logging.getLogger(__name__)
-
-MOST_PER_TURN = 500
-"""Messages that are read, to the end of a packet, before what they led to is stored and sent."""
 
 MOST_COLLECTED = 20_000
 MOST_BYTES_COLLECTED = 1 << 24
@@ -81,8 +80,20 @@ class BrokerServer:
         self.socket = self.listener.socket
         parts = (config, self.broker, self.sessions, self.deliveries, self.counters, self.loop.now)
         self.attendance = Attendance(*parts, self.listener.allow_list)
+        if self.listener.authenticator is not None:
+            self.listener.authenticator.has_place = self.attendance.may_connect
         self.reception = Reception(*parts, self.attendance)
-        self.loop.serve(self.socket, self._read)
+        self.intake = Intake(
+            self.listener,
+            config.limits,
+            self.sessions,
+            self.deliveries,
+            self.attendance,
+            self.reception,
+            self.counters,
+            self.loop.now,
+        )
+        self.loop.serve(self.socket, self.intake.read)
         self._in_flight: Turn | None = None
         self._writer = Writer(self.store, lambda error: self.loop.soon(self._written, error))
         self._gathering = Gathering(time.monotonic(), usable_processors())
@@ -153,7 +164,9 @@ class BrokerServer:
     def _restore(self) -> None:
         loaded, config = self.store.load(), self.config
         self.settings = Settings(loaded.settings)
-        self.sessions = Sessions(self.settings.first_number)
+        self.sessions = Sessions(
+            Quotas(config.limits, config.open, self.loop.now), self.settings.first_number
+        )
         # Places in the log that were given to what could not be stored may be in cursors all the same.
         last_seq = max([loaded.last_seq, *(stored.cursor for stored in loaded.clients)])
         self.deliveries = Deliveries(
@@ -183,7 +196,7 @@ class BrokerServer:
                     self.counters["subscriptions_over_limit"] += 1
                     log.warning("%s: kept subscription %d goes on: %s", stored.name, handle, much)
                 session.sizes[handle] = len(data)
-            self.sessions.add(session)
+            self.sessions.add(session, self.sessions.quotas.owner(stored.name))
             self.broker.admit(stored.number, session.handles.values(), stored.place)
         seen: set[int] = set()
         for waiting in loaded.waiting:
@@ -200,67 +213,6 @@ class BrokerServer:
         now = self.loop.now()
         delay = self.deliveries.delays.delay(client, now)
         return None if delay is None else Reading(delay, now)
-
-    # -- reading ------------------------------------------------------------------------------------------
-
-    def _read(self) -> None:
-        receive, by_route = self.socket.recv, self.sessions.by_route
-        left = MOST_PER_TURN
-        while left > 0:
-            try:
-                route = receive(NOW)
-            except zmq.Again:
-                return
-            frame = receive(copy=False)
-            if frame.more:
-                self._skip_rest()
-                left -= 1
-                continue
-            packet = frame.bytes
-            session = by_route.get(route)
-            user = key_of(frame) if session is None else ""
-            self.counters["bytes_in"] += len(packet)
-            left -= self._take(route, session, user, packet)
-
-    def _skip_rest(self) -> None:
-        """A packet of several parts is none of ours; its rest must not be taken for the next one."""
-        self.counters["malformed"] += 1
-        while self.socket.get(zmq.RCVMORE):
-            self.socket.recv()
-
-    def _take(self, route: bytes, session: Session | None, user: str, packet: bytes) -> int:
-        """How many messages there were."""
-        try:
-            messages = unpack(packet)
-        except MalformedMessage as error:
-            self.counters["malformed"] += 1
-            log.debug("from %s: %s", session.name if session else user or "a stranger", error)
-            return 1
-        for data in messages:
-            if session is not None and session.route is None:  # it has left in this packet
-                user = session.user
-                session = None
-            try:
-                if len(data) > self.config.limits.message_bytes:
-                    self._too_large(session, data)
-                elif session is None:
-                    session = self.attendance.greet(route, user, data)
-                else:
-                    self.reception.receive(session, data)
-            except UnknownVersion as error:
-                self.counters["refused"] += 1
-                self.deliveries.to_route(route, Refused(str(error)))
-            except MalformedMessage as error:
-                self.counters["malformed"] += 1
-                log.debug("from %s: %s", session.name if session else user or "a stranger", error)
-                if session is not None:
-                    self.reception.unreadable(session, error)
-        return len(messages)
-
-    def _too_large(self, session: Session | None, data: bytes) -> None:
-        self.counters["oversized"] += 1
-        if session is not None:
-            self.reception.oversized(session, data)
 
     # -- turns --------------------------------------------------------------------------------------------
 
@@ -308,7 +260,7 @@ class BrokerServer:
             self._store_failed(turn, str(error))
         if self._paused:
             self._paused = False
-            self.loop.serve(self.socket, self._read)
+            self.loop.serve(self.socket, self.intake.read)
             self.attendance.listens_again()
         if self._closing:
             self.loop.stop()

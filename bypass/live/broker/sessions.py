@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from typing import NamedTuple
 
 from bypass.live.broker.awaited import Awaited
-from bypass.messages import Message, Publish, Subscribe
+from bypass.live.broker.quotas import Account, Quotas
+from bypass.messages import Subscribe
 
 MOST_REFUSED = 10_000
 """Events of a client that are known to be refused; it does not have more without an answer at a time."""
@@ -14,18 +17,61 @@ NOWHERE = -1
 """The slot of a client that has no session."""
 
 
+class Sender(NamedTuple):
+    """Where something came from: by which route, with which key (if any), and from which address."""
+
+    route: bytes
+    user: str
+    address: str
+
+
+NOBODY = Sender(b"", "", "")
+
+
+class Numbers:
+    """Numbers that come and go. That, and which is the smallest, takes logarithmic time."""
+
+    __slots__ = ("_heap", "_members")
+
+    def __init__(self, numbers: Iterable[int] = ()) -> None:
+        self._heap = sorted(numbers)
+        self._members = set(self._heap)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._members
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def add(self, number: int) -> None:
+        if number not in self._members:
+            self._members.add(number)
+            heappush(self._heap, number)
+            if len(self._heap) > 2 * len(self._members) + MOST_REFUSED:  # most of it is gone already
+                self._heap = sorted(self._members)
+
+    def discard(self, number: int) -> None:
+        self._members.discard(number)
+
+    def smallest(self) -> int | None:
+        """The smallest number; None if there is none."""
+        heap = self._heap
+        while heap and heap[0] not in self._members:
+            heappop(heap)
+        return heap[0] if heap else None
+
+
 class Session:
     """One client. `route` is how it is reached now, None while it is away.
 
     `slot` is where it is in `Awaited`. `published` is the number of the client's latest event, `refused`
     those before it that its present life may not know to be refused. `handles` are its subscriptions, `sizes`
     how many bytes each has, `own` those of them that were subscribed in the client's present life, `untold`
-    those that did not fit into what it was told of them.
+    those that did not fit into what it was told of them. `account` is that of whom it belongs to.
     """
 
     __slots__ = (
-        "_refilled",
-        "_tokens",
+        "account",
         "capabilities",
         "durable",
         "handles",
@@ -41,12 +87,14 @@ class Session:
         "route",
         "scheme",
         "seen",
+        "sender",
         "sizes",
         "slot",
         "takes_part",
         "untold",
-        "user",
     )
+
+    account: Account
 
     def __init__(self, number: int, name: str, life: int, durable: bool) -> None:
         self.number = number
@@ -54,7 +102,7 @@ class Session:
         self.life = life
         self.durable = durable
         self.route: bytes | None = None
-        self.user = ""  # what the authenticator calls it
+        self.sender = NOBODY  # whoever is connected, or was last
         self.rights: frozenset[str] = frozenset()
         self.capabilities: frozenset[str] = frozenset()  # forms that its present connection understands
         self.handles: dict[int, Subscribe] = {}
@@ -64,50 +112,42 @@ class Session:
         self.scheme = 0  # the flag of the filter scheme that it runs, as it said last
         self.takes_part = False  # whether it has published since the broker began
         self.published = 0
-        self.refused: set[int] = set()
+        self.refused = Numbers()
         self.slot = NOWHERE
         self.missed = 0
         self.seen = 0.0  # when it was last connected
         self.heard = 0.0  # when it last said something
-        self._tokens = 0.0
-        self._refilled = 0.0
 
     @property
     def known_up_to(self) -> int:
         """The client's events up to this one need not be sent again on a new connection."""
-        return min(self.refused, default=self.published + 1) - 1
+        first = self.refused.smallest()
+        return self.published if first is None else first - 1
 
     def doubt(self, known: int) -> None:
         """Of the client's events after this one, some may have been refused."""
         first = max(known + 1, self.published + 1 - MOST_REFUSED)
-        self.refused = set(range(first, self.published + 1))
+        self.refused = Numbers(range(first, self.published + 1))
 
     def refuse(self, number: int) -> None:
         """An event was not taken; should the client ask again, it still can be."""
         self.refused.add(number)
         if len(self.refused) > MOST_REFUSED:
-            self.refused.remove(min(self.refused))
+            self.refused.discard(self.refused.smallest() or 0)
 
-    def may_send(self, now: float, rate: float) -> bool:
-        """Whether one more message is within `rate` a second, with bursts of twice as many; 0: no limit."""
-        if not rate:
-            return True
-        tokens = min(self._tokens + (now - self._refilled) * rate, 2.0 * rate)
-        self._refilled = now
-        self._tokens = tokens - 1.0 if tokens >= 1.0 else tokens
-        return tokens >= 1.0
-
-    def knows(self, message: Message) -> bool:
-        """Whether a message is a publication that was taken already, sent again."""
-        return isinstance(message, Publish) and message.id - (self.number << 32) <= self.published
+    def knows(self, number: int) -> bool:
+        """Whether an event was taken already."""
+        count = number - (self.number << 32)
+        return 0 < count <= self.published and count not in self.refused
 
 
 class Sessions:
-    """All sessions: by number, by name, by the route on which they are connected and by slot; and what is
-    `awaited` by their clients."""
+    """All sessions: by number, by name, by the route on which they are connected and by slot; what is
+    `awaited` by their clients, and the `quotas` of those whom they belong to."""
 
-    def __init__(self, first: int = 1) -> None:
+    def __init__(self, quotas: Quotas, first: int = 1) -> None:
         self.awaited = Awaited()
+        self.quotas = quotas
         self.by_slot: dict[int, Session] = {}
         self.by_number: dict[int, Session] = {}
         self.by_name: dict[str, Session] = {}
@@ -125,20 +165,28 @@ class Sessions:
     def __len__(self) -> int:
         return len(self.by_number)
 
-    def add(self, session: Session) -> None:
+    def add(self, session: Session, account: Account) -> None:
         """Take up a session that the store had."""
         number = session.number
+        session.account = account
+        account.sessions += 1
         self.by_number[number] = self.by_name[session.name] = session
         session.slot = self.awaited.occupy(number)
         self.by_slot[session.slot] = session
         self.awaited.disconnected(session.slot, session.durable)
         self._next = max(self._next, session.number + 1)
 
-    def create(self, name: str, life: int, durable: bool) -> Session:
+    def create(self, name: str, life: int, durable: bool, account: Account) -> Session:
         """A new session under a number that none has had."""
         session = Session(self._next, name, life, durable)
-        self.add(session)
+        self.add(session, account)
         return session
+
+    def assign(self, session: Session, account: Account) -> None:
+        """From now on the session belongs to another account, or to the same."""
+        session.account.sessions -= 1
+        session.account = account
+        account.sessions += 1
 
     def connect(self, session: Session, route: bytes, now: float) -> None:
         """From now on the session is reached by this route."""
@@ -161,6 +209,7 @@ class Sessions:
         if session.route is not None:
             self.by_route.pop(session.route, None)
             session.route = None
+        session.account.sessions -= 1
         del self.by_number[session.number]
         del self.by_name[session.name]
         del self.by_slot[session.slot]

@@ -11,6 +11,21 @@ from bypass.live.broker.server import BrokerServer
 
 MOST_POSITIONS = 5000
 MOST_TRANSITIONS = 20
+QUOTAS = (
+    "limited",
+    "limited_bytes",
+    "unread",
+    "offended",
+    "disconnected",
+    "over_sessions",
+    "over_connections",
+    "over_stored",
+    "hello_repeated",
+    "kept_untold",
+    "subscriptions_over_limit",
+)
+"""Reasons for which something is over a limit, as they are counted."""
+
 RATE_S = 5.0
 """Rates are over so many seconds."""
 
@@ -61,7 +76,7 @@ class Status:
                 "refused": 0,
                 "unauthorised": 0,
                 "oversized": 0,
-                "limited": 0,
+                **dict.fromkeys(QUOTAS, 0),
                 **server.counters,
                 "deliveries": deliveries.deliveries,
                 "acknowledged": deliveries.acknowledged,

@@ -24,12 +24,13 @@ WAL_BYTES = 64 << 20
 
 
 class Waiting(NamedTuple):
-    """A stored publication and those that are not done with it."""
+    """A stored publication of so many bytes, and those that are not done with it."""
 
     seq: int
     at: float
     id: int
     recipients: tuple[Recipient, ...]
+    size: int
 
 
 @dataclass(slots=True)
@@ -99,7 +100,7 @@ class Store:
             settings = dict(query("SELECT key, value FROM settings").fetchall())
             (last_seq,) = query("SELECT seq FROM latest").fetchone()
             waiting, idle = _waiting(
-                query("SELECT seq, at, id, recipients FROM log ORDER BY seq"),
+                query("SELECT seq, at, id, recipients, length(raw) FROM log ORDER BY seq"),
                 {number: client.cursor for number, client in clients.items()},
             )
         if idle:
@@ -178,14 +179,14 @@ def _waiting(rows: Iterable[Row], cursors: dict[int, int]) -> tuple[list[Waiting
     waiting: list[Waiting] = []
     idle: list[int] = []
     known: dict[Recipient, Recipient] = {}  # most occur many times: one object for all of them
-    for seq, at, number, data in rows:
+    for seq, at, number, data, size in rows:
         recipients = [
             known.setdefault(recipient, recipient)
             for recipient in unpack_recipients(data)
             if cursors.get(recipient[0], seq) < seq
         ]
         if recipients:
-            waiting.append(Waiting(seq, at, number % UNSIGNED, tuple(recipients)))
+            waiting.append(Waiting(seq, at, number % UNSIGNED, tuple(recipients), size))
         else:
             idle.append(seq)
     return waiting, idle
