@@ -53,9 +53,10 @@ fast: $(VENV)/dev.stamp
 	$(BIN)/pytest -q -n 2 -m 'not slow and not soak and not bench'
 
 soak: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.live.fuzzing --seed $(SEED)
 	$(BIN)/python benchmarks/fuzz.py --seed $(SEED)
 	$(BIN)/python benchmarks/hostile.py --seed $(SEED)
-	$(BIN)/python benchmarks/crashes.py --seed $(SEED) --faults
+	$(BIN)/python benchmarks/crashes.py --seed $(SEED) --faults 40
 
 bench-smoke: $(VENV)/dev.stamp
 	$(BIN)/pytest -q -n 2 tests/benchmarks -m ''

@@ -24,6 +24,7 @@ from bypass.live.keys import create_broker_keys, create_client_keys
 from bypass.live.operator import Operator, OperatorFailed
 from bypass.mechanisms.filters import BROKER_PARTS
 from tests.live.crash_clients import HERE, RADIUS
+from tests.live.crash_faults import FAULTS
 from tests.live.crash_ledger import BROKER, Key, Ledger
 from tests.live.crash_operations import Operations
 from tests.live.crash_processes import PATIENCE, Child, until
@@ -61,6 +62,8 @@ class World:
         self.rng = random.Random(seed)
         self.kills: list[Killed] = []
         self.recoveries: list[float] = []
+        self.faults: list[str] = []
+        self.clock_ahead = 0.0  # of the broker's clock from its next start on, in s
         self.folder = folder
         self.store = store or folder / "store.db"
         self.endpoint = f"tcp://127.0.0.1:{_free_port()}" if encrypted else f"ipc://{folder}/broker.sock"
@@ -103,7 +106,8 @@ class World:
         return self.folder / "keys" / f"{name}.key" if self._encrypted else None
 
     def _broker_command(self, life: int) -> list[str]:
-        main = "from bypass.cli import main; main()"
+        clock = f"import time; real = time.time; time.time = lambda: real() + {self.clock_ahead!r}"
+        main = f"{clock}; from bypass.cli import main; main()"
         return [sys.executable, "-c", main, "broker", "--config", str(self.folder / "broker.yaml")]
 
     def _client(self, role: str, name: str, size: int) -> Child:
@@ -175,6 +179,18 @@ class World:
             victim.start()
         self.check()
         self.recoveries.append(time.monotonic() - began)
+
+    def suffer(self, fault: str) -> None:
+        """Let one of FAULTS happen and check."""
+        self.faults.append(fault)
+        FAULTS[fault](self)
+        began = time.monotonic()
+        self.check()
+        self.recoveries.append(time.monotonic() - began)
+
+    def stop_broker(self, why: str) -> None:
+        """Kill the broker; whoever does it starts it again."""
+        self._kill(self.broker, why)
 
     def _one_of(self, role: str) -> Child:
         return self.rng.choice([child for child in (self.broker, *self.clients) if child.role == role])
@@ -268,7 +284,7 @@ class World:
 
     def status(self) -> dict[str, Any]:
         """What the broker says about itself, not earlier than now."""
-        now, deadline = time.time(), time.monotonic() + PATIENCE
+        now, deadline = time.time() + self.clock_ahead, time.monotonic() + PATIENCE
         while True:
             try:
                 with Operator(self.endpoint, self._keys("admin"), patience=PATIENCE) as operator:
@@ -284,7 +300,8 @@ class World:
     def told(self) -> str:
         """What was done last."""
         latest = f" ({self.kills[-1].name}, {self.kills[-1].moment})" if self.kills else ""
-        return f"kill {len(self.kills)}{latest}"
+        faults = f", fault {len(self.faults)} ({self.faults[-1]})" if self.faults else ""
+        return f"kill {len(self.kills)}{latest}{faults}"
 
     @property
     def violations(self) -> list[str]:
@@ -314,6 +331,7 @@ class World:
         received = ledger.subscribers.values()
         return {
             "kills": len(self.kills),
+            "faults": dict(Counter(self.faults)),
             "by_role": {f"{role} {moment}": n for (role, moment), n in sorted(kinds.items())},
             "published": len(ledger.sent),
             "safe": len(ledger.safe),

@@ -14,37 +14,25 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.crash_faults import mounted_disk, no_room
 from tests.live.crash_processes import until
 from tests.live.crashes import World
 
 ENOUGH = 8
 
-pytestmark = pytest.mark.timeout(400)  # many processes start, and others may use the machine
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(400),
+]  # many processes start, and others may use the machine
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Large enough for what the store writes before it puts things into their places."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(place)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount a file system")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
-@contextmanager
-def no_room(place: Path) -> Iterator[None]:
-    """The disk is full."""
-    filler = place / "filler"
-    try:
-        with filler.open("wb", buffering=0) as file, suppress(OSError):
-            while True:
-                file.write(bytes(4096))
-        yield
-    finally:
-        filler.unlink()
+    with mounted_disk(tmp_path / "disk", "32m") as place:
+        if place is None:
+            pytest.skip("needs the right to mount a file system")
+        yield place
 
 
 @contextmanager

@@ -181,13 +181,13 @@ def test_experiments_run_there(cluster: SparkEngine, tmp_path: Path) -> None:
 
 
 def test_traces_are_made_and_judged_there(cluster: SparkEngine, tmp_path: Path) -> None:
-    found = []
+    found = []  # one piece each: tasks that begin together would all compile the same kernels
     for engine in (cluster, LocalEngine()):
         out = tmp_path / engine.name
         sizes: dict[str, Any] = {"clients": 30, "duration": 20, "seed": 2}
-        made = write_trace(RandomWaypoint(), "rwp", out / "made", engine=engine, blocks=3, **sizes)
+        made = write_trace(RandomWaypoint(), "rwp", out / "made", engine=engine, blocks=1, **sizes)
         laid = lay_out(made.path, out / "laid", engine=engine, size=made.size)
-        judged = evaluate(made, ["radial", "egrid:10"], out=out / "judged", engine=engine, pieces=2)
+        judged = evaluate(made, ["radial", "egrid:10"], out=out / "judged", engine=engine, pieces=1)
         found.append((made.digest(), laid.digest(), judged.summaries["ar"]["schemes"]))
     assert found[0] == found[1]
 

@@ -47,7 +47,7 @@ class LogArguments(_Arguments):
     """So many of the latest records, or of those before one."""
 
     limit: int = Field(default=20, ge=1, le=1000)
-    before: int | None = None
+    before: int | None = Field(default=None, ge=0, lt=2**63)  # what the store can compare with
 
 
 class StatusArguments(_Arguments):

@@ -1,0 +1,14 @@
+"""Everything that listens gets damaged input for 20 s in all: it is refused, and that is all."""
+
+import pytest
+
+from tests.live.fuzzing import INTERFACES
+
+pytestmark = pytest.mark.slow
+
+SECONDS = 5.0
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_damaged_input_is_refused_and_all_goes_on(interface: str) -> None:
+    assert INTERFACES[interface](1, SECONDS) > 100
