@@ -68,7 +68,7 @@ class Client:
             clock=host.now,
             defer=partial(host.after, 0.0),
         )
-        self.nearby = Nearby(self.engine, host, local, self.subscriptions, self.network.notified)
+        self.nearby = Nearby(self.engine, host, local, self.subscriptions, self.network.heard)
         self.mode = self.engine.create_proxy(
             "mode", Mode, Cloud, mechanisms=CLIENT_MECHANISMS["mode"].values()
         )

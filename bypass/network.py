@@ -58,6 +58,7 @@ class ClientNetwork:
         self.silent = False  # the broker is told nothing but what became of its plans
         self.strangers = 0  # context messages of schemes that are not active here
         self.duplicates = 0
+        self.conflicts = 0  # events heard nearby of which the broker had others under the same number
         self._client = client
         self._uplink = uplink
         self._after = after
@@ -65,6 +66,8 @@ class ClientNetwork:
         self._pending: ContextMessage | None = None
         self._seen: dict[int, tuple[int, ...]] = {}
         self._seen_before: dict[int, tuple[int, ...]] = {}
+        self._heard: dict[int, Publish] = {}  # nearby, and not from the broker yet
+        self._heard_before: dict[int, Publish] = {}
         self._filter: ClientFilter
         self._on_plan: Callable[[PlanMessage], None]
         self._gateway: GatewayLogic
@@ -80,6 +83,7 @@ class ClientNetwork:
     def remember(self, before: ClientNetwork) -> None:
         """Take for seen what another one, whose place this one takes, has seen."""
         self._seen, self._seen_before = before._seen, before._seen_before
+        self._heard, self._heard_before = before._heard, before._heard_before
 
     # -- sending ------------------------------------------------------------------------------------------
 
@@ -110,7 +114,38 @@ class ClientNetwork:
     # -- receiving ----------------------------------------------------------------------------------------
 
     def notified(self, publication: Publish, handles: tuple[int, ...], unfiltered: bool = False) -> None:
-        """An event arrived for some of the client's handles; copies for the same handle stop here."""
+        """An event arrived for some of the client's handles; copies for the same handle stop here.
+
+        What the broker says is true: if something else was heard nearby under the event's number, that was
+        somebody's invention, and the event is handed over all the same.
+        """
+        if self._heard or self._heard_before:
+            number = publication.id
+            if self.contradicts(publication):
+                self.conflicts += 1
+                self._seen.pop(number, None)
+                self._seen_before.pop(number, None)
+            self._heard.pop(number, None)
+            self._heard_before.pop(number, None)
+        self._take(publication, handles, unfiltered)
+
+    def heard(self, publication: Publish, handles: tuple[int, ...]) -> None:
+        """An event was heard from a device nearby, for some of the client's handles."""
+        number = publication.id
+        if number not in self._seen and number not in self._seen_before:
+            self._heard[number] = publication
+        self._take(publication, handles, False)
+
+    def contradicts(self, publication: Publish) -> bool:
+        """Whether something else was heard nearby under the number of what the broker sends."""
+        heard = self._heard.get(publication.id) or self._heard_before.get(publication.id)
+        return heard is not None and (heard.event, heard.kind, heard.location) != (
+            publication.event,
+            publication.kind,
+            publication.location,
+        )
+
+    def _take(self, publication: Publish, handles: tuple[int, ...], unfiltered: bool) -> None:
         number = publication.id
         seen = self._seen
         if number in seen or number in self._seen_before:
@@ -122,6 +157,7 @@ class ClientNetwork:
             seen[number] = handles
             if len(seen) >= SEEN_EVENTS:
                 self._seen, self._seen_before = {}, seen
+                self._heard, self._heard_before = {}, self._heard
             self._analyzer.notified(self._client, publication)
             if not handles:
                 return  # heard nearby, of no interest here

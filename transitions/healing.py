@@ -11,6 +11,9 @@ from bypass.transitions.mechanism import Mechanism
 from bypass.transitions.recent import Recent
 from bypass.transitions.record import Record
 
+MOST_AHEAD = 256
+"""How far a decision that is heard may be ahead of what a plan has said, or of the first that was heard."""
+
 _HALF = 2**31
 _MASK = 2**32 - 1
 
@@ -53,7 +56,9 @@ class Healing:
     `flags` says which mechanism a flag stands for; plans may name these from then on. `on_change` is told
     each new stamp. Counted are decisions that were followed (`healed`), transitions for it that were refused
     or given up (`failed`), and messages: with the mechanism of an older decision (`obsolete`), with another
-    mechanism for the same decision (`conflicts`), with a flag that nobody knows (`unknown`).
+    mechanism for the same decision (`conflicts`), with a flag that nobody knows (`unknown`), with a decision
+    so far ahead (`MOST_AHEAD`) that it is taken for nobody's (`leaps`): who makes one up cannot push numbers
+    to their end, where no plan would be newer.
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class Healing:
         self.obsolete = 0
         self.conflicts = 0
         self.unknown = 0
+        self.leaps = 0
         self.failed = 0
         self._engine = engine
         self._proxy = proxy
@@ -80,6 +86,8 @@ class Healing:
         self._flags = {mechanism: flag for flag, mechanism in flags.items()}
         self._on_change = on_change
         self._following: Stamp | None = None
+        self._base = 0  # the latest decision of a plan in this scope, or the first that was heard
+        self._was_told = False  # it is a plan's
         self._deferred: Recent[str, Stamp] = Recent()
         self.stamp = Stamp(self._active_flag(), 0, 0)
         """What messages of this host have to carry now; its flag is 0 while nobody is listened to."""
@@ -88,11 +96,18 @@ class Healing:
     def adopt(self, scope: int, counter: int) -> None:
         """A plan that was executed here said so; one without a decision leaves the number as it is."""
         if counter or scope != self.stamp.scope:
+            self._base, self._was_told = counter, counter != 0
             self._become(scope, counter)
 
     def admits(self, scope: int, counter: int) -> bool:
-        """Whether a plan should be executed: unless it is of this scope and older than what is known."""
-        return scope != self.stamp.scope or not counter or not supersedes(self.stamp.counter, counter)
+        """Whether a plan should be executed: unless it is of this scope and older than what is known.
+
+        What was only heard, and is so far ahead that it would not have been followed later, does not count.
+        """
+        known = self.stamp.counter
+        if scope != self.stamp.scope or not counter or not supersedes(known, counter):
+            return True
+        return not self._was_told and newer(known, counter + MOST_AHEAD & _MASK)
 
     def meet(self, theirs: Stamp, sender: str = "") -> bool:
         """A message with this stamp was heard: follow it if it is newer.
@@ -109,7 +124,11 @@ class Healing:
             self.unknown += 1
             return False
         if theirs.scope == mine.scope:
+            if self._base and newer(theirs.counter, self._base + MOST_AHEAD & _MASK):
+                self.leaps += 1
+                return False
             self._compare(mine, theirs, sender)
+            self._base = self._base or self.stamp.counter
         return theirs.flag == self.stamp.flag
 
     def transition_started(self, record: Record) -> None:

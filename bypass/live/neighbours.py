@@ -224,9 +224,11 @@ class Neighbourhood:
     def _arrived(self, data: bytes, source: tuple[str, int]) -> None:
         if not self.is_on:
             return
-        if self._drop is not None and self._drop(_address(IPv4Address(source[0]), source[1])):
+        address = _address(IPv4Address(source[0]), source[1])
+        if self._drop is not None and self._drop(address):
             return
-        opened = self._group.open(data)
+        network = next((n for n, door in enumerate(self._doors) if door.leads_to(address)), -1)
+        opened = self._group.open(data, (network, address))
         if isinstance(opened, Refusal):
             self.refused[opened] += 1
             return
@@ -239,7 +241,12 @@ class Neighbourhood:
         except MalformedMessage:
             self.refused[Refusal.MALFORMED] += 1
             return
-        if not isinstance(frame, Frame) or frame.client != sender or frame.port >= PORTS:
+        if (
+            not isinstance(frame, Frame)
+            or frame.client != sender
+            or frame.port >= PORTS
+            or any(each.id >> 32 != each.client for each in frame.publications)  # not its publisher's number
+        ):
             self.refused[Refusal.MALFORMED] += 1
             return
         self.received += 1

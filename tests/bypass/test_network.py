@@ -147,6 +147,24 @@ def test_a_copy_may_bring_other_handles(end: End) -> None:
     assert end.analyzed == [(7, 1)]
 
 
+def test_an_event_of_the_broker_is_handed_over_whatever_was_heard_under_its_number(end: End) -> None:
+    forged, true = Publish(1, Event(n=666), client=9), Publish(1, Event(n=1), client=9)
+    end.network.heard(forged, (1,))
+    end.network.notified(true, (1, 2))
+    end.network.notified(true, (1, 2))
+    assert end.events == [(1, (1,), False), (1, (1, 2), False)]
+    assert (end.network.conflicts, end.network.duplicates) == (1, 1)
+    end.network.heard(forged, (1,))
+    assert (end.network.conflicts, end.network.duplicates) == (1, 2)
+
+
+def test_what_was_heard_nearby_is_a_copy_of_what_the_broker_sends(end: End) -> None:
+    end.network.heard(Publish(1, Event(n=1), client=9, scheme=4), (1,))
+    end.network.notified(Publish(1, Event(n=1), client=9), (1,))
+    assert end.events == [(1, (1,), False)]
+    assert (end.network.conflicts, end.network.duplicates) == (0, 1)
+
+
 def test_memory_for_events_is_bounded_and_long_enough(end: End) -> None:
     for number in range(2 * SEEN_EVENTS):
         end.network.notified(event(number), (1,))

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bypass.live.datagrams import (
+    BOUND_S,
+    FURTHEST_US,
     MOST_BYTES,
     MOST_CONTENT,
     MOST_SENDERS,
@@ -151,3 +153,24 @@ def test_senders_that_are_remembered_are_limited() -> None:
         assert there.open(Group(KEY, number).seal(b"")) == (number, b"")
     assert there.open(of_first) is Refusal.REPEATED
     assert there.open(of_second) == (2, b"2")
+
+
+def test_a_number_belongs_to_the_address_that_it_is_heard_from() -> None:
+    now = 0.0
+    here, impostor, there = Group(KEY, 1), Group(KEY, 1), Group(KEY, 2, lambda: now)
+    assert there.open(here.seal(b"a"), (0, 7)) == (1, b"a")
+    assert there.open(impostor.seal(b"b"), (0, 8)) is Refusal.IMPOSTOR
+    assert there.open(here.seal(b"c"), (1, 9)) == (1, b"c")  # in another network it has another address
+    assert there.open(here.seal(b"d"), (0, 7)) == (1, b"d")
+    now += BOUND_S
+    moved = here.seal(b"e")
+    assert there.open(moved, (0, 8)) == (1, b"e")
+    assert there.open(here.seal(b"f"), (0, 7)) is Refusal.IMPOSTOR
+
+
+def test_nobody_can_push_the_counter_of_another_to_its_end() -> None:
+    here, forger, there = Group(KEY, 1), Group(KEY, 1), Group(KEY, 2)
+    assert there.open(here.seal(b"a")) == (1, b"a")
+    forger._counter += 2 * FURTHEST_US
+    assert there.open(forger.seal(b"b")) is Refusal.LEAP
+    assert there.open(here.seal(b"c")) == (1, b"c")

@@ -249,7 +249,7 @@ async def test_what_came_from_nearby_is_acknowledged_only_if_the_broker_sends_it
     assert client is not None
     for n in (2, 77):  # as the client's own mechanisms say it
         heard = Publish(9 << 32 | n, Event(n=n), client=9, scheme=1)
-        client.network.notified(heard, (world.broker.handles[SECOND],))
+        client.network.heard(heard, (world.broker.handles[SECOND],))
     world.broker.has_event((FIRST,))
     world.broker.has_event((SECOND,))
     world.flow()

@@ -151,8 +151,10 @@ def test_unicast_is_for_one_device(port: int) -> None:
     async def scenario() -> None:
         async with devices(3, "unicast", port=port) as made:
             here = made[0].client.nearby.direct
-            here.disseminate_locally(Publish(77, news(1), client=1), [made[2].neighbourhood.address])
-            here.disseminate_locally(Publish(78, news(MARK), client=1))
+            here.disseminate_locally(
+                Publish(1 << 32 | 77, news(1), client=1), [made[2].neighbourhood.address]
+            )
+            here.disseminate_locally(Publish(1 << 32 | 78, news(MARK), client=1))
             await until(heard_by_all(made, MARK))
             assert [device.heard for device in made] == [[], [MARK], [1, MARK]]
 
@@ -167,7 +169,9 @@ def test_nothing_is_sent_to_addresses_elsewhere(target: int, port: int) -> None:
 
     async def scenario() -> None:
         async with devices(1, "unicast", port=port) as (device,):
-            device.client.nearby.direct.disseminate_locally(Publish(77, news(1), client=1), [target])
+            device.client.nearby.direct.disseminate_locally(
+                Publish(1 << 32 | 77, news(1), client=1), [target]
+            )
             assert (device.neighbourhood.sent, device.neighbourhood.failed) == (0, 1)
 
     run(scenario())
@@ -283,7 +287,7 @@ def test_frames_wait_and_outlive_their_mechanism(port: int) -> None:
     async def scenario() -> None:
         async with devices(2, "broadcast", port=port) as made:
             link = made[0].neighbourhood.port(DIRECT_PORT)
-            link.broadcast(Publish(77, news(1), client=1), 0.05)
+            link.broadcast(Publish(1 << 32 | 77, news(1), client=1), 0.05)
             made[0].client.engine.transition("direct", "nothing")
             await until(lambda: made[1].heard == [1])
 
@@ -295,7 +299,7 @@ def test_frames_are_called_off_when_enough_copies_were_heard(port: int) -> None:
         async with devices(3, "broadcast", port=port) as made:
             here = made[0].neighbourhood
             link = here.port(DIRECT_PORT)
-            publication = Publish(77, news(1), client=3)
+            publication = Publish(3 << 32 | 77, news(1), client=3)
             link.broadcast(publication, 0.2, Unless(copies=3))
             link.broadcast(publication, 0.2, Unless(copies=4))
             assert link.copies(publication) == 1  # its own
@@ -313,7 +317,7 @@ def test_frames_that_wait_are_limited(port: int) -> None:
         async with devices(1, "broadcast", port=port) as (device,):
             here = device.neighbourhood
             for number in range(MOST_WAITING + 10):
-                here.port(DIRECT_PORT).broadcast(Publish(number, news(number), client=1), 60.0)
+                here.port(DIRECT_PORT).broadcast(Publish(1 << 32 | number, news(number), client=1), 60.0)
             assert here.dropped == 10
 
     run(scenario())
@@ -323,7 +327,7 @@ def test_what_waits_is_lost_when_the_radio_is_off_by_then(port: int) -> None:
     async def scenario() -> None:
         async with devices(1, "broadcast", port=port) as (device,):
             here = device.neighbourhood
-            here.port(DIRECT_PORT).broadcast(Publish(77, news(1), client=1), 0.01)
+            here.port(DIRECT_PORT).broadcast(Publish(1 << 32 | 77, news(1), client=1), 0.01)
             here.switch("wifi", False)
             await until(lambda: here.dropped == 1)
             assert here.sent == 0
@@ -338,7 +342,7 @@ def test_events_that_do_not_fit_together_go_one_after_the_other(port: int) -> No
     async def scenario() -> None:
         async with devices(2, "broadcast", port=port) as made:
             link = made[0].neighbourhood.port(DIRECT_PORT)
-            big = [Publish(n, news(n, filler="x" * 400), client=1) for n in range(16)]
+            big = [Publish(1 << 32 | n, news(n, filler="x" * 400), client=1) for n in range(16)]
             link.broadcast_together(big)
             await until(lambda: len(made[1].heard) == 16)
             assert made[1].heard == list(range(16))
@@ -496,7 +500,7 @@ def test_after_closing_nothing_is_sent_or_heard(port: int) -> None:
     async def scenario() -> None:
         async with devices(3, "broadcast", port=port) as made:
             gone = made[1].neighbourhood
-            gone.port(DIRECT_PORT).broadcast(Publish(77, news(1), client=2), 0.01)
+            gone.port(DIRECT_PORT).broadcast(Publish(2 << 32 | 77, news(1), client=2), 0.01)
             gone.close()
             made[1].publish(2)
             made[0].publish(MARK)
@@ -516,7 +520,7 @@ def test_ports_are_apart_and_always_the_same(port: int) -> None:
         async with devices(2, "broadcast", port=port) as made:
             access: LocalAccess = made[0].neighbourhood
             assert access.port(DIRECT_PORT) is access.port(DIRECT_PORT)
-            access.port(GATEWAY_PORT).broadcast(Publish(77, news(1), client=1))
+            access.port(GATEWAY_PORT).broadcast(Publish(1 << 32 | 77, news(1), client=1))
             made[0].publish(MARK)
             await until(heard_by_all(made, MARK))
             assert made[1].heard == [MARK]

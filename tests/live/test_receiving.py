@@ -14,6 +14,7 @@ from bypass.live.client.connection import Connection, connect
 from bypass.live.client.inbox import LiveSubscription
 from bypass.messages import (
     Notify,
+    Publish,
     Subscribe,
     Unsubscribe,
 )
@@ -228,4 +229,19 @@ async def test_an_event_that_cannot_be_read_is_counted_and_not_waited_for(
     assert "value type 'unheard-of': expected a registered one" in caplog.text
     script.send(notify(2, handle))
     assert (await anext(subscription))["number"] == 2
+    await leave(me, script)
+
+
+@on_loop
+async def test_a_forged_event_from_nearby_cannot_take_the_place_of_the_real_one() -> None:
+    """Not even while the forged one still waits for the application."""
+    script = Script()
+    me = await connected(script)
+    subscription, handle = await subscribed(me, script)
+    real = notify(1, handle)
+    network = me._exchange.usable().network
+    network.heard(Publish(real.publication.id, Event(number=666), client=9), (handle,))
+    script.send(real)
+    await until(lambda: network.conflicts == 1)
+    assert numbers([await anext(subscription), await anext(subscription)]) == [666, 1]
     await leave(me, script)

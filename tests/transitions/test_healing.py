@@ -20,7 +20,7 @@ from bypass.transitions import (
     UnknownProxy,
     newer,
 )
-from bypass.transitions.healing import successor, supersedes
+from bypass.transitions.healing import MOST_AHEAD, successor, supersedes
 
 END = 2**32
 counters = st.integers(0, END - 1)
@@ -180,6 +180,25 @@ def test_a_newer_decision_is_followed_and_its_message_handed_on() -> None:
     record = host.engine.records[-1]
     assert (record.who, record.why) == ("self-healing", "heard decision 5 of scope 0 from peer")
     assert host.healing.healed == 1
+
+
+def test_nobody_can_push_the_number_of_a_decision_to_its_end() -> None:
+    host = at(1, 5)
+    assert not host.meet(2, 5 + MOST_AHEAD + 1)
+    assert not host.meet(2, END // 2)
+    assert (host.stamp, host.healing.leaps) == (Stamp(1, 5, 0), 2)
+    assert host.meet(2, 5 + MOST_AHEAD)
+    assert not host.meet(1, 5 + 2 * MOST_AHEAD)  # not in steps either: no plan has said so
+    assert host.healing.admits(0, 5 + MOST_AHEAD + 1)
+
+
+def test_a_plan_outranks_a_number_far_ahead_that_was_only_heard() -> None:
+    host = Host()
+    assert host.meet(2, END - 2)  # it knows no other
+    assert not host.healing.admits(0, END - 2 - MOST_AHEAD)
+    assert host.receive(decide(1, 7))
+    assert host.stamp == (1, 7, 0)
+    assert not host.meet(2, END - 2)
 
 
 def test_a_missed_detour_only_moves_the_number() -> None:

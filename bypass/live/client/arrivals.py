@@ -34,7 +34,9 @@ class Arrivals:
     def notified(self, client: Client, message: Notify) -> None:
         """An event has come from the broker, maybe again."""
         number = message.publication.id
-        handles = self._receipts.unseen(number, message.handles)
+        handles = message.handles
+        if not client.network.contradicts(message.publication):  # else something else waits under its number
+            handles = self._receipts.unseen(number, handles)
         kept = client.subscriptions.kept
         early = tuple([handle for handle in handles if handle in kept]) if kept else ()
         if early:
