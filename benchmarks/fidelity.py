@@ -41,7 +41,9 @@ def carry_out(trial: Trial, folder: Path, code: dict[str, str]) -> tuple[str, fl
 def trials_of(scenario: Scenario, seed: int) -> dict[str, Trial]:
     """The runs of a scenario. Checks are not among what decides what a run gives."""
     return {
-        name: Trial(name, {}, seed, each.model_dump(mode="json", exclude={"checks", "about"}) | {"about": ""})
+        name: Trial(
+            name, {}, seed, each.model_dump(mode="json", exclude={"checks", "about", "seed"}) | {"about": ""}
+        )
         for name, each in variants(scenario).items()
     }
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from bypass.scenarios.checks import Verdict
+from bypass.scenarios.inputs import EXPERIMENT, experiment_text
 from bypass.scenarios.labels import in_order
 from bypass.scenarios.loader import builtin_names, load
 from bypass.scenarios.outcome import Run
@@ -25,6 +24,8 @@ from bypass.scenarios.pictures import (
 from bypass.scenarios.pictures_nearby import gateways, in_use
 from bypass.scenarios.plots.executions import single_executions
 from bypass.scenarios.plots.telling import uses_radios
+from bypass.scenarios.provenance import FILE as PROVENANCE
+from bypass.scenarios.provenance import library_version
 from bypass.scenarios.result import Result
 from bypass.scenarios.schema import Scenario
 from bypass.scenarios.tables import (
@@ -36,7 +37,6 @@ from bypass.scenarios.tables import (
     verdict_table,
 )
 from bypass.transitions.rule_engine import KEPT_FIRINGS
-from bypass.transitions.yaml_text import dump_yaml
 
 
 def write_report(result: Result, directory: Path) -> Path:
@@ -89,7 +89,7 @@ def _parts(result: Result) -> Iterator[str]:
                 yield details(f"Phases of run {name}", phase_table(run.phases))
         yield from comparing(result)
     yield heading(2, "Run it again")
-    yield from rerun(result.scenario, main.seed)
+    yield from rerun(result.scenario)
 
 
 def verdict_line(verdicts: Sequence[Verdict]) -> str:
@@ -146,34 +146,22 @@ def _reaches(run: Run) -> list[str]:
     return [f"{name} {radio.reach:g} m" for name, radio in run.scenario.radios.items() if name in used]
 
 
-def rerun(scenario: Scenario, seed: int) -> Iterator[str]:
+def rerun(scenario: Scenario) -> Iterator[str]:
     """What to type to get the same again, and everything that can be set."""
-    duration = repr(scenario.duration).removesuffix(".0")
-    options = f"--seed {seed} --duration {duration}"
     if _as_built_in(scenario):
-        yield preformatted(f"bypass run {shlex.quote(scenario.name)} {options}")
+        duration = repr(scenario.duration).removesuffix(".0")
+        yield preformatted(
+            f"bypass run {shlex.quote(scenario.name)} --seed {scenario.seed} --duration {duration}"
+        )
     else:
-        file = shlex.quote(f"{scenario.name}.yaml")
-        yield paragraph(f"Save the parameters below as {file}, then:")
-        yield preformatted(f"bypass run {file} {options}")
-    yield paragraph(f"Made with bypass {_version()}.", "note")
-    yield details("Parameters", preformatted(parameters(scenario)))
+        yield preformatted(f"bypass run {EXPERIMENT}")
+    yield paragraph(f"Made with bypass {library_version()}; {PROVENANCE} says of what.", "note")
+    yield details(f"Parameters, as in {EXPERIMENT}", preformatted(experiment_text(scenario)))
 
 
 def _as_built_in(scenario: Scenario) -> bool:
-    """Whether the scenario is one of the library's, unchanged but for its duration."""
-    return scenario.name in builtin_names() and scenario == load(scenario.name, duration=scenario.duration)
-
-
-def parameters(scenario: Scenario) -> str:
-    """The scenario as a file that gives the same one."""
-    data: dict[str, Any] = scenario.model_dump(mode="json", exclude={"timeline", "checks"})
-    data |= scenario.model_dump(mode="json", include={"timeline", "checks"}, exclude_defaults=True)
-    return dump_yaml(data)
-
-
-def _version() -> str:
-    try:
-        return version("bypass-pubsub")
-    except PackageNotFoundError:
-        return "from a checkout"
+    """Whether the scenario is one of the library's, unchanged but for its seed and duration."""
+    if scenario.name not in builtin_names():
+        return False
+    known = load(scenario.name, duration=scenario.duration)
+    return known.model_copy(update={"seed": scenario.seed}) == scenario

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,23 @@ from typing import Any
 import numpy as np
 
 from bypass.scenarios.checks import Verdict, figure, judge
+from bypass.scenarios.inputs import EXPERIMENT, experiment_text, origin, parameters
 from bypass.scenarios.measures import Phase, precision, recall
 from bypass.scenarios.outcome import Run
+from bypass.scenarios.provenance import FILE as PROVENANCE
+from bypass.scenarios.provenance import write_provenance
 from bypass.scenarios.schema import Scenario
+
+FILES = (
+    "summary.json",
+    "events.parquet",
+    "timeline.parquet",
+    "transitions.jsonl",
+    "rules.jsonl",
+    "report.html",
+    EXPERIMENT,
+    PROVENANCE,
+)
 
 
 class Phases:
@@ -37,10 +52,11 @@ class Phases:
 
 @dataclass(frozen=True)
 class Result:
-    """Runs by name. `main` is the one whose figures stand at the top."""
+    """Runs by name. `main` is the one whose figures stand at the top; `asked` is what was asked for."""
 
     scenario: Scenario
     runs: dict[str, Run]
+    asked: dict[str, Any] = field(default_factory=dict)
 
     @property
     def main(self) -> Run:
@@ -67,11 +83,24 @@ class Result:
         return assembled(self.scenario, {name: run.summary() for name, run in self.runs.items()})
 
     def write(self, directory: Path) -> None:
-        """Write summary.json, events.parquet, timeline.parquet and transitions.jsonl of the main run.
+        """Write summary.json, events.parquet, timeline.parquet and transitions.jsonl of the main run, what it
+        comes from (provenance.json), and the scenario as a file that gives the same again (experiment.yaml).
 
-        Other runs get a directory of their own, named for them, with the same files but the summary.
+        Other runs get a directory of their own, named for them, with the same tables. Files of an earlier
+        result in the directory are removed.
         """
+        _clear(directory)
         directory.mkdir(parents=True, exist_ok=True)
+        (directory / EXPERIMENT).write_text(experiment_text(self.scenario), encoding="utf-8")
+        write_provenance(
+            directory / PROVENANCE,
+            {
+                **origin(self.scenario),
+                "asked": self.asked,
+                "seeds": {name: run.seed for name, run in self.runs.items()},
+                "parameters": parameters(self.scenario),
+            },
+        )
         (directory / "summary.json").write_text(json.dumps(self.summary(), indent=1) + "\n", encoding="utf-8")
         for name, run in self.runs.items():
             own = directory if run is self.main else directory / "runs" / name
@@ -85,6 +114,16 @@ class Result:
         directory = Path(directory)
         self.write(directory)
         return write_report(self, directory)
+
+
+def _clear(directory: Path) -> None:
+    """Remove the files of an earlier result, and nothing else."""
+    for folder in (directory, *directory.glob("runs/*/")):
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+    for folder in (*directory.glob("runs/*/"), directory / "runs"):
+        with suppress(OSError):  # there is something of somebody else's in it, or it is not there
+            folder.rmdir()
 
 
 def assembled(scenario: Scenario, runs: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

@@ -36,9 +36,15 @@ def load_rules(use: str, parameters: Mapping[str, JsonValue]) -> tuple[RuleBook,
     return book, more
 
 
-def _text(use: str) -> str:
+def rule_file(use: str) -> Path | None:
+    """The file that rules are read from; None for those built in and those that Python makes."""
     path = Path(use)
-    if path.suffix not in (".yaml", ".yml"):
+    return path if ":" not in use and path.suffix in (".yaml", ".yml") else None
+
+
+def _text(use: str) -> str:
+    path = rule_file(use)
+    if path is None:
         if use not in rulebook_names():
             known = ", ".join(rulebook_names())
             raise InvalidScenario(f"rules {use!r}: expected a YAML file, module:name or one of {known}")

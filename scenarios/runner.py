@@ -23,7 +23,7 @@ from bypass.scenarios.schema import Scenario
 def run(
     scenario: str | Path | Scenario,
     *,
-    seed: int = 1,
+    seed: int | None = None,
     duration: float | None = None,
     clients: int | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the command line
@@ -31,27 +31,39 @@ def run(
 ) -> Result:
     """Run a built-in scenario, a YAML file or a `Scenario` and give its result.
 
-    `set` changes dotted keys; `progress(done, total)` is told about simulated seconds over all runs.
+    `set` changes dotted keys, and `seed` is the scenario's own unless given; `progress(done, total)` is told
+    about simulated seconds over all runs.
     Raises InvalidScenario before anything runs, also for a check whose figure no run can have.
     """
-    if not isinstance(scenario, Scenario):
+    asked: dict[str, Any] = {
+        "scenario": str(scenario),
+        "seed": seed,
+        "duration": duration,
+        "clients": clients,
+        "set": dict(set or {}),
+    }
+    if isinstance(scenario, Scenario):
+        asked["scenario"] = scenario.name
+    else:
         scenario = load(scenario, changes=set, duration=duration, clients=clients)
+    if seed is not None:
+        scenario = scenario.model_copy(update={"seed": seed})
     check_paths(scenario)
     experiments = variants(scenario)
     total = sum(each.duration for each in experiments.values())
     if len(experiments) == 1:
         name, only = next(iter(experiments.items()))
-        return Result(scenario, {name: Experiment(only, seed).run(lambda done: progress(done, total))})
-    return Result(scenario, _side_by_side(experiments, seed, partial(_tell, progress, total)))
+        runs = {name: Experiment(only, only.seed).run(lambda done: progress(done, total))}
+    else:
+        runs = _side_by_side(experiments, partial(_tell, progress, total))
+    return Result(scenario, runs, asked)
 
 
 def _tell(progress: Callable[[float, float], None], total: float, done: float) -> None:
     progress(done, total)
 
 
-def _side_by_side(
-    experiments: dict[str, Scenario], seed: int, progress: Callable[[float], None]
-) -> dict[str, Run]:
+def _side_by_side(experiments: dict[str, Scenario], progress: Callable[[float], None]) -> dict[str, Run]:
     """One process for each core; a child must not inherit half-initialised threads, hence spawn."""
     context = get_context("spawn")
     with context.Manager() as manager:
@@ -63,7 +75,7 @@ def _side_by_side(
             initargs=(signal.SIGINT, signal.SIG_IGN),  # the parent alone decides what an interruption means
         ) as pool:
             futures = {
-                name: pool.submit(_run_one, scenario.model_dump(mode="json"), seed, seconds)
+                name: pool.submit(_run_one, scenario.model_dump(mode="json"), seconds)
                 for name, scenario in experiments.items()
             }
             try:
@@ -81,8 +93,8 @@ def _side_by_side(
                 raise
 
 
-def _run_one(scenario: dict[str, Any], seed: int, seconds: Any) -> Run:
-    told = 0.0
+def _run_one(data: dict[str, Any], seconds: Any) -> Run:
+    scenario, told = Scenario.model_validate(data), 0.0
 
     def tell(now: float) -> None:
         nonlocal told
@@ -90,4 +102,4 @@ def _run_one(scenario: dict[str, Any], seed: int, seconds: Any) -> Run:
             seconds.put(now - told)
             told = now
 
-    return Experiment(Scenario.model_validate(scenario), seed).run(tell)
+    return Experiment(scenario, scenario.seed).run(tell)

@@ -234,7 +234,7 @@ class Scenario(Strict):
     """One experiment: who moves how, who publishes what over which network, and what changes meanwhile.
 
     With `runs` it is several experiments: each entry changes some keys (`workload.model: lbs`) under a name;
-    `main` is the one whose figures stand at the top of the summary.
+    `main` is the one whose figures stand at the top of the summary. `seed` holds unless another is asked for.
     Beside `baseline`, one of them, figures of the others say what they save and lose.
     `mechanisms` are import paths of mechanisms of one's own; `begin` is what all clients and the broker begin
     with besides a filter scheme.
@@ -243,6 +243,7 @@ class Scenario(Strict):
     name: str
     about: str
     mechanisms: tuple[str, ...] = ()  # before all that may name them
+    seed: int = Field(default=1, ge=0, lt=2**64)
     clients: int = Field(default=297, ge=1, le=100_000)
     duration: float = Field(default=1500.0, gt=0)
     world: WorldSize = WorldSize()

@@ -18,7 +18,10 @@ from bypass.errors import BypassError, shown
 from bypass.models.engines import Engine, Progress, WorkerLost, spark_engine, unwatched
 from bypass.models.request import check_request
 from bypass.scenarios import sweep_tables
+from bypass.scenarios.inputs import EXPERIMENT, experiment_text, origin, parameters
 from bypass.scenarios.loader import InvalidScenario, load, variants
+from bypass.scenarios.provenance import FILE as PROVENANCE
+from bypass.scenarios.provenance import write_provenance
 from bypass.scenarios.schema import Scenario
 from bypass.scenarios.sweep_tables import Rows
 from bypass.scenarios.trial import SweepFailed, Trial, carry_out
@@ -64,21 +67,72 @@ def sweep(
     """Run a scenario with every seed at every point of the grid (dotted keys to values); keep all in `out`.
 
     Without an engine, runs are tasks of Spark at `master`, or on this machine's cores. All workers must reach
-    `out` under the same path. Runs that are done there already are not run again. A run that fails is in the
-    results and stops no other. `progress` is told how many runs are done, of all.
+    `out` under the same path. Runs that are done there already, with the same code and inputs, are not run
+    again; what other code or inputs gave is removed. A run that fails is in the results and stops no other.
+    `progress` is told how many runs are done, of all.
 
     Raises InvalidSweep and InvalidScenario before anything runs or is written.
     """
     trials = list(_trials(scenario, seeds, grid or {}, set or {}, duration, clients))
     folder = Path(out).absolute()
     kept = folder / "runs"
+    _forget_stale(trials, kept)
     _run([trial for trial in trials if not _done(trial, kept)], len(trials), kept, engine, master, progress)
     outcomes = [trial.outcome(kept) for trial in trials]
     results = sweep_tables.results(outcome for outcome in outcomes if outcome is not None)
     keys = tuple(grid or {})
     means = sweep_tables.means(results, keys)
     sweep_tables.write(folder, keys, results, means)
+    _write_origin(folder, trials, scenario, seeds, grid or {}, set or {}, duration, clients)
     return Sweep(folder, keys, results, means)
+
+
+def _forget_stale(trials: list[Trial], kept: Path) -> None:
+    """Remove outcomes of the same runs, and of others, that other code or inputs gave."""
+    same = {each.identity: each for each in trials}
+    code = trials[0].origin["code"]
+    for path in kept.glob("*.json"):
+        try:
+            found = json.loads(path.read_bytes())
+            origin = found.get("origin", {})
+            identity = Trial.identify(found["variant"], found["grid"], found["seed"], found["experiment"])
+        except (OSError, ValueError, AttributeError, KeyError):
+            continue  # none of ours
+        trial = same.get(identity)
+        if origin.get("code") != code or (trial is not None and path.stem != trial.key):
+            path.unlink(missing_ok=True)
+
+
+def _write_origin(
+    folder: Path,
+    trials: list[Trial],
+    scenario: str | Path,
+    seeds: Sequence[int],
+    grid: Grid,
+    changes: Mapping[str, Any],
+    duration: float | None,
+    clients: int | None,
+) -> None:
+    """Say what the tables come from, and write the scenario as a file that gives the same sweep again."""
+    loaded = load(scenario, changes=changes, duration=duration, clients=clients)
+    (folder / EXPERIMENT).write_text(experiment_text(loaded), encoding="utf-8")
+    write_provenance(
+        folder / PROVENANCE,
+        {
+            **trials[0].origin,
+            "inputs": {path: sha for trial in trials for path, sha in trial.origin["inputs"].items()},
+            "modules": {name: sha for trial in trials for name, sha in trial.origin["modules"].items()},
+            "asked": {
+                "scenario": str(scenario),
+                "grid": {key: list(values) for key, values in grid.items()},
+                "set": dict(changes),
+                "duration": duration,
+                "clients": clients,
+            },
+            "seeds": list(seeds),
+            "parameters": parameters(loaded),
+        },
+    )
 
 
 def _done(trial: Trial, kept: Path) -> bool:
@@ -140,9 +194,11 @@ def _trials(
                 raise
             where = ", ".join(f"{key}={shown(value)}" for key, value in point.items())
             raise InvalidSweep(f"grid point {where}: {error}") from None
-        for (variant, experiment), seed in itertools.product(experiments.items(), seeds):
-            check_request(experiment.clients, experiment.duration, seed)
-            yield Trial(variant, point, seed, experiment.model_dump(mode="json", exclude={"checks"}))
+        for variant, experiment in experiments.items():
+            data, made_of = experiment.model_dump(mode="json", exclude={"checks", "seed"}), origin(experiment)
+            for seed in seeds:
+                check_request(experiment.clients, experiment.duration, seed)
+                yield Trial(variant, point, seed, data, made_of)
 
 
 def _check_values(what: str, values: Sequence[Any]) -> None:
@@ -158,6 +214,8 @@ def _experiments(scenario: Scenario, point: Mapping[str, Any]) -> dict[str, Scen
     """The scenario's variants. Raises InvalidSweep if one of them sets a key of the grid itself, which would
     stand in the results with values that had no effect."""
     for variant, own in scenario.runs.items():
+        if "seed" in own:
+            raise InvalidSweep(f"run {variant!r} of {scenario.name} sets its seed: expected none in a sweep")
         for key, mine in itertools.product(point, own):
             if f"{key}.".startswith(f"{mine}."):
                 raise InvalidSweep(

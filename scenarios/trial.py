@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,20 +29,31 @@ class SweepFailed(BypassError):
 @dataclass(frozen=True)
 class Trial:
     """An experiment (a scenario without `runs`, as plain data) with a seed, and how the sweep came to it:
-    `variant` is the run of the scenario, `point` the keys of the grid with their values there."""
+    `variant` is the run of the scenario, `point` the keys of the grid with their values there. `origin` is
+    what decides about its figures besides, where the key has to cover that: code, and contents of inputs."""
 
     variant: str
     point: dict[str, Any]
     seed: int
     experiment: dict[str, Any]
+    origin: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def key(self) -> str:
         """A file name to read, and a hash of everything that decides what a run gives."""
         labels = (self.variant, *(f"{key}={value}" for key, value in self.point.items()), f"seed={self.seed}")
         name = re.sub(r"[^\w.=-]+", "_", "-".join(labels), flags=re.ASCII)[:LONGEST_NAME]
-        text = json.dumps([self.variant, self.point, self.seed, self.experiment], sort_keys=True, default=str)
+        text = self.identity + (json.dumps(self.origin, sort_keys=True) if self.origin else "")
         return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+    @staticmethod
+    def identify(variant: str, point: dict[str, Any], seed: int, experiment: dict[str, Any]) -> str:
+        """The same text for the same run, whatever code runs it."""
+        return json.dumps([variant, point, seed, experiment], sort_keys=True, default=str)
+
+    @property
+    def identity(self) -> str:
+        return self.identify(self.variant, self.point, self.seed, self.experiment)
 
     def outcome(self, folder: Path) -> dict[str, Any] | None:
         """What the trial's file in `folder` says; None if there is none, or none of ours."""
@@ -73,7 +84,8 @@ class Trial:
 
     def _keep(self, folder: Path, outcome: dict[str, Any]) -> None:
         about = {"key": self.key, "variant": self.variant, "grid": self.point, "seed": self.seed}
-        text = json.dumps(about | outcome | {"experiment": self.experiment}, indent=1, default=str)
+        made_of = {"experiment": self.experiment, "origin": self.origin}
+        text = json.dumps(about | outcome | made_of, indent=1, default=str)
         draft = folder / f".{self.key}.{uuid4().hex}"
         try:
             draft.write_text(text + "\n", encoding="utf-8")

@@ -29,10 +29,9 @@ if TYPE_CHECKING:  # what runs experiments takes seconds to import
 @click.option(
     "--seed",
     type=int,
-    default=1,
-    show_default=True,
     metavar="N",
-    help="Where random numbers begin. The same seed gives the same run, bit for bit.",
+    help="Where random numbers begin. The same seed gives the same run, bit for bit.  [default: the"
+    " scenario's, which is 1 if it does not say]",
 )
 @click.option(
     "--duration",
@@ -57,7 +56,7 @@ if TYPE_CHECKING:  # what runs experiments takes seconds to import
 def run(
     scenario: str,
     changes: Sequence[str],
-    seed: int,
+    seed: int | None,
     duration: float | None,
     clients: int | None,
     out: Path | None,
@@ -75,6 +74,8 @@ def run(
       events.parquet      one row an event: who should have got it, who did, how late
       timeline.parquet    one row a second: recall, precision, delay, bytes
       transitions.jsonl   one line a transition on a host
+      experiment.yaml     the experiment, defaults included: bypass run DIR/experiment.yaml repeats it
+      provenance.json     what it comes from: code, inputs, parameters, seeds, machine
     A scenario that compares several runs has the others in DIR/runs/NAME.
 
     \b
@@ -89,14 +90,18 @@ def run(
     from bypass.scenarios.loader import load
     from bypass.scenarios.runner import run as run_scenario
 
-    checked = load(scenario, changes=dict(map(parse_change, changes)), duration=duration, clients=clients)
+    changed = dict(map(parse_change, changes))
+    checked = load(scenario, changes=changed, duration=duration, clients=clients)
+    seed = checked.seed if seed is None else seed
     check_request(checked.clients, checked.duration, seed)
     if strict:
         _refuse_short(checked.duration, load(scenario).duration)
     out = out or Path("out", f"{Path(scenario).stem}-seed{seed}")
     refuse_unusable(out)
     with watched(checked.name) as progress:
-        result = run_scenario(checked, seed=seed, progress=progress)
+        result = run_scenario(
+            scenario, seed=seed, set=changed, duration=duration, clients=clients, progress=progress
+        )
     report = result.report(out)
     for line in _summary(result):
         click.echo(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -16,6 +17,11 @@ class ChurnModel(BaseModel, ABC):
     """When each client takes part. Who does not still moves."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The files that it reads."""
+        return ()
 
     def schedule(self, clients: int, duration: float, seed: int) -> Presence:
         """When clients 0 to `clients` - 1 join and leave before `duration` (s). Raises InvalidRequest.

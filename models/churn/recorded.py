@@ -24,6 +24,10 @@ class Recorded(ChurnModel):
 
     path: Path
 
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        return (self.path,)
+
     @model_validator(mode="after")
     def _readable(self) -> Self:
         _ = self._changes_us

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, InstanceOf, PlainSerializer, model_validator
 
-from bypass.models.maps import AttractionPoint, InvalidMap, StreetMap, load_map
+from bypass.models.maps import MAPS, AttractionPoint, InvalidMap, StreetMap, load_map
 from bypass.models.maps.walking import Pace, Places, Walkers, append, around, on_streets, walk
 from bypass.models.mobility.trip_model import TripModel
 from bypass.models.waypoints import Floats, Ints, Waypoints
@@ -37,6 +38,10 @@ class MapMovement(TripModel):
     map: MapName = "street-grid"
     targets: Literal["attraction", "random"] = "attraction"
     warmup: float = Field(default=480.0, ge=0)
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        return (Path(self.map),) if isinstance(self.map, str) and self.map not in MAPS else ()
 
     @model_validator(mode="after")
     def _has_targets(self) -> Self:

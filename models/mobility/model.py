@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -29,6 +30,11 @@ class MobilityModel(BaseModel, ABC):
     @property
     def attractions(self) -> tuple[AttractionPoint, ...]:
         """The places that attract people there, if any are known."""
+        return ()
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The files and folders that the movement is made of."""
         return ()
 
     def generate(self, clients: int, duration: float, seed: int) -> Waypoints:

@@ -12,6 +12,7 @@ from pydantic import field_validator
 from bypass.models.maps import AttractionPoint
 from bypass.models.mobility.model import MobilityModel
 from bypass.models.request import InvalidRequest
+from bypass.models.traces.bonnmotion import params_file
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.formats import Format, read_waypoints, recognise
 from bypass.models.traces.trace import Trace
@@ -45,6 +46,10 @@ class Playback(MobilityModel):
     @property
     def attractions(self) -> tuple[AttractionPoint, ...]:
         return self._played.attractions
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        return (self.path, params) if (params := params_file(self.path)).is_file() else (self.path,)
 
     @property
     def clients(self) -> int:

@@ -52,6 +52,8 @@ def test_a_run_writes_its_files_and_prints_its_phases(tiny: Path, capsys: pytest
         "events.parquet",
         "timeline.parquet",
         "transitions.jsonl",
+        "experiment.yaml",
+        "provenance.json",
     }
 
 

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from bypass.scenarios.experiment import Experiment
+from bypass.scenarios.inputs import experiment_text, parameters
 from bypass.scenarios.labels import mechanism_columns
 from bypass.scenarios.loader import load, variants
 from bypass.scenarios.page import number, span
 from bypass.scenarios.pictures import comparing
 from bypass.scenarios.pictures_nearby import gateways
 from bypass.scenarios.plots.style import mechanism_colour
-from bypass.scenarios.report import parameters, rerun, verdict_line, write_report
+from bypass.scenarios.report import rerun, verdict_line, write_report
 from bypass.scenarios.result import Result
 from bypass.scenarios.schema import Scenario
 from bypass.scenarios.tables import rule_table
@@ -209,25 +210,25 @@ def test_the_same_result_gives_the_same_report_but_for_the_computing_time(
 
 def test_the_parameters_give_the_same_scenario(html: str, result: Result, tmp_path: Path) -> None:
     shown = re.findall(r"<pre>(.*?)</pre>", html, flags=re.DOTALL)
-    assert unescape(shown[0]) == "bypass run tiny.yaml --seed 1 --duration 20"
-    assert unescape(shown[1]) == parameters(result.scenario)
+    assert unescape(shown[0]) == "bypass run experiment.yaml"
+    assert unescape(shown[1]) == experiment_text(result.scenario)
     file = tmp_path / "tiny.yaml"
     file.write_text(unescape(shown[1]), encoding="utf-8")
-    assert load(file) == result.scenario
+    assert parameters(load(file)) == parameters(result.scenario)
 
 
 @pytest.mark.parametrize(
     ("changes", "command"),
     [
         ({}, "bypass run total-transitions --seed 7 --duration 20.5"),
-        ({"grace": 2}, "bypass run total-transitions.yaml --seed 7 --duration 20.5"),
+        ({"grace": 2}, "bypass run experiment.yaml"),
     ],
 )
 def test_a_built_in_scenario_is_rerun_by_name_if_it_is_unchanged(
     changes: dict[str, Any], command: str
 ) -> None:
-    known = load("total-transitions", duration=20.5, changes=changes)
-    assert f"<pre>{command}</pre>" in "".join(rerun(known, 7))
+    known = load("total-transitions", duration=20.5, changes={**changes, "seed": 7})
+    assert f"<pre>{command}</pre>" in "".join(rerun(known))
 
 
 def test_names_are_text_not_html(tmp_path: Path) -> None:

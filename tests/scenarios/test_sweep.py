@@ -12,7 +12,8 @@ import pytest
 
 from bypass.models.engines import LocalEngine, Progress, WorkerLost, unwatched
 from bypass.models.request import InvalidRequest
-from bypass.scenarios import InvalidScenario, run
+from bypass.scenarios import InvalidScenario, inputs, run
+from bypass.scenarios.provenance import input_hashes
 from bypass.scenarios.sweep import InvalidSweep, Sweep, SweepFailed, sweep
 from bypass.scenarios.sweep_tables import FIGURES, RESULTS
 
@@ -374,3 +375,32 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(scenario: Path) -> None:
     mine = sweep(scenario, out=scenario.parent / "other", engine=LocalEngine(), seeds=seeds[:1], duration=600)
     theirs, _ = here(scenario, seeds=seeds[:1], duration=600)
     assert theirs.results == mine.results
+
+
+# -- what other code or inputs gave -----------------------------------------------------------------------
+
+
+def test_a_run_is_done_again_if_an_input_has_changed(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old outcome goes: there is one file for each run."""
+    rules = scenario.parent / "mine-rules.yaml"
+    rules.write_text("rules: [{rule: noted, on: location, when: area >= 0}]")
+    monkeypatch.chdir(scenario.parent)
+    options: dict[str, Any] = {"seeds": [1], "set": {"rules.use": "mine-rules.yaml"}}
+    assert len(here(scenario, **options)[1]) == 1
+    assert here(scenario, **options)[1] == []
+    rules.write_text("rules: [{rule: noticed, on: location, when: area >= 0}]")
+    assert len(here(scenario, **options)[1]) == 1
+    assert len(files(scenario)) == 1
+    found = json.loads((scenario.parent / "out" / "provenance.json").read_text())
+    assert found["inputs"] == input_hashes([rules])
+
+
+def test_a_run_is_done_again_with_other_code(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other code gave is removed, also where it is not asked for this time; other seeds' are kept."""
+    here(scenario, seeds=[1, 2])
+    assert here(scenario, seeds=[1])[1] == []
+    assert len(files(scenario)) == 2
+    monkeypatch.setattr(inputs, "code_hash", lambda: "other")
+    ran = here(scenario, seeds=[1])[1]
+    assert len(ran) == 1
+    assert [name.removesuffix(".json") for name in files(scenario)] == ran
