@@ -11,9 +11,7 @@ import click
 # A module of commands adds them to the group.
 from bypass.cli import broker, evaluate, keygen, operate, run, sweep, timeliness, traces  # noqa: F401
 from bypass.cli import map as _map  # noqa: F401
-from bypass.cli.group import commands, explained
-
-INTERRUPTED = 130
+from bypass.cli.group import INTERRUPTED, commands, explained
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bypass.cli.group import commands, explained
+from bypass.cli.group import INTERRUPTED, commands, explained
 
 if TYPE_CHECKING:
     from bypass.live.broker.config import BrokerConfig
@@ -70,12 +70,12 @@ def broker(
     configure_logs(settings.log.level, settings.log.format)
     try:
         _serve(settings)
-    except Exception as error:
-        explanation = explained(error)
+    except (Exception, KeyboardInterrupt) as error:
+        explanation = "interrupted" if isinstance(error, KeyboardInterrupt) else explained(error)
         if explanation is None or settings.log.format == "text":  # both are said elsewhere
             raise
         log.critical("%s", " ".join(explanation.split()))
-        sys.exit(2)
+        sys.exit(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 2)
 
 
 def _serve(settings: BrokerConfig) -> None:

@@ -14,6 +14,9 @@ import click
 
 from bypass.errors import BypassError, MissingExtra
 
+INTERRUPTED = 130
+"""The exit code after the user has interrupted."""
+
 LAB = ("matplotlib", "pyarrow", "scipy")
 """What experiments need beyond the dependencies of the library: the extra of this name."""
 

@@ -13,7 +13,7 @@ import zmq
 
 from bypass.errors import BypassError
 from bypass.live.keys import load_client_keys
-from bypass.session import Bye, Control, Hello, Ping, Refused, Reply, Welcome
+from bypass.session import RETRY, Bye, Control, Hello, Ping, Refused, Reply, Welcome
 from bypass.wire import decode, encode, unpack
 
 PATIENCE = 5.0
@@ -43,7 +43,14 @@ class Operator:
             self._socket.set(zmq.IPV6, "[" in endpoint)
             self._socket.connect(endpoint)
             self._socket.send(
-                encode(Hello(f"operator-{secrets.token_hex(8)}", secrets.randbits(63), durable=False))
+                encode(
+                    Hello(
+                        f"operator-{secrets.token_hex(8)}",
+                        secrets.randbits(63),
+                        durable=False,
+                        capabilities=(RETRY,),
+                    )
+                )
             )
             self._wait_for(Welcome)
         except zmq.ZMQError as error:

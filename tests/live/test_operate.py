@@ -157,7 +157,7 @@ def test_a_broker_process_from_start_to_end(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert errors.startswith("WARNING: this broker is OPEN")
+    assert "WARNING: this broker is OPEN" in errors  # on a slow machine, what is compiled comes before
 
 
 def test_a_second_broker_on_the_same_store_is_refused(

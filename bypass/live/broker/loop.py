@@ -89,6 +89,11 @@ class Loop:
         with suppress(OSError):  # it is awake, or has ended
             self._waker.send(b"\0")
 
+    def run_while(self, condition: Callable[[], bool]) -> None:
+        """Go on while a condition holds, which is looked at after each turn; what is served stays so."""
+        while condition():
+            self._turn()
+
     def run(self) -> None:
         """Go on until `stop` is called."""
         self._running = True

@@ -25,6 +25,7 @@ from bypass.live.broker.quotas import Quotas
 from bypass.live.broker.reception import Reception, excess
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.broker.settings import Settings
+from bypass.live.broker.starting import Starting
 from bypass.live.broker.store import Store, StoreFailed
 from bypass.live.broker.turns import Turn
 from bypass.live.broker.warming import warm_up
@@ -68,11 +69,15 @@ class BrokerServer:
         self.ticks: list[Callable[[], None]] = []
         """Are called every second."""
         self.store = Store(config.store, sync=config.sync)
-        warm_up()
         self.loop = Loop()
         try:
-            self._restore()
             self.listener = Listener(config, self.loop)
+            try:
+                Starting(self.listener, self.loop, warm_up).run()
+                self._restore()
+            except BaseException:
+                self.listener.close()
+                raise
         except BaseException:
             self.loop.close()
             self.store.close()

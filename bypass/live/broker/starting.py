@@ -1,0 +1,98 @@
+"""A broker that clients reach already and that cannot serve them yet: its kernels are being compiled."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import zmq
+
+from bypass.live.broker.listener import NOW, Listener
+from bypass.live.broker.loop import Loop
+from bypass.session import RETRY, Bye, Hello, Refused
+from bypass.wire import MalformedMessage, decode, encode, unpack
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 2.0
+"""After so long, clients may come again."""
+
+SILENT_S, SAID_EVERY_S = 3.0, 10.0
+"""Where everything was compiled before, loading it takes less than the first: then nothing is said."""
+
+MOST_PER_TURN = 500
+
+
+class Starting:
+    """Does `work`, which compiles, in a thread of its own; tells whoever comes meanwhile to come again."""
+
+    def __init__(self, listener: Listener, loop: Loop, work: Callable[[], None]) -> None:
+        self._listener = listener
+        self._loop = loop
+        self._work = work
+        self._began = time.monotonic()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._compile, name="compiling", daemon=True)
+
+    def run(self) -> None:
+        """Return when everything is compiled. Raises what went wrong with that."""
+        self._loop.serve(self._listener.socket, self._read)
+        saying = self._loop.after(SILENT_S, self._say)
+        self._thread.start()
+        self._loop.run_while(self._thread.is_alive)
+        saying.cancel()
+        self._loop.leave(self._listener.socket)
+        if self._error is not None:
+            raise self._error
+        if self._seconds > SILENT_S:
+            log.info("compiled in %.0f s", self._seconds)
+
+    @property
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def _compile(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:
+            self._error = error
+        self._loop.soon(_nothing)  # so that it sees the end at once
+
+    def _say(self) -> None:
+        if self._thread.is_alive():
+            log.info("%s: %s", ", ".join(self._listener.endpoints), self._reason())
+            self._loop.after(SAID_EVERY_S, self._say)
+
+    def _reason(self) -> str:
+        return (
+            f"compiling for {self._seconds:.0f} s now: takes about a minute, the first time on a machine: "
+            "clients come again by themselves"
+        )
+
+    def _read(self) -> None:
+        for _ in range(MOST_PER_TURN):
+            try:
+                route, packet, *_ = self._listener.socket.recv_multipart(NOW)
+            except zmq.Again:
+                return
+            except ValueError:  # no packet behind the route
+                continue
+            with suppress(MalformedMessage, zmq.ZMQError):  # who cannot be read or reached comes again
+                self._answer(route, packet)
+
+    def _answer(self, route: bytes, packet: bytes) -> None:
+        for data in unpack(packet):
+            message = decode(data)
+            if isinstance(message, Hello):
+                # Who knows no refusals for a while would take one for the end, but comes again after a Bye.
+                understood = RETRY in message.capabilities
+                answer = Refused(self._reason(), retry=RETRY_S) if understood else Bye()
+                self._listener.send(route, encode(answer))
+                return
+
+
+def _nothing() -> None:
+    """Just to be awake."""
