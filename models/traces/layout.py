@@ -126,6 +126,17 @@ class _Extent(NamedTuple):
         x, y = (low if low < 0 or (low > extent and not keep) else 0.0 for low in corner)
         return start, x, y
 
+    def _refuse_degrees(self) -> None:
+        """Raises InvalidTrace if all is within a metre, but not at the origin: so are cities in degrees."""
+        (west, east), (south, north) = zip(self.low[1:], self.high[1:], strict=True)
+        extent = max(east - west, north - south)
+        away = max(abs(west), abs(south)) > extent and max(abs(west), abs(east)) <= 180.0
+        if 0 < extent < 1.0 and away and max(abs(south), abs(north)) <= 90.0:
+            raise InvalidTrace(
+                f"x goes from {west} to {east} and y from {south} to {north}: expected metres, they look like"
+                " degrees"
+            )
+
     def _samples(self, duration: float, step: float) -> int:
         """Raises InvalidTrace if there would be too many."""
         limit = max(_LIKELY_ROWS, _ROWS_FOR_A_ROW * self.rows)
@@ -139,6 +150,7 @@ class _Extent(NamedTuple):
     def manifest(
         self, step: float, slab: float, engine: Engine, size: tuple[float, float] | None
     ) -> Manifest:
+        self._refuse_degrees()
         offset = self._offset(size is not None)
         duration, *reach = (high - taken for high, taken in zip(self.high, offset, strict=True))
         for axis, there, taken in zip("xy", reach, offset[1:], strict=True):

@@ -53,6 +53,14 @@ def table(**columns: list[Any]) -> pa.Table:
     return pa.table(columns)
 
 
+def test_degrees_are_not_taken_for_metres(tmp_path: Path) -> None:
+    rows = table(t=[0, 1, 2], client=[0, 0, 0], x=[8.6512, 8.6534, 8.6601], y=[49.8702, 49.8721, 49.8755])
+    pq.write_table(rows, tmp_path / "degrees.parquet")
+    with pytest.raises(InvalidTrace, match=r"x goes from 8.6512 to .* expected metres, they look like"):
+        lay_out(tmp_path / "degrees.parquet", tmp_path / "out", engine=LocalEngine())
+    assert not (tmp_path / "out").exists()
+
+
 def test_rows_of_any_kind(tmp_path: Path) -> None:
     """Ids are words, times begin at 1000, somebody comes late, places are negative, a row comes twice."""
     rows = table(
