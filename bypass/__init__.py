@@ -6,7 +6,7 @@ imported when they are first used, so that `import bypass` costs next to nothing
 
 from typing import TYPE_CHECKING
 
-from bypass.attributes import FLOAT, INTEGER, SET, STRING, AttributeType, register_type
+from bypass.attributes import BOOLEAN, FLOAT, INTEGER, SET, STRING, AttributeType, register_type
 from bypass.errors import (
     AttributeConflict,
     BypassError,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         OutboxFull,
         PublicationRefused,
         SubscriptionRefused,
+        Unsupported,
     )
     from bypass.live.client.gps import gpsd, nmea
     from bypass.live.client.gpx import gpx
@@ -124,6 +125,7 @@ else:
             "TransitionError": "bypass.transitions",
             "TransitionFailed": "bypass.transitions",
             "Unless": "bypass.adhoc",
+            "Unsupported": "bypass.live.client.errors",
             "connect": "bypass.live.client.connection",
             "connect_blocking": "bypass.live.client.blocking",
             "evaluate": "bypass.scenarios.evaluation",
@@ -139,6 +141,7 @@ else:
     )
 
 __all__ = [
+    "BOOLEAN",
     "FLOAT",
     "INTEGER",
     "OPERATORS",
@@ -207,6 +210,7 @@ __all__ = [
     "UnknownOperator",
     "UnknownType",
     "Unless",
+    "Unsupported",
     "attr",
     "connect",
     "connect_blocking",

@@ -1,6 +1,6 @@
 """Attributes: names with a type. Values of an attribute are plain Python values.
 
-Built in are integer, float, string and set. An application may register further types, each with its
+Built in are integer, float, string, boolean and set. An application may register further types, each with its
 own Python class, and supplies their operators (`bypass.operators`).
 """
 
@@ -26,23 +26,29 @@ class AttributeType:
     def candidates(self) -> tuple[type, ...]:
         """Classes of the event values that a filter of this type looks at.
 
-        Numbers of both kinds can be compared, so a filter on either looks at both.
+        Numbers of both kinds can be compared, so a filter on either looks at both. True and False are no
+        numbers: only a type that names `bool` looks at them.
         """
         if self.python is int:
             return (int, float)
         if self.python is float:
             return (float, int)
+        if self.python is object:
+            return (object, bool)
         return (self.python,)
 
 
 INTEGER = AttributeType("integer", int)
 FLOAT = AttributeType("float", float)
 STRING = AttributeType("string", str)
+BOOLEAN = AttributeType("boolean", bool)
 SET = AttributeType("set", frozenset)
+ANYTHING = AttributeType("any", object)
+"""Of no value in particular: what is asked is whether there is one."""
 
-_types: dict[type, AttributeType] = {kind.python: kind for kind in (INTEGER, FLOAT, STRING, SET)}
+_types: dict[type, AttributeType] = {kind.python: kind for kind in (INTEGER, FLOAT, STRING, BOOLEAN, SET)}
 
-PLAIN: set[type] = {int, float, str}
+PLAIN: set[type] = {int, float, str, bool}
 """Values of exactly these classes are attribute values as they stand. `register_type` adds to it."""
 
 
@@ -71,32 +77,34 @@ def register_type(name: str, python: type) -> AttributeType:
 
 
 def plain(value: Any) -> Any:
-    """`value` as events hold it: an exact int, float or str, a frozenset of these, or of a registered class.
+    """`value` as events hold it: an exact int, float, str or bool, a frozenset of the first three, or of a
+    registered class.
 
-    Enumeration members and NumPy scalars become the number or string that they are; sets are frozen.
-    Raises UnknownType for anything else, among it bool: True is not the integer 1 here.
+    Enumeration members and NumPy scalars become the number, string or truth value that they are; sets are
+    frozen. Raises UnknownType for anything else.
     """
     cls = type(value)
     if cls in PLAIN:
         return value
-    if not isinstance(value, bool):
-        if isinstance(value, Integral):
-            return int(value)
-        if isinstance(value, Real):
-            return float(value)
-        if isinstance(value, str):
-            return str.__str__(value)  # str() of an enumeration member would be its name
-        if isinstance(value, (set, frozenset)):
-            return frozenset(_element(element) for element in value)
-        if any(base in _types for base in cls.__mro__):
-            return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, str):
+        return str.__str__(value)  # str() of an enumeration member would be its name
+    if isinstance(value, (set, frozenset)):
+        return frozenset(_element(element) for element in value)
+    if cls.__module__ == "numpy" and cls.__name__ in ("bool", "bool_"):  # no kind of bool, nor imported here
+        return bool(value)
+    if any(base in _types for base in cls.__mro__):
+        return value
     names = ", ".join(kind.name for kind in _types.values())
     raise UnknownType(f"value {shown(value)} of class {cls.__name__}: expected one of {names}")
 
 
 def _element(value: Any) -> int | float | str:
     element = plain(value)
-    if not isinstance(element, (int, float, str)):
+    if not isinstance(element, (int, float, str)) or isinstance(element, bool):
         raise UnknownType(f"set element {shown(value)}: expected an integer, float or string")
     return element
 

@@ -100,11 +100,14 @@ class Client:
         callback: Callback,
         *,
         radius: int | None = None,
+        exact: bool = False,
         location: LocationRequest | None = None,
     ) -> SubHandle:
         """Ask for events by their attributes and, with a `radius` in metres, near the client as it moves.
 
-        `callback(event, handle)` is called for each. `location` says how often the place is to be known.
+        `callback(event, handle)` is called for each. What is near, the broker decides by what its filter
+        scheme knows: an `exact` subscription is not told of events that are further away than the radius from
+        where the client is when they arrive. `location` says how often the place is to be known.
         Raises `EmptySubscription`, `InvalidRadius` for a radius that is not a positive whole number,
         `InvalidLocation` for one where the client's place will never be known, and `InvalidCallback` for a
         callback that cannot be called or is asynchronous.
@@ -119,8 +122,10 @@ class Client:
                 raise InvalidLocation(
                     f"radius {radius}: nobody says where this client is: expected a client with a location"
                 )
+        elif exact:
+            raise InvalidRadius("radius None of an exact subscription: expected whole metres")
         registered = self.subscriptions.add(
-            Subscription.of(subscription), callback, radius, location or LocationRequest()
+            Subscription.of(subscription), callback, radius, location or LocationRequest(), exact
         )
         self.filter.subscribe(registered)
         return registered.handle

@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
 
 from bypass.attributes import MAX_NAME, PLAIN, plain
 from bypass.errors import InvalidEvent, UnknownType, shown
+
+if TYPE_CHECKING:
+    from bypass.geo import PlanarLocation
 
 MAX_ATTRIBUTES = 256
 MAX_PAYLOAD = 65_536
 
 Pairs: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+class Publisher(NamedTuple):
+    """Who has published an event: the client's number and, where a broker has said it, its name."""
+
+    number: int
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.name or f"client {self.number}"
+
+
+class Origin(NamedTuple):
+    """What is known of a publication besides its event; the time is its publisher's, in s since 1970."""
+
+    id: int
+    publisher: Publisher
+    at: float
+    location: tuple[float, float] | None
 
 
 @final
@@ -24,13 +45,16 @@ class Event:
 
     Values are plain: an enumeration member or NumPy scalar becomes its number or string, a set is frozen.
     An attribute that is itself called "payload" is given as a pair or in a mapping. Equal events have equal
-    attributes in equal order, and equal payloads.
+    attributes in equal order, and equal payloads, wherever they come from.
+
+    One that was received says where, who and when: `location`, `publisher`, `at` and `id`, which are None for
+    one that was not.
 
     Raises InvalidEvent for more than 256 attributes, a name that is not a string of 1 to 255 characters,
     a value of no registered type, or a payload that is not bytes or longer than 64 KiB.
     """
 
-    __slots__ = ("_first", "_pairs", "_payload", "_repeated")
+    __slots__ = ("_first", "_origin", "_pairs", "_payload", "_repeated")
 
     _first: dict[str, Any]  # the first value of each name; what matching reads
     _repeated: Pairs  # what is not in _first: almost always empty
@@ -47,6 +71,7 @@ class Event:
         self._first = named
         self._repeated = ()
         self._pairs = None
+        self._origin: Origin | None = None
         if attributes:
             self._pairs = _pairs(attributes, named)
             self._first, self._repeated = _split(self._pairs)
@@ -76,6 +101,38 @@ class Event:
         """What only the application understands."""
         return self._payload
 
+    @property
+    def id(self) -> int | None:
+        """The number that `publish` gave, unique in the system."""
+        return None if self._origin is None else self._origin.id
+
+    @property
+    def publisher(self) -> Publisher | None:
+        """Who has published it; `str(event.publisher)` is a name in any case."""
+        return None if self._origin is None else self._origin.publisher
+
+    @property
+    def at(self) -> float | None:
+        """When it was published by the publisher's clock, in seconds since 1970."""
+        return None if self._origin is None else self._origin.at
+
+    @property
+    def location(self) -> PlanarLocation | None:
+        """Where it was published, in metres in the broker's plane; None also for one that belongs nowhere."""
+        if self._origin is None or self._origin.location is None:
+            return None
+        from bypass.geo import PlanarLocation  # which takes long to import
+
+        return PlanarLocation(*self._origin.location)
+
+    def published_as(self, origin: Origin) -> Event:
+        """An equal event that says where it comes from."""
+        event = object.__new__(Event)
+        event._first, event._repeated, event._pairs = self._first, self._repeated, self._pairs
+        event._payload = self._payload
+        event._origin = origin
+        return event
+
     def __getitem__(self, name: str) -> Any:
         """The first value of that name. Raises KeyError."""
         return self._first[name]
@@ -95,8 +152,8 @@ class Event:
         """The names, each once, in order of their first occurrence."""
         return iter(self._first)
 
-    def __reduce__(self) -> tuple[partial[Event], tuple[Pairs]]:
-        return partial(Event, payload=self.payload), (self.attributes,)
+    def __reduce__(self) -> tuple[Any, tuple[Pairs, bytes, Origin | None]]:
+        return _restored, (self.attributes, self.payload, self._origin)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Event):
@@ -112,6 +169,11 @@ class Event:
         if self.payload:
             parts.append(f"payload=<{len(self.payload)} bytes>")
         return f"Event({', '.join(parts)})"
+
+
+def _restored(pairs: Pairs, payload: bytes, origin: Origin | None) -> Event:
+    event = Event(pairs, payload=payload)
+    return event if origin is None else event.published_as(origin)
 
 
 def _pairs(attributes: Any, named: dict[str, Any]) -> Pairs:

@@ -2,10 +2,11 @@
 
     attr("kind") == "monster"
     (attr("level") >= 12) & (attr("level") < 20)
-    attr("tags", SET).contains("rare")
+    (attr("tags", SET).contains("rare") | ~attr("level").exists()) & (attr("open") == True)
 
-A filter tests one attribute; a subscription is a conjunction of filters. A filter may stand wherever a
-subscription is expected. Where something has to happen is no part of either.
+A filter tests one attribute; a subscription is a conjunction of filters and, rarely, of alternatives and
+negations, which are made of subscriptions. A filter may stand wherever a subscription is expected. Where
+something has to happen is no part of either.
 """
 
 from __future__ import annotations
@@ -15,32 +16,48 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
-from bypass.attributes import SET, Attribute, AttributeType, plain, type_of
+from bypass.attributes import ANYTHING, BOOLEAN, SET, Attribute, AttributeType, plain, type_of
 from bypass.errors import EmptySubscription, InvalidFilter, UnknownType, shown
-from bypass.operators import BUILT_IN, OPERATORS, Test
+from bypass.operators import BUILT_IN, EXISTS, OPERATORS, Test
+
+MAX_DEPTH = 16
+"""So deep alternatives and negations may be in each other."""
 
 Check: TypeAlias = tuple[str, tuple[type, ...], Test, Any]
 """A filter as matching wants it: attribute name, classes of values to look at, test, filter value."""
 
 
-class _Conjunction:
-    """What filters and subscriptions share: `&` joins them, and they are neither true nor false."""
+class _Expression:
+    """What filters and subscriptions share: `&`, `|` and `~`, and that they are neither true nor false."""
 
     __slots__ = ()
 
     def __and__(self, other: Filter | Subscription) -> Subscription:
-        if not isinstance(other, _Conjunction):
+        if not isinstance(other, _Expression):
             return NotImplemented
-        return Subscription((*_filters_of(self), *_filters_of(other)))
+        return Subscription((*_terms_of(self), *_terms_of(other)))
+
+    def __or__(self, other: Filter | Subscription) -> Subscription:
+        if not isinstance(other, _Expression):
+            return NotImplemented
+        return any_of((Subscription(_terms_of(self)), Subscription(_terms_of(other))))
+
+    def __invert__(self) -> Subscription:
+        only, *more = _terms_of(self)
+        if not more and isinstance(only, Negation):
+            return only.of
+        return Subscription((Negation(Subscription((only, *more))),))
 
     def __bool__(self) -> bool:
         # `a and b` and `12 <= attr("level") < 20` would silently forget their first half.
-        raise InvalidFilter(f"{self!r} is neither true nor false: join filters with &, not with and")
+        raise InvalidFilter(
+            f"{self!r} is neither true nor false: join filters with & and |, not with and, or"
+        )
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Filter(_Conjunction):
+class Filter(_Expression):
     """Tests the values of one attribute: passes if `candidate op value` holds.
 
     Looks only at candidates of the attribute's type, where integers and floats count as one; any other
@@ -69,6 +86,8 @@ class Filter(_Conjunction):
 
     def __str__(self) -> str:
         value = self.value
+        if self.attribute.type is ANYTHING:
+            return f"{self.attribute.name} {self.op}"
         text = f"{{{', '.join(sorted(map(repr, value)))}}}" if isinstance(value, frozenset) else repr(value)
         return f"{self.attribute.name} {self.op} {text}"
 
@@ -77,27 +96,72 @@ class Filter(_Conjunction):
 
 
 @final
-class Subscription(_Conjunction):
-    """A conjunction of filters, never empty. Order and repetition of filters make no difference.
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Holds if one of its alternatives does, of which there are two or more; made by `|`."""
 
-    Raises EmptySubscription without filters, InvalidFilter for what is no filter.
+    alternatives: tuple[Subscription, ...] = field(compare=False)
+    _set: frozenset[Subscription] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_set", frozenset(self.alternatives))
+
+    def __str__(self) -> str:
+        return f"({' or '.join(map(str, self.alternatives))})"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """Holds if a subscription does not, also for want of an attribute; made by `~`."""
+
+    of: Subscription
+
+    def __str__(self) -> str:
+        return f"not ({self.of})"
+
+
+Compound: TypeAlias = AnyOf | Negation
+Term: TypeAlias = Filter | Compound
+
+
+@final
+class Subscription(_Expression):
+    """A conjunction of terms, never empty: `filters`, and `compounds` made by `|` and `~`, nearly always
+    none. Order and repetition make no difference. `size` is the number of filters, those in compounds
+    included, `depth` how deep these are.
+
+    Raises EmptySubscription without terms, InvalidFilter for what is none and for more than MAX_DEPTH of them
+    in each other.
     """
 
-    __slots__ = ("_set", "checks", "filters")
+    __slots__ = ("_set", "checks", "compounds", "depth", "filters", "size")
 
     filters: tuple[Filter, ...]
+    compounds: tuple[Compound, ...]
     checks: tuple[Check, ...]
-    _set: frozenset[Filter]
+    size: int
+    depth: int
+    _set: frozenset[Term]
 
-    def __init__(self, filters: Iterable[Filter]) -> None:
-        given = tuple(filters) if isinstance(filters, Iterable) else filters
-        if not isinstance(given, tuple) or not all(isinstance(each, Filter) for each in given):
+    def __init__(self, terms: Iterable[Term]) -> None:
+        given = tuple(terms) if isinstance(terms, Iterable) else terms
+        if not isinstance(given, tuple) or not all(isinstance(each, Term) for each in given):
             raise InvalidFilter(f"subscription to {shown(given)}: expected filters")
         if not given:
             raise EmptySubscription("subscription to (): expected at least one filter")
-        unique = tuple(dict.fromkeys(given))
-        object.__setattr__(self, "filters", unique)
-        object.__setattr__(self, "checks", tuple(each.check for each in unique))
+        unique = dict.fromkeys(given)
+        filters = tuple([each for each in unique if isinstance(each, Filter)])
+        compounds = tuple([each for each in unique if not isinstance(each, Filter)])
+        within = [part for each in compounds for part in _parts(each)]
+        depth = 1 + max((part.depth for part in within), default=0)
+        if depth > MAX_DEPTH:
+            raise InvalidFilter(f"subscription of depth {depth}: expected {MAX_DEPTH} or less")
+        object.__setattr__(self, "filters", filters)
+        object.__setattr__(self, "compounds", compounds)
+        object.__setattr__(self, "checks", tuple([each.check for each in filters]))
+        object.__setattr__(self, "size", len(filters) + sum(part.size for part in within))
+        object.__setattr__(self, "depth", depth)
         object.__setattr__(self, "_set", frozenset(unique))
 
     @classmethod
@@ -113,8 +177,15 @@ class Subscription(_Conjunction):
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"subscriptions do not change: cannot delete {name}")
 
-    def __reduce__(self) -> tuple[type[Subscription], tuple[tuple[Filter, ...]]]:
-        return Subscription, (self.filters,)
+    def all_filters(self) -> Iterator[Filter]:
+        """Those in compounds included."""
+        yield from self.filters
+        for each in self.compounds:
+            for part in _parts(each):
+                yield from part.all_filters()
+
+    def __reduce__(self) -> tuple[type[Subscription], tuple[tuple[Term, ...]]]:
+        return Subscription, (_terms_of(self),)
 
     def __eq__(self, other: object) -> bool:
         return self._set == other._set if isinstance(other, Subscription) else NotImplemented
@@ -123,14 +194,30 @@ class Subscription(_Conjunction):
         return hash(self._set)
 
     def __str__(self) -> str:
-        return " and ".join(map(str, self.filters))
+        return " and ".join(map(str, _terms_of(self)))
 
     def __repr__(self) -> str:
         return f"Subscription({self})"
 
 
-def _filters_of(wanted: Any) -> tuple[Filter, ...]:
-    return wanted.filters if isinstance(wanted, Subscription) else (wanted,)
+def any_of(alternatives: Iterable[Subscription]) -> Subscription:
+    """The subscription that holds if one of these does; alternatives among them are taken apart. Raises
+    EmptySubscription for none."""
+    unique: dict[Subscription, None] = {}
+    for each in alternatives:
+        only, *more = _terms_of(each)
+        unique.update(dict.fromkeys(only.alternatives if isinstance(only, AnyOf) and not more else (each,)))
+    if len(unique) == 1:
+        return next(iter(unique))
+    return Subscription((AnyOf(tuple(unique)),) if unique else ())
+
+
+def _terms_of(wanted: Any) -> tuple[Term, ...]:
+    return (*wanted.filters, *wanted.compounds) if isinstance(wanted, Subscription) else (wanted,)
+
+
+def _parts(compound: Compound) -> tuple[Subscription, ...]:
+    return compound.alternatives if isinstance(compound, AnyOf) else (compound.of,)
 
 
 @final
@@ -178,6 +265,10 @@ class attr:  # noqa: N801 - reads as a word of the filter language
 
     __hash__ = None  # type: ignore[assignment]
 
+    def exists(self) -> Filter:
+        """The event has the attribute, with whatever value."""
+        return Filter(Attribute(self._name, ANYTHING), None, EXISTS)
+
     def in_(self, values: Collection[Any]) -> Filter:
         """The value is one of these; for sets: has no element besides these."""
         return self.op("in", values)
@@ -206,16 +297,21 @@ def _filter_value(kind: AttributeType, op: str, value: Any) -> Any:
         if not _is_hashable(value):
             raise ValueError("expected a hashable value")
         return value
+    if kind == ANYTHING:
+        if value is not None:
+            raise ValueError("expected None")
+        return None
     takes_many = op == "in" or (kind == SET and op != "contains")
-    elements = frozenset(map(plain, _collection(op, value))) if takes_many else (plain(value),)
+    elements = [*map(plain, _collection(op, value))] if takes_many else [plain(value)]
     classes = (int, float, str) if kind == SET else kind.candidates
-    if not all(isinstance(each, classes) for each in elements):
+    truths = any(isinstance(each, bool) for each in elements)
+    if not all(isinstance(each, classes) for each in elements) or (truths and kind != BOOLEAN):
         raise ValueError("expected set elements" if kind == SET else f"expected type {kind.name}")
     if any(each != each for each in elements):
         raise ValueError("expected a number, NaN compares with nothing")
     if op == "in" and len(set(map(type, elements))) > 1:
         raise ValueError("expected values of one type")
-    return elements if takes_many else next(iter(elements))
+    return frozenset(elements) if takes_many else elements[0]
 
 
 def _collection(op: str, value: Any) -> Collection[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from bypass.events import Event
+from bypass.events import Event, Origin, Publisher
 from bypass.filters import Subscription
 
 
@@ -101,7 +101,9 @@ class Unsubscribe(Message):
 
 @dataclass(slots=True)
 class Publish(Message):
-    """Client to broker: one event. `id` is unique in the system; `at_us` is the publication time."""
+    """Client to broker: one event. `id` is unique in the system; `at_us` is the publication time. `publisher`
+    is the name of who has published it, as brokers say; clients do not.
+    """
 
     id: int
     event: Event
@@ -110,6 +112,16 @@ class Publish(Message):
     location: tuple[float, float] | None = None
     channel: str | None = None
     piggyback: ContextMessage | None = None
+    publisher: str = ""
+    _received: Event | None = field(default=None, init=False, repr=False, compare=False)
+
+    def received(self) -> Event:
+        """The event as those get it for whom it is: it says where, who and when. Always the same one."""
+        if self._received is None:
+            publisher = Publisher(self.client, self.publisher)
+            origin = Origin(self.id, publisher, self.at_us / 1e6, self.location)
+            self._received = self.event.published_as(origin)
+        return self._received
 
 
 @dataclass(slots=True)

@@ -6,10 +6,14 @@ import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from bypass.attributes import FLOAT, INTEGER, SET, STRING, AttributeType
+from bypass.attributes import ANYTHING, BOOLEAN, FLOAT, INTEGER, SET, STRING, AttributeType
 from bypass.errors import OperatorConflict, UnknownOperator
 
 Test: TypeAlias = Callable[[Any, Any], bool]
+
+EXISTS = "exists"
+ABSENT: Any = object()
+"""Stands for the value of an attribute that an event does not have; of no attribute type."""
 
 
 class OperatorRegistry:
@@ -41,6 +45,10 @@ def _one_of(candidate: Any, values: frozenset[Any]) -> bool:
     return candidate in values
 
 
+def _present(candidate: Any, _: None) -> bool:
+    return candidate is not ABSENT
+
+
 def _intersects(candidate: frozenset[Any], values: frozenset[Any]) -> bool:
     return not candidate.isdisjoint(values)
 
@@ -59,6 +67,8 @@ _DEFAULTS: dict[AttributeType, dict[str, Test]] = {
     INTEGER: _COMPARISONS,
     FLOAT: _COMPARISONS,
     STRING: _COMPARISONS | {"prefix": str.startswith, "suffix": str.endswith, "contains": operator.contains},
+    BOOLEAN: {"=": operator.eq, "!=": operator.ne, "in": _one_of},
+    ANYTHING: {EXISTS: _present},
     SET: {
         "=": operator.eq,
         "!=": operator.ne,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bypass.messages import Message, Subscribe
+from bypass.attributes import ANYTHING, BOOLEAN
+from bypass.messages import Message, Publish, Subscribe
 
 KEPT_PARTS = "kept-parts"
 """The capability to take kept subscriptions apart from the welcome, in any number of messages."""
@@ -18,9 +19,26 @@ RETRY = "retry"
 OBSOLETE = "obsolete"
 """The capability to know this outcome of a plan."""
 
-CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE)
+EXPRESSIONS = "expressions"
+"""The capability to read alternatives, negations and questions for existence in subscriptions."""
+
+RICH_EVENTS = "rich-events"
+"""The capability to read truth values among attributes, and the publisher's name in notifications."""
+
+CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE, EXPRESSIONS, RICH_EVENTS)
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
+
+
+def needed(message: Publish | Subscribe) -> frozenset[str]:
+    """The capabilities without which a peer cannot read a message."""
+    if isinstance(message, Publish):
+        truths = any(value.__class__ is bool for _, value in message.event.attributes)
+        return frozenset((RICH_EVENTS,) if truths else ())
+    subscription = message.subscription
+    types = {each.attribute.type for each in subscription.all_filters()}
+    expressions = bool(subscription.compounds) or ANYTHING in types
+    return frozenset((EXPRESSIONS,) * expressions + (RICH_EVENTS,) * (BOOLEAN in types))
 
 
 @dataclass(slots=True)

@@ -26,11 +26,15 @@ Callback = Callable[[Event, SubHandle], None]
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A handle with what the application gave for it. `request` is None for a subscription without place."""
+    """A handle with what the application gave for it. `request` is None for a subscription without place.
+
+    `exact`: events that are not within the radius when they arrive are not handed over.
+    """
 
     handle: SubHandle
     callback: Callback
     request: LocationRequest | None
+    exact: bool = False
 
 
 class Subscriptions:
@@ -43,12 +47,18 @@ class Subscriptions:
         self.kept: dict[int, SubHandle] = {}
         """Handles of an earlier life of the client, which nobody has claimed yet."""
         self._intervals: Counter[float] = Counter()  # at which the place is wanted, and by how many
+        self.beyond = 0  # events that came for an exact subscription and were not within its radius
         self.last_number = 0  # new handles get higher ones
         self.on_change: Callable[[], None] = _nothing
         """Called whenever something is subscribed or withdrawn."""
 
     def add(
-        self, subscription: Subscription, callback: Callback, radius: int | None, request: LocationRequest
+        self,
+        subscription: Subscription,
+        callback: Callback,
+        radius: int | None,
+        request: LocationRequest,
+        exact: bool = False,
     ) -> Registered:
         """Register a subscription under a new handle, or under the number of a kept one that is equal."""
         equal = [k.id for k in self.kept.values() if k.subscription == subscription and k.radius == radius]
@@ -58,7 +68,7 @@ class Subscriptions:
             self.last_number += 1
             number = self.last_number
         handle = SubHandle(number, subscription, radius)
-        registered = Registered(handle, callback, None if radius is None else request)
+        registered = Registered(handle, callback, None if radius is None else request, exact)
         self._registered[handle.id] = registered
         if registered.request is not None:
             self._intervals[registered.request.interval] += 1

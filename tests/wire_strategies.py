@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from math import isfinite
 from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from bypass.attributes import FLOAT, INTEGER, SET, STRING, Attribute
+from bypass.attributes import ANYTHING, BOOLEAN, FLOAT, INTEGER, SET, STRING, Attribute
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
 from bypass.messages import (
@@ -45,7 +46,7 @@ integers = st.integers(-(2**63), 2**63 - 1)
 numbers = st.floats(allow_nan=False)
 scalars = integers | numbers | texts
 sets = st.frozensets(scalars, max_size=4)
-pairs = st.lists(st.tuples(names, scalars | sets), max_size=4)
+pairs = st.lists(st.tuples(names, scalars | sets | st.booleans()), max_size=4)
 events = st.builds(lambda pairs, payload: Event(pairs, payload=payload), pairs, st.binary(max_size=64))
 
 order = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
@@ -59,8 +60,19 @@ filters = st.one_of(
     st.builds(Filter, st.builds(Attribute, names, st.just(STRING)), texts, order | st.just("prefix")),
     st.builds(Filter, st.builds(Attribute, names, st.just(SET)), sets, st.sampled_from(["=", "intersects"])),
     st.builds(Filter, st.builds(Attribute, names, st.just(SET)), scalars, st.just("contains")),
+    st.builds(Filter, st.builds(Attribute, names, st.just(BOOLEAN)), st.booleans(), st.just("=")),
+    st.builds(Filter, st.builds(Attribute, names, st.just(ANYTHING)), st.none(), st.just("exists")),
 )
-subscriptions = st.builds(Subscription, st.lists(filters, min_size=1, max_size=3))
+conjunctions = st.builds(Subscription, st.lists(filters, min_size=1, max_size=3))
+subscriptions = st.recursive(
+    conjunctions,
+    lambda inner: st.one_of(
+        st.builds(operator.and_, inner, inner),
+        st.builds(operator.or_, inner, inner),
+        st.builds(operator.invert, inner),
+    ),
+    max_leaves=5,
+)
 
 updates = st.builds(ContextUpdate, points, st.none() | st.tuples(speeds, speeds), **stamps)
 requests = st.builds(AssignmentRequest, points, **stamps)
@@ -113,9 +125,17 @@ publishes = carriers(bare)
 subscribes = carriers(st.builds(Subscribe, u32, subscriptions, st.none() | u32, **stamps))
 handles = st.lists(u32, max_size=40).map(tuple)
 addresses = st.lists(u64, max_size=20).map(tuple)
-notifies = st.builds(
-    Notify, publishes.map(passed_on), handles, st.booleans(), st.booleans(), addresses, **stamps
-)
+
+
+@st.composite
+def named(draw: st.DrawFn) -> Publish:
+    """As a broker says whose it is."""
+    publication = passed_on(draw(publishes))
+    publication.publisher = draw(texts)
+    return publication
+
+
+notifies = st.builds(Notify, named(), handles, st.booleans(), st.booleans(), addresses, **stamps)
 copies = st.lists(bare.map(passed_on), max_size=3).map(tuple)
 places = st.none() | st.tuples(speeds, speeds)
 frames = st.builds(Frame, u32, u32, places, copies, **stamps) | st.builds(

@@ -118,10 +118,13 @@ def _write_notify(body: pb.Notify, message: Notify) -> None:
     body.unfiltered = message.unfiltered
     body.relay = message.relay
     extend("targets", body.targets, message.targets)
+    body.publisher_name = message.publication.publisher
 
 
 def _read_notify(body: pb.Notify) -> Notify:
-    return Notify(_read_copy(body), tuple(body.handles), body.unfiltered, body.relay, tuple(body.targets))
+    publication = _read_copy(body)
+    publication.publisher = body.publisher_name
+    return Notify(publication, tuple(body.handles), body.unfiltered, body.relay, tuple(body.targets))
 
 
 def _check_frame(publications: Sequence[Any], ids: Sequence[int] | None) -> None:

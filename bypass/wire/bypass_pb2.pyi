@@ -94,7 +94,7 @@ class Publish(_message.Message):
     def __init__(self, id: _Optional[int] = ..., at_us: _Optional[int] = ..., kind: _Optional[_Union[Publish.Kind, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., channel: _Optional[str] = ..., attributes: _Optional[_Iterable[_Union[Value, _Mapping]]] = ..., payload: _Optional[bytes] = ...) -> None: ...
 
 class Notify(_message.Message):
-    __slots__ = ("publication", "handles", "unfiltered", "publisher", "publisher_scheme", "publisher_epoch", "relay", "targets")
+    __slots__ = ("publication", "handles", "unfiltered", "publisher", "publisher_scheme", "publisher_epoch", "relay", "targets", "publisher_name")
     PUBLICATION_FIELD_NUMBER: _ClassVar[int]
     HANDLES_FIELD_NUMBER: _ClassVar[int]
     UNFILTERED_FIELD_NUMBER: _ClassVar[int]
@@ -103,6 +103,7 @@ class Notify(_message.Message):
     PUBLISHER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     RELAY_FIELD_NUMBER: _ClassVar[int]
     TARGETS_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHER_NAME_FIELD_NUMBER: _ClassVar[int]
     publication: Publish
     handles: _containers.RepeatedScalarFieldContainer[int]
     unfiltered: bool
@@ -111,7 +112,8 @@ class Notify(_message.Message):
     publisher_epoch: int
     relay: bool
     targets: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, publication: _Optional[_Union[Publish, _Mapping]] = ..., handles: _Optional[_Iterable[int]] = ..., unfiltered: _Optional[bool] = ..., publisher: _Optional[int] = ..., publisher_scheme: _Optional[int] = ..., publisher_epoch: _Optional[int] = ..., relay: _Optional[bool] = ..., targets: _Optional[_Iterable[int]] = ...) -> None: ...
+    publisher_name: str
+    def __init__(self, publication: _Optional[_Union[Publish, _Mapping]] = ..., handles: _Optional[_Iterable[int]] = ..., unfiltered: _Optional[bool] = ..., publisher: _Optional[int] = ..., publisher_scheme: _Optional[int] = ..., publisher_epoch: _Optional[int] = ..., relay: _Optional[bool] = ..., targets: _Optional[_Iterable[int]] = ..., publisher_name: _Optional[str] = ...) -> None: ...
 
 class Subscribe(_message.Message):
     __slots__ = ("handle", "filters", "radius")
@@ -130,30 +132,34 @@ class Unsubscribe(_message.Message):
     def __init__(self, handle: _Optional[int] = ...) -> None: ...
 
 class Filter(_message.Message):
-    __slots__ = ("operand", "op", "type")
+    __slots__ = ("operand", "op", "type", "operands")
     OPERAND_FIELD_NUMBER: _ClassVar[int]
     OP_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
+    OPERANDS_FIELD_NUMBER: _ClassVar[int]
     operand: Value
     op: str
     type: str
-    def __init__(self, operand: _Optional[_Union[Value, _Mapping]] = ..., op: _Optional[str] = ..., type: _Optional[str] = ...) -> None: ...
+    operands: _containers.RepeatedCompositeFieldContainer[Filter]
+    def __init__(self, operand: _Optional[_Union[Value, _Mapping]] = ..., op: _Optional[str] = ..., type: _Optional[str] = ..., operands: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ...) -> None: ...
 
 class Value(_message.Message):
-    __slots__ = ("name", "integer", "real", "text", "set", "custom")
+    __slots__ = ("name", "integer", "real", "text", "set", "custom", "truth")
     NAME_FIELD_NUMBER: _ClassVar[int]
     INTEGER_FIELD_NUMBER: _ClassVar[int]
     REAL_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     SET_FIELD_NUMBER: _ClassVar[int]
     CUSTOM_FIELD_NUMBER: _ClassVar[int]
+    TRUTH_FIELD_NUMBER: _ClassVar[int]
     name: str
     integer: int
     real: float
     text: str
     set: Set
     custom: Custom
-    def __init__(self, name: _Optional[str] = ..., integer: _Optional[int] = ..., real: _Optional[float] = ..., text: _Optional[str] = ..., set: _Optional[_Union[Set, _Mapping]] = ..., custom: _Optional[_Union[Custom, _Mapping]] = ...) -> None: ...
+    truth: bool
+    def __init__(self, name: _Optional[str] = ..., integer: _Optional[int] = ..., real: _Optional[float] = ..., text: _Optional[str] = ..., set: _Optional[_Union[Set, _Mapping]] = ..., custom: _Optional[_Union[Custom, _Mapping]] = ..., truth: _Optional[bool] = ...) -> None: ...
 
 class Set(_message.Message):
     __slots__ = ("elements",)

@@ -45,9 +45,10 @@ def encode(message: Message) -> bytes:
     """`message` as bytes.
 
     What rides on a message has the sender of that message: its own client, scheme, epoch and address do not
-    travel. Nor does the address of a publication in a notification or frame, what rides on one in a frame, or
-    anything of a kept subscription but itself. A vector and a frame's place are rounded to single precision,
-    the reason of a refusal becomes one line and may be cut.
+    travel. Nor does the address of a publication in a notification or frame, what rides on one in a frame,
+    its publisher's name anywhere but in a notification, or anything of a kept subscription but itself. A
+    vector and a frame's place are rounded to single precision, the reason of a refusal becomes one line and
+    may be cut.
 
     Raises MalformedMessage for numbers out of range or not finite, values that cannot travel, a class that is
     in neither `bypass.messages` nor `bypass.session`, a frame with more than MOST_TOGETHER publications, more

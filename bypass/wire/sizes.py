@@ -61,7 +61,7 @@ def digest_size(ids: int, placed: bool) -> int:
 
 
 Shape = tuple[Event, tuple[type, ...], Kind, bool, str | None, int]
-_PLAIN_TYPES = frozenset((int, float, str))
+_PLAIN_TYPES = frozenset((int, float, str, bool))
 
 
 def _shape(publication: Publish) -> Shape | None:

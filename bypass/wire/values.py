@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from bypass.attributes import FLOAT, INTEGER, SET, STRING, AttributeType, register_type
+from bypass.attributes import BOOLEAN, FLOAT, INTEGER, SET, STRING, AttributeType, register_type
 from bypass.errors import AttributeConflict, shown
 from bypass.wire import bypass_pb2 as pb
 
@@ -16,7 +16,11 @@ _NO_SET = "set in a set: expected other elements"
 """Events have none; and a sender could choose sets with equal hashes, which take long to put in a set."""
 
 
-_PLAIN = ("text", "integer", "real")
+_NO_TRUTH = "truth value in a set: expected other elements"
+"""In a set it could not be told from a number."""
+
+
+_PLAIN = ("text", "integer", "real", "truth")
 """Fields with values that are as they are read."""
 
 
@@ -26,7 +30,7 @@ class _ValueType(NamedTuple):
     from_bytes: Callable[[bytes], Any]
 
 
-_types: dict[str, AttributeType] = {kind.name: kind for kind in (INTEGER, FLOAT, STRING, SET)}
+_types: dict[str, AttributeType] = {kind.name: kind for kind in (INTEGER, FLOAT, STRING, BOOLEAN, SET)}
 _custom_by_class: dict[type, _ValueType] = {}
 _custom_by_tag: dict[str, _ValueType] = {}
 
@@ -69,6 +73,10 @@ def write_values(new: Callable[[], pb.Value], pairs: Iterable[tuple[str, Any]]) 
                 out.integer = value
             elif cls is float:
                 out.real = value
+            elif cls is bool:
+                if not name:
+                    raise ValueError(_NO_TRUTH)
+                out.truth = value
             elif cls is frozenset:
                 if not name:
                     raise ValueError(_NO_SET)
@@ -96,6 +104,8 @@ def _read_single(value: pb.Value, kind: str | None) -> Any:
         raise ValueError(f"{_called(value.name)}: value is missing")
     if kind == "set":
         raise ValueError(_NO_SET)
+    if kind == "truth":
+        raise ValueError(_NO_TRUTH)
     if kind == "custom":
         return _read_custom(value.custom)
     return getattr(value, kind)

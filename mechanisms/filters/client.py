@@ -58,12 +58,16 @@ class FilterClient(Mechanism):
 
     def event_arrived(self, publication: Publish, handles: tuple[int, ...], unfiltered: bool) -> None:
         """Hand an event to the application, once for each of its handles."""
+        event = publication.received()
         for number in handles:
             registered = self.subscriptions.get(number)
-            if registered is None or (unfiltered and not self._concerned(registered, publication)):
+            if registered is None:
+                continue
+            if (unfiltered or registered.exact) and not self._concerned(registered, publication):
+                self.subscriptions.beyond += registered.exact
                 continue
             try:
-                registered.callback(publication.event, registered.handle)
+                registered.callback(event, registered.handle)
             except Exception:
                 log.exception("callback of handle %d failed; the event counts as delivered", number)
 
@@ -122,7 +126,7 @@ class FilterClient(Mechanism):
         return self.context(fix)
 
     def _concerned(self, registered: Registered, publication: Publish) -> bool:
-        """Whether an event that the broker could not test lies within the subscription's radius."""
+        """Whether an event lies within the subscription's radius, as far as both places are known."""
         fix = self.host.location.current()
         radius = registered.handle.radius
         if fix is None or radius is None or publication.location is None:

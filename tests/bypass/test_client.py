@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from bypass.errors import (
     InvalidRadius,
     UnknownHandle,
 )
-from bypass.events import Event
+from bypass.events import Event, Publisher
 from bypass.filters import Subscription, attr
 from bypass.geo import GeoLocation, PlanarLocation
 from bypass.location import NoSensor
@@ -216,3 +217,41 @@ def test_publication_time_and_place(new_world: type[World]) -> None:
     assert isinstance(publish, Publish)
     assert publish.at_us == 1_500_000
     assert publish.location == (503.0, 500.0)
+
+
+def test_a_received_event_says_where_who_and_when(new_world: type[World]) -> None:
+    world = new_world([HERE, HERE])
+    got: list[Event] = []
+    world.clients[1].subscribe(NEWS | (attr("open") == True), lambda e, h: got.append(e))  # noqa: E712
+    world.run()
+    again = Event(kind="news")
+    numbers = [
+        world.clients[0].publish(again, PlanarLocation(501.0, 500.0)),
+        world.clients[0].publish(again),
+        world.clients[0].publish(Event(kind="else", open=True)),
+    ]
+    world.run()
+    assert [event.id for event in got] == numbers
+    assert [event.location for event in got] == [PlanarLocation(501.0, 500.0), None, None]
+    assert {event.publisher for event in got} == {Publisher(world.clients[0].host.id)}
+    assert all(event.at is not None and event.at <= world.clients[0].host.now() for event in got)
+    assert got[0] == again
+    assert again.id is None
+    copy = pickle.loads(pickle.dumps(got[0]))
+    assert (copy, copy.id, copy.location) == (got[0], got[0].id, got[0].location)
+
+
+@pytest.mark.parametrize("scheme", ["grid", "egrid", "attract"])
+def test_an_exact_subscription_gets_what_is_within_its_radius(new_world: type[World], scheme: str) -> None:
+    world = new_world([HERE, HERE], scheme=scheme)
+    got: dict[str, list[int]] = {"exact": [], "rough": []}
+    world.clients[1].subscribe(NEWS, lambda e, h: got["exact"].append(e["n"]), radius=20, exact=True)
+    world.clients[1].subscribe(NEWS, lambda e, h: got["rough"].append(e["n"]), radius=20)
+    world.run()
+    for n, x in enumerate((500.0, 519.0, 521.0, 560.0)):
+        world.clients[0].publish(Event(kind="news", n=n), PlanarLocation(x, 500.0))
+    world.run()
+    assert got == {"exact": [0, 1], "rough": [0, 1, 2, 3]}
+    assert world.clients[1].subscriptions.beyond == 2
+    with pytest.raises(InvalidRadius, match="exact"):
+        world.clients[1].subscribe(NEWS, nothing, exact=True)

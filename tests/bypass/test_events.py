@@ -76,7 +76,7 @@ def test_an_event_never_changes() -> None:
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"level": True}, "event attribute 'level': value True of class bool: expected one of integer"),
+        ({"level": None}, "event attribute 'level': value None of class NoneType: expected one of integer"),
         ({"level": None}, "event attribute 'level': value None"),
         ({"tags": {b"x"}}, "event attribute 'tags': value b'x'"),
         ({"": 1}, "event attribute name '': expected"),

@@ -50,7 +50,9 @@ def test_attr_builds_filters(built: Filter, name: str, kind: Any, value: Any, op
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: attr("level") == True, "filter level = True: value True of class bool"),  # noqa: E712
+        (lambda: attr("level", INTEGER) == True, "filter level = True: expected type integer"),  # noqa: E712
+        (lambda: attr("level").in_([1, True]), "expected type integer"),
+        (lambda: attr("tags", SET).contains(True), "expected set elements"),
         (lambda: attr("level") == None, "filter level = None: value None of class NoneType"),  # noqa: E711
         (lambda: attr("level") > math.nan, "filter level > nan: expected a number"),
         (lambda: attr("level").in_([1.0, math.nan]), "expected a number"),

@@ -207,7 +207,7 @@ UNDECODABLE: list[tuple[pb.Envelope, str]] = [
     ),
     (
         envelope(subscribe={"handle": 1, "filters": [{"operand": {"name": "a", "integer": 1}}]}),
-        "subscribe message: attribute type '': expected one of integer, float, string, set",
+        "subscribe message: attribute type '': expected one of integer, float, string, boolean, set",
     ),
     (
         envelope(

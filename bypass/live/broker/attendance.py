@@ -14,7 +14,7 @@ from bypass.live.broker.quotas import Account
 from bypass.live.broker.sessions import Numbers, Sender, Session, Sessions
 from bypass.live.keys import Admitted, AllowList
 from bypass.messages import Subscribe
-from bypass.session import CAPABILITIES, KEPT_PARTS, Bye, Hello, Kept, Ping, Refused, Welcome
+from bypass.session import CAPABILITIES, KEPT_PARTS, Bye, Hello, Kept, Ping, Refused, Welcome, needed
 from bypass.wire import MAX_MESSAGE_BYTES, decode
 
 log = logging.getLogger(__name__)
@@ -208,22 +208,26 @@ class Attendance:
         next ones from there.
         """
         kept = {handle: size for handle, size in session.sizes.items() if handle not in session.own}
-        session.untold = frozenset()
+        known = {h: size for h, size in kept.items() if needed(session.handles[h]) <= session.capabilities}
         if KEPT_PARTS in session.capabilities:
-            portions = _portions(kept, KEPT_BYTES)
-            return (), [tuple(session.handles[handle] for handle in portion) for portion in portions]
-        first = next(_portions(dict(sorted(kept.items(), reverse=True)), WELCOME_BYTES), [])
-        if len(first) < len(kept):
-            session.untold = frozenset(kept.keys() - first)
+            parts = [*_portions(known, KEPT_BYTES)]
+            told, first = {handle for part in parts for handle in part}, []
+        else:
+            parts, first = [], next(_portions(dict(sorted(known.items(), reverse=True)), WELCOME_BYTES), [])
+            told = set(first)
+        session.untold = frozenset(kept.keys() - told)
+        if session.untold:
             self._counters["kept_untold"] += len(session.untold)
             log.warning(
-                "%s: %d of %d kept subscriptions do not fit into %d bytes: its version is not told of them",
+                "%s: its version is not told of %d of %d kept subscriptions: they do not fit into %d bytes, "
+                "or it cannot read them",
                 session.name,
                 len(session.untold),
                 len(kept),
                 WELCOME_BYTES,
             )
-        return tuple(session.handles[handle] for handle in first), []
+        handles = session.handles
+        return tuple(handles[each] for each in first), [tuple(handles[h] for h in part) for part in parts]
 
     def lost(self, session: Session, why: str) -> None:
         """A session's connection is gone, or of no use any more."""

@@ -69,7 +69,7 @@ class Deliveries:
         self._limits = limits
         self._pacing = Pacing(self.to_route, after, grace)
         self._seq = last_seq
-        self._feeding = Feeding(store, self._awaited, self._send_now, self._give_up, last_seq)
+        self._feeding = Feeding(store, sessions, self._send_now, self._give_up, last_seq)
         self.feed = self._feeding.feed
         self._logged_at: dict[int, float] = {}  # of events that are waited for, in the order of the log
         self._raw: tuple[int, bytes] = (0, b"")
@@ -106,12 +106,18 @@ class Deliveries:
         """Notify many distinct clients of one event, each with its own handles."""
         forwarding, notifications = self._forward(publication), self.turn.notifications
         number, which, own, first = publication.id, len(notifications.rests), NO_NUMBERS, handles[0]
-        if handles.count(first) == len(handles):  # nearly all have one subscription, and that is their first
-            rests = {first: which}
+        rich = self._sessions.rich(clients)
+        if rich is not None:
+            forms = [*zip(handles, rich, strict=True)]
+            places = {each: which + i for i, each in enumerate({*forms})}
+            own = np.array([places[each] for each in forms])
+            notifications.rests += [forwarding.rest(each, unfiltered, form) for each, form in places]
+        elif handles.count(first) == len(handles):  # nearly all have one subscription, their first
+            notifications.rests.append(forwarding.rest(first, unfiltered, True))
         else:
             rests = {each: which + i for i, each in enumerate({*handles})}
             own = np.array([rests[each] for each in handles])
-        notifications.rests += [forwarding.rest(each, unfiltered) for each in rests]
+            notifications.rests += [forwarding.rest(each, unfiltered, True) for each in rests]
         size = HEAD_BYTES + max(map(len, notifications.rests[which:]))
         self._event, added, special = self._awaited.deliver(
             self._event,
@@ -130,7 +136,7 @@ class Deliveries:
         self._recipients.append((clients, handles, unfiltered))
         for i in special:
             session = self._sessions.by_number[int(clients[i])]
-            self._notify(session, number, forwarding.rest(handles[i], unfiltered))
+            self._notify(session, number, forwarding.rest(handles[i], unfiltered, session.rich))
         self._conclude(publication)
 
     def relay(
@@ -142,7 +148,12 @@ class Deliveries:
     ) -> None:
         """Notify gateways of one event, each with its own handles and the addresses that it serves."""
         forwarding = self._forward(publication)
-        rests = [forwarding.relayed(own, others) for own, others in zip(handles, targets, strict=True)]
+        rests = [
+            forwarding.relayed(own, others, session is not None and session.rich)
+            for own, others, session in zip(
+                handles, targets, map(self._sessions.by_number.get, clients), strict=True
+            )
+        ]
         for client, own, rest in zip(clients, handles, rests, strict=True):
             session = self._sessions.by_number.get(client)
             if session is not None:
@@ -288,7 +299,8 @@ class Deliveries:
             number, raw = self._raw
             if number != publication.id:  # it has waited for something
                 _, raw = decode_raw(encode(publication))
-            forwarding = Forwarding(raw, publication.client, publication.scheme, publication.epoch, 0)
+            name = self._sessions.name(publication.client)
+            forwarding = Forwarding(raw, publication.client, publication.scheme, publication.epoch, 0, name)
             self._forwarding = (publication.id, forwarding)
         return self._forwarding[1]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from bypass.live.broker.awaited import Awaited
 from bypass.live.broker.batch import Logged, unpack_recipients
-from bypass.live.broker.sessions import Session
+from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.broker.store import Store, StoreFailed
 from bypass.wire import Forwarding, recipient
 
@@ -26,7 +25,7 @@ class Feeding:
     def __init__(
         self,
         store: Store,
-        awaited: Awaited,
+        sessions: Sessions,
         send: Callable[[bytes, list[bytes]], None],
         give_up: Callable[[Session, int], None],
         last_seq: int,
@@ -35,7 +34,8 @@ class Feeding:
         self.hungry: set[Session] = set()  # connected, and something waits for them in the log
         self.unreadable = False  # the log, when it was read last
         self._store = store
-        self._awaited = awaited
+        self._sessions = sessions
+        self._awaited = sessions.awaited
         self._send = send
         self._give_up = give_up
 
@@ -67,19 +67,19 @@ class Feeding:
                 if seq not in known:
                     self._give_up(session, number)
                     continue
-                messages = _from_log(known[seq], session)
+                messages = self._from_log(known[seq], session)
                 awaited.was_sent(slot, sum(map(len, messages)))
                 # They are durable whatever becomes of this turn.
                 self._send(session.route, messages)
         if awaited.unsent(slot) and session.route is not None:
             self.hungry.add(session)
 
-
-def _from_log(logged: Logged, session: Session) -> list[bytes]:
-    forwarding = Forwarding(logged.raw, logged.publisher, logged.scheme, logged.epoch, 0)
-    head = recipient(session.number)
-    return [
-        head + forwarding.rest(each.handles, each.unfiltered)
-        for each in unpack_recipients(logged.recipients)
-        if each.client == session.number
-    ]
+    def _from_log(self, logged: Logged, session: Session) -> list[bytes]:
+        name = self._sessions.name(logged.publisher)
+        forwarding = Forwarding(logged.raw, logged.publisher, logged.scheme, logged.epoch, 0, name)
+        head = recipient(session.number)
+        return [
+            head + forwarding.rest(each.handles, each.unfiltered, session.rich)
+            for each in unpack_recipients(logged.recipients)
+            if each.client == session.number
+        ]

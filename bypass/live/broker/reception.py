@@ -271,7 +271,7 @@ class Reception:
 def excess(limits: Limits, message: Subscribe, size: int, others: Mapping[int, int]) -> str:
     """What a subscription of `size` bytes has too much of, beside others of the same client with these sizes;
     empty: nothing."""
-    filters, together = len(message.subscription.filters), size + sum(others.values())
+    filters, together = message.subscription.size, size + sum(others.values())
     if filters > limits.filters_per_subscription:
         return f"{filters} filters: expected at most {limits.filters_per_subscription} in a subscription"
     if size > limits.subscription_bytes:

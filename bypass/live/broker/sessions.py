@@ -6,9 +6,13 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+import numpy as np
+
 from bypass.live.broker.awaited import Awaited
 from bypass.live.broker.quotas import Account, Quotas
+from bypass.mechanisms.filters.buckets import Ints
 from bypass.messages import Subscribe
+from bypass.session import RICH_EVENTS
 
 MOST_REFUSED = 10_000
 """Events of a client that are known to be refused; it does not have more without an answer at a time."""
@@ -119,6 +123,11 @@ class Session:
         self.heard = 0.0  # when it last said something
 
     @property
+    def rich(self) -> bool:
+        """Whether its present connection understands all that notifications can say."""
+        return RICH_EVENTS in self.capabilities
+
+    @property
     def known_up_to(self) -> int:
         """The client's events up to this one need not be sent again on a new connection."""
         first = self.refused.smallest()
@@ -148,6 +157,7 @@ class Sessions:
     def __init__(self, quotas: Quotas, first: int = 1) -> None:
         self.awaited = Awaited()
         self.quotas = quotas
+        self._poor: set[int] = set()  # clients that are connected and not rich
         self.by_slot: dict[int, Session] = {}
         self.by_number: dict[int, Session] = {}
         self.by_name: dict[str, Session] = {}
@@ -188,6 +198,18 @@ class Sessions:
         session.account = account
         account.sessions += 1
 
+    def rich(self, clients: Ints) -> list[bool] | None:
+        """Whether each of these clients, as far as they are connected, is rich; None if all are."""
+        if not self._poor:
+            return None
+        poor = np.isin(clients, np.fromiter(self._poor, np.int64, len(self._poor)))
+        return (~poor).tolist() if poor.any() else None
+
+    def name(self, client: int) -> str:
+        """The name of a client's session; empty if it has ended."""
+        session = self.by_number.get(client)
+        return "" if session is None else session.name
+
     def connect(self, session: Session, route: bytes, now: float) -> None:
         """From now on the session is reached by this route."""
         if session.route != route:
@@ -195,11 +217,14 @@ class Sessions:
         session.route = route
         session.heard = session.seen = now
         self.by_route[route] = session
+        if not session.rich:
+            self._poor.add(session.number)
 
     def disconnect(self, session: Session, now: float) -> None:
         """The session's connection is gone; no effect if it has none."""
         if session.route is not None:
             self.by_route.pop(session.route, None)
+            self._poor.discard(session.number)
             session.route = None
             session.seen = now
             self.awaited.disconnected(session.slot, session.durable)
@@ -208,6 +233,7 @@ class Sessions:
         """Remove a session for good; its client waits for nothing any more."""
         if session.route is not None:
             self.by_route.pop(session.route, None)
+            self._poor.discard(session.number)
             session.route = None
         session.account.sessions -= 1
         del self.by_number[session.number]

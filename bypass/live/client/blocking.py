@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
-from bypass.geo import GeoLocation, PlanarLocation
+from bypass.geo import GeoLocation, PlanarLocation, Projection
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.inbox import LiveSubscription
@@ -132,12 +132,13 @@ class BlockingConnection:
         subscription: Subscription | Filter,
         *,
         radius: int | None = None,
+        exact: bool = False,
         location_request: LocationRequest | None = None,
         callback: Callback | None = None,
     ) -> BlockingSubscription:
         """As `Connection.subscribe`."""
         asked = self._connection.subscribe(
-            subscription, radius=radius, location_request=location_request, callback=callback
+            subscription, radius=radius, exact=exact, location_request=location_request, callback=callback
         )
         return BlockingSubscription(self, self.run(asked))
 
@@ -161,6 +162,16 @@ class BlockingConnection:
             self._connection.moved(place)
 
         self.run(move())
+
+    @property
+    def projection(self) -> Projection | None:
+        """As `Connection.projection`."""
+        return self._connection.projection
+
+    @property
+    def beyond_radius(self) -> int:
+        """As `Connection.beyond_radius`."""
+        return self._connection.beyond_radius
 
     @property
     def places_refused(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from bypass.errors import InvalidInterval, shown
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
-from bypass.geo import GeoLocation, PlanarLocation
+from bypass.geo import GeoLocation, PlanarLocation, Projection
 from bypass.live.client.clock import AsyncClock
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.exchange import Exchange
@@ -158,19 +158,24 @@ class Connection:
         subscription: Subscription | Filter,
         *,
         radius: int | None = None,
+        exact: bool = False,
         location_request: LocationRequest | None = None,
         callback: Callback | None = None,
     ) -> LiveSubscription:
         """Ask for events by their attributes and, with a `radius` in metres, near the client as it moves.
 
-        `location_request` says how often the place is to be known, instead of the connection's `interval`.
+        An `exact` one is not told of events further away than that from where the client is when they arrive,
+        which the broker's filter scheme may send. `location_request` says how often the place is to be known,
+        instead of the connection's `interval`.
+
         Returns when the broker has it safe. `callback(event, handle)` is called for each event, which then
         counts as received; without one, iterate over what this gives. A subscription that equals a `kept`
         one takes its place, and gets what has arrived meanwhile. Raises as `Client.subscribe` does,
-        SubscriptionRefused, and ConnectionRefused or NotConnected if the connection has ended.
+        SubscriptionRefused, Unsupported if the broker's version does not know what the subscription asks
+        for, and ConnectionRefused or NotConnected if the connection has ended.
         """
         wanted, answer = self._exchange.subscribe(
-            subscription, radius, location_request or self._request, callback
+            subscription, radius, location_request or self._request, callback, exact
         )
         try:
             await answer
@@ -192,7 +197,7 @@ class Connection:
         """Publish an event; gives its number when the broker has it safe.
 
         Waits if too many others are not acknowledged. Who stops waiting does not stop the event. Raises as
-        `Client.publish` does, PublicationRefused, MalformedMessage for what cannot travel, and
+        `Client.publish` does, PublicationRefused, MalformedMessage for what cannot travel, Unsupported, and
         ConnectionRefused or NotConnected if the connection has ended: then nobody knows about the event.
         """
         exchange = self._exchange
@@ -219,6 +224,17 @@ class Connection:
         """
         self._exchange.usable()
         self._exchange.sensor.push(place)
+
+    @property
+    def projection(self) -> Projection | None:
+        """Turns places of events into degrees: `projection.to_geo(event.location)`. None if the broker's
+        region has no origin on earth."""
+        return self._exchange.sensor.projection
+
+    @property
+    def beyond_radius(self) -> int:
+        """Events that came for exact subscriptions and were not handed over, being too far away."""
+        return self._exchange.usable().subscriptions.beyond
 
     @property
     def places_refused(self) -> int:

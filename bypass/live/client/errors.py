@@ -26,5 +26,9 @@ class SubscriptionRefused(BypassError):
     """The broker has not accepted a subscription."""
 
 
+class Unsupported(BypassError):
+    """The broker is of a version that does not know what was asked for."""
+
+
 class OutboxFull(BypassError):
     """So many events wait for the broker's acknowledgement that no more are taken."""

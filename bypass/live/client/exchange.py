@@ -17,7 +17,7 @@ from bypass.filters import Filter, Subscription
 from bypass.geo import PlanarLocation
 from bypass.live.client.answers import Answers
 from bypass.live.client.arrivals import Arrivals
-from bypass.live.client.errors import NotConnected, SubscriptionRefused
+from bypass.live.client.errors import NotConnected, SubscriptionRefused, Unsupported
 from bypass.live.client.inbox import LiveSubscription
 from bypass.live.client.incarnations import Incarnations
 from bypass.live.client.outbox import Outbox
@@ -28,7 +28,7 @@ from bypass.live.neighbours import Neighbours
 from bypass.location import LocationRequest
 from bypass.messages import Kind, Message, Notify, Publish, Subscribe
 from bypass.monitor import Monitor
-from bypass.session import CAPABILITIES, OBSOLETE, Ack, Hello, Refused, Welcome
+from bypass.session import CAPABILITIES, OBSOLETE, Ack, Hello, Refused, Welcome, needed
 from bypass.subscriptions import Callback, SubHandle
 from bypass.wire import MalformedMessage, encode
 
@@ -114,24 +114,31 @@ class Exchange:
             self._outbox.known_up_to(client.host.id << 32 | welcome.published)
         client.says_obsolete = OBSOLETE in self.capabilities
         registered = {each.handle.id for each in client.subscriptions}
-        for handle in self._subscribing:
-            if handle not in registered:  # withdrawn meanwhile: the broker will never hear of it
-                self._subscribing.give(handle)
+        for number in self._subscribing:
+            if number not in registered:  # withdrawn meanwhile: the broker will never hear of it
+                self._subscribing.give(number)
         for kept in welcome.kept:
             if kept.handle not in registered and kept.handle not in self._withdrawing:
                 client.subscriptions.keep(SubHandle(kept.handle, kept.subscription, kept.radius))
         self._send = send
         for each in list(client.subscriptions):
-            client.filter.subscribe(each)
-        for handle in self._withdrawing:
-            if handle in self._named:  # it was withdrawn while the greeting was on its way
-                client.filter.unsubscribe(handle)
+            handle = each.handle
+            if lacking := self._lacking(Subscribe(handle.id, handle.subscription)):  # the one before had it
+                self._refused(client, Refused(lacking, handle=handle.id))
             else:
-                self._withdrawing.give(handle)
+                client.filter.subscribe(each)
+        for number in self._withdrawing:
+            if number in self._named:  # it was withdrawn while the greeting was on its way
+                client.filter.unsubscribe(number)
+            else:
+                self._withdrawing.give(number)
         for publication in self._outbox:
             # Where the publisher was then, and which channels there were, is of no interest any more.
             publication.piggyback = publication.channel = None
-            client.network.send(publication)
+            if lacking := self._lacking(publication):
+                self._outbox.refused(publication.id, lacking)
+            else:
+                client.network.send(publication)
         self._answered.set()
 
     def disconnected(self) -> None:
@@ -175,14 +182,20 @@ class Exchange:
         radius: int | None,
         location: LocationRequest | None,
         callback: Callback | None,
+        exact: bool = False,
     ) -> tuple[LiveSubscription, Answer]:
-        """Subscribe, and the broker's answer. Raises as `Client.subscribe` does, and MalformedMessage for
-        what cannot travel."""
+        """Subscribe, and the broker's answer. Raises as `Client.subscribe` does, MalformedMessage for what
+        cannot travel, and Unsupported."""
         client = self.usable()
         wanted = Subscription.of(wanted)
-        encode(Subscribe(0, wanted))
+        message = Subscribe(0, wanted)
+        encode(message)
+        if lacking := self._lacking(message):
+            raise Unsupported(f"subscription to {wanted}: {lacking}")
         subscription = LiveSubscription(self._arrivals, callback)
-        handle = client.subscribe(wanted, subscription.callback, radius=radius, location=location)
+        handle = client.subscribe(
+            wanted, subscription.callback, radius=radius, exact=exact, location=location
+        )
         subscription.handle = handle
         self._arrivals.add(client, subscription)
         return subscription, self._ask(client, self._subscribing, handle.id)
@@ -208,7 +221,7 @@ class Exchange:
         await self._outbox.wait_for_place()
 
     def publish(self, publish: Callable[[Client], int], place_taken: bool) -> asyncio.Future[int]:
-        """Have the client publish something. Raises what that raises, and OutboxFull."""
+        """Have the client publish something. Raises what that raises, OutboxFull, and Unsupported."""
         client = self.usable()
         if not place_taken:
             self._outbox.take_place()
@@ -226,6 +239,11 @@ class Exchange:
             added.set_result(number)
         self.resume()
         return added
+
+    def _lacking(self, message: Publish | Subscribe) -> str:
+        """What the broker lacks to read a message; empty if that is nothing."""
+        lacking = needed(message) - self.capabilities
+        return f"the broker's version does not know {', '.join(sorted(lacking))}" if lacking else ""
 
     @property
     def unanswered(self) -> bool:
@@ -314,6 +332,8 @@ class Exchange:
     def _uplink(self, message: Message) -> None:
         data = encode(message)
         if isinstance(message, Publish) and message.id not in self._outbox:
+            if lacking := self._lacking(message):
+                raise Unsupported(f"{message.event}: {lacking}")
             self._added = self._outbox.add(message)
             if message.kind is Kind.PLACED and message.location is not None:
                 where = PlanarLocation(*message.location)
