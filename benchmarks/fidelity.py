@@ -49,16 +49,23 @@ def trials_of(scenario: Scenario, seed: int) -> dict[str, Trial]:
 
 
 def measure(trials: list[Trial], folder: Path, processes: int) -> None:
-    """Carry out what has not been."""
+    """Carry out what has not been, here or in so many processes."""
     missing = [trial for trial in trials if trial.outcome(folder) is None]
-    if not missing:
-        return
     code = {"commit": commit(), **machine()}
-    with ProcessPoolExecutor(min(processes, len(missing)), mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(carry_out, trial, folder, code) for trial in missing]
-        for done, future in enumerate(as_completed(futures), 1):
-            key, seconds = future.result()
-            print(f"  {done} of {len(missing)}: {key}, {seconds:.0f} s", file=sys.stderr, flush=True)
+    for done, (key, seconds) in enumerate(carried_out(missing, folder, code, processes), 1):
+        print(f"  {done} of {len(missing)}: {key}, {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def carried_out(
+    trials: list[Trial], folder: Path, code: dict[str, str], processes: int
+) -> Iterator[tuple[str, float]]:
+    """What `carry_out` gives for each trial, as soon as it is done."""
+    if processes == 1 or len(trials) <= 1:
+        yield from (carry_out(trial, folder, code) for trial in trials)
+        return
+    with ProcessPoolExecutor(min(processes, len(trials)), mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(carry_out, trial, folder, code) for trial in trials]
+        yield from (future.result() for future in as_completed(futures))
 
 
 def commit() -> str:
