@@ -75,6 +75,12 @@ class Downlink(Protocol):
         """Notify gateways of one event, each with its own handles and the addresses that it serves."""
 
 
+LAST_EPOCH = 2**32 - 1
+MOST_PLANS = LAST_EPOCH - 2**24
+"""The largest epoch that a message can carry, and the one from which on plans are refused: those who come are
+still told the earlier ones, which have epochs, too."""
+
+
 class ClientListener(Protocol):
     """Is told where clients are; it may execute plans."""
 
@@ -197,12 +203,15 @@ class Broker:
     def execute(self, plan: Plan) -> list[Record]:
         """Execute a plan here, then at the clients concerned; gives the broker's records.
 
-        Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer, before
-        anything is changed. An action that fails is in the records; clients are told what succeeded here.
+        Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer and for
+        one plan too many, before anything is changed. An action that fails is in the records; clients are
+        told what succeeded here.
         """
         check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
         if not self._state_transfer and any(action.members for action in plan.actions):
             raise InvalidPlan(f"plan {plan.plan!r} names members: expected none, without state transfer")
+        if self.epoch >= MOST_PLANS:
+            raise InvalidPlan(f"plan {plan.plan!r}: epoch {self.epoch}: expected less than {MOST_PLANS}")
         name = plan.id or self.next_id(plan)
         self.epoch += 1
         plan = plan.model_copy(update={"epoch": self.epoch, "id": name})
@@ -359,7 +368,7 @@ class Broker:
     def _welcome(self, client: int, scheme: FilterBroker, flag: int) -> None:
         """Tell a client that is new, or back, what all others were told, each thing by its decision."""
         for plan in self.standing.plans(scheme.name, flag != scheme.flag):
-            self.epoch += 1
+            self.epoch = min(self.epoch + 1, LAST_EPOCH)
             about = {"why": f"client {client} has come", "id": f"join-{self.epoch}", "epoch": self.epoch}
             self._distribute(plan.model_copy(update=about), [{client}])
 

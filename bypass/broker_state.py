@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from bypass.broker import Broker
+from bypass.broker import LAST_EPOCH, Broker
 from bypass.standing import Standing
 from bypass.transitions import Action, Mechanism, Nothing, Plan, TransitionError
 
@@ -66,7 +66,8 @@ class BrokerState(BaseModel):
         for record in broker.engine.execute(plan):
             if record.outcome == "failed":
                 raise TransitionError(f"restart: {record.proxy} to {record.target!r}: {record.error}")
-        broker.epoch = broker.coordinator.epoch = self.epoch
+        # One that no message can carry is none that clients have: they are told everything again.
+        broker.epoch = broker.coordinator.epoch = min(self.epoch, LAST_EPOCH)
         broker.decisions.update(self.decisions)
         broker.standing = Standing({"filter": first.name})
         broker.standing.told = list(self.told)

@@ -25,7 +25,10 @@ EXPRESSIONS = "expressions"
 RICH_EVENTS = "rich-events"
 """The capability to read truth values among attributes, and the publisher's name in notifications."""
 
-CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE, EXPRESSIONS, RICH_EVENTS)
+MISSED = "missed"
+"""The capability to be told why events were given up, and of more of them while connected."""
+
+CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE, EXPRESSIONS, RICH_EVENTS, MISSED)
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
 
@@ -58,12 +61,20 @@ class Hello(Message):
 
 
 @dataclass(slots=True)
+class Missed(Message):
+    """Broker to client: `count` events for this client were given up for a reason, all in all."""
+
+    reason: str
+    count: int
+
+
+@dataclass(slots=True)
 class Welcome(Message):
     """Broker to client: the answer. `client`, `scheme` and `epoch` are what the broker has for the client.
 
     `published` is the number of the client's latest event that is known, `heartbeat` how often (s) to say
     something, `origin` latitude and longitude of the region's plane. `kept` are subscriptions of earlier
-    lives, `missed` counts events for this client that were given up because they were too many or too old.
+    lives, `missed` counts events for this client that were given up, and `missed_by` by reason.
     `settings` are parameters, as JSON, for every filter scheme that has them. `capabilities` are the forms
     that the broker understands. Kept subscriptions that are not here follow in so many `kept_parts`.
     """
@@ -77,6 +88,7 @@ class Welcome(Message):
     settings: bytes = b""
     capabilities: tuple[str, ...] = ()
     kept_parts: int = 0
+    missed_by: tuple[Missed, ...] = ()
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Bye, Control, Hello, Kept, Ping, Refused, Reply, Welcome
+from bypass.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
 
 u32 = st.integers(0, 2**32 - 1)
 u64 = st.integers(0, 2**64 - 1)
@@ -155,6 +155,7 @@ welcomes = st.builds(
     st.binary(max_size=40),
     capabilities,
     u32,
+    st.lists(st.builds(Missed, lines.filter(bool), u64), max_size=3).map(tuple),
     **stamps,
 )
 acks = st.builds(Ack, addresses, handles, **stamps)
@@ -177,6 +178,7 @@ messages: st.SearchStrategy[Message] = st.one_of(
     hellos,
     welcomes,
     st.builds(Kept, keeping, **stamps),
+    st.builds(Missed, lines.filter(bool), u64, **stamps),
     acks,
     refusals,
     st.builds(Ping, st.booleans(), **stamps),

@@ -8,7 +8,7 @@ from typing import Any
 
 from bypass.errors import shown
 from bypass.messages import Message
-from bypass.session import Ack, Bye, Control, Hello, Kept, Ping, Refused, Reply, Welcome
+from bypass.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
 from bypass.wire import bypass_pb2 as pb
 from bypass.wire.fields import extend, finite, rectangle, required
 from bypass.wire.subscriptions import read_subscribe, write_subscribe
@@ -18,6 +18,9 @@ MAX_NAME = 200
 
 MOST_CAPABILITIES = 64
 """Capabilities that one side of a connection may name."""
+
+MOST_REASONS = 64
+"""Reasons for which events may be missed."""
 
 MAX_REASON = 500
 """Characters in what is said about a refusal; more are cut off."""
@@ -86,6 +89,10 @@ def _write_welcome(body: pb.Welcome, message: Welcome) -> None:
     body.settings = message.settings
     body.capabilities.extend(_capabilities(message.capabilities))
     body.kept_parts = message.kept_parts
+    if len(message.missed_by) > MOST_REASONS:
+        raise ValueError(f"{len(message.missed_by)} reasons: expected at most {MOST_REASONS}")
+    for missed in message.missed_by:
+        _write_missed(body.missed_by.add(), missed)
 
 
 def _read_welcome(body: pb.Welcome) -> Welcome:
@@ -99,7 +106,17 @@ def _read_welcome(body: pb.Welcome) -> Welcome:
         body.settings,
         _capabilities(body.capabilities),
         body.kept_parts,
+        tuple(map(_read_missed, body.missed_by[:MOST_REASONS])),
     )
+
+
+def _write_missed(body: pb.Missed, message: Missed) -> None:
+    body.reason = _name("reason", message.reason, 1)
+    body.count = message.count
+
+
+def _read_missed(body: pb.Missed) -> Missed:
+    return Missed(_name("reason", body.reason, 1), body.count)
 
 
 def _write_kept(body: pb.Kept, message: Kept) -> None:
@@ -189,6 +206,7 @@ SESSION_WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
     Hello: ("hello", _write_hello),
     Welcome: ("welcome", _write_welcome),
     Kept: ("kept", _write_kept),
+    Missed: ("missed", _write_missed),
     Ack: ("ack", _write_ack),
     Refused: ("refused", _write_refused),
     Ping: ("ping", _write_ping),
@@ -201,6 +219,7 @@ SESSION_READERS: dict[str, Callable[[Any], Message]] = {
     "hello": _read_hello,
     "welcome": _read_welcome,
     "kept": _read_kept,
+    "missed": _read_missed,
     "ack": _read_ack,
     "refused": _read_refused,
     "ping": _read_ping,

@@ -27,7 +27,7 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Bye, Control, Hello, Kept, Ping, Refused, Reply, Welcome
+from bypass.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
 from bypass.wire import decode, encode
 from bypass.wire.bodies import READERS, WRITERS
 
@@ -200,6 +200,14 @@ GOLDEN: list[tuple[Message, str]] = [
             "781208636f6e7461696e731a03736574187d"
         ),
     ),
+    (
+        stamped(Welcome(3, 5.0, (0, 1, 2, 4), missed=300, missed_by=(Missed("too old", 300),))),
+        (
+            "0801150700000018022509000000a201410d030000001100000000000014401a200000000000000000000000000000f0"
+            "3f0000000000000040000000000000104030ac02520c0a07746f6f206f6c6410ac02"
+        ),
+    ),
+    (stamped(Missed("too old", 300)), "0801150700000018022509000000e2010c0a07746f6f206f6c6410ac02"),
     (stamped(Kept(())), ("0801150700000018022509000000da0100")),
     (
         stamped(Ack((3, 2**40), (1, 2))),

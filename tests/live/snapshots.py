@@ -36,6 +36,7 @@ def quiet(at: float = START, **changes: Any) -> dict[str, Any]:
         "subscriptions": 0,
         "rates": {"publications": 0.0, "deliveries": 0.0, "bytes_in": 0.0, "bytes_out": 0.0},
         "counters": {"publications": 0, "deliveries": 0, "acknowledged": 0, "waiting": 0, "missed": 0},
+        "missed_by": {"too old": 0},
         "store": {"path": "bypass.db", "bytes": 0, "commits": 0, "commit_ms": 0.0, "failing": None},
         "transitions": [],
         "positions": [],

@@ -26,6 +26,7 @@ class Client:
         self.connected = False
         self.waiting: dict[int, int] = {}  # number: place in the log
         self.unsent: list[int] = []  # always the last ones
+        self.fresh: list[int] = []  # those of them that were never sent to this life
         self.received = 0
         self.moved = False
 
@@ -36,6 +37,7 @@ class Columns(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.awaited = Awaited()
+        self.awaited.window = PENDING
         self.clients: dict[int, Client] = {}
         self.seq = 0
         self.latest = 0
@@ -48,6 +50,7 @@ class Columns(RuleBasedStateMachine):
         """Places in the log that nobody waits for after this."""
         seqs = {client.waiting.pop(number) for number in gone}
         client.unsent = [number for number in client.unsent if number not in gone]
+        client.fresh = [number for number in client.fresh if number not in gone]
         return {seq for seq in seqs if seq and not self.left(seq)}
 
     @rule(durable=st.booleans())
@@ -70,6 +73,13 @@ class Columns(RuleBasedStateMachine):
         else:
             self.awaited.disconnected(client.slot, client.durable)
         assert self.awaited.slots[client.slot, CONNECTION] != before
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data())
+    def begins_a_new_life(self, data: st.DataObject) -> None:
+        client = data.draw(st.sampled_from([*self.clients.values()]))
+        self.awaited.renew(client.slot)
+        client.fresh = list(client.waiting)
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data())
@@ -100,7 +110,11 @@ class Columns(RuleBasedStateMachine):
             if each not in self.clients:
                 continue
             client = self.clients[each]
-            full = len(client.waiting) >= PENDING or (client.connected and client.unsent)
+            full = (
+                (len(client.waiting) >= PENDING or client.unsent)
+                if client.connected
+                else (len(client.fresh) >= PENDING)
+            )
             if not client.durable or full or number in client.waiting:
                 rest.append(i)
                 continue
@@ -108,6 +122,8 @@ class Columns(RuleBasedStateMachine):
             waits += 1
             if client.connected:
                 sent.append(client.slot)
+            else:
+                client.fresh.append(number)
         assert special == rest
         assert added == waits
         assert notifications.to[: notifications.count, TO].tolist() == sent
@@ -123,6 +139,7 @@ class Columns(RuleBasedStateMachine):
                 client.waiting[number] = self.seq
                 if not room:
                     client.unsent.append(number)
+                    client.fresh.append(number)
             else:
                 self.awaited.add(NONE, number, 0, client.slot, SIZE)
                 client.waiting[number] = 0
@@ -153,16 +170,18 @@ class Columns(RuleBasedStateMachine):
         assert first == [(number, client.waiting[number]) for number in client.unsent[:most]]
         for _ in first:
             self.awaited.was_sent(client.slot, SIZE)
+        client.fresh = [number for number in client.fresh if number not in client.unsent[:most]]
         client.unsent = client.unsent[most:]
 
     @precondition(lambda self: self.clients)
-    @rule(data=st.data(), age=st.integers(0, 4))
-    def grows_too_old(self, data: st.DataObject, age: int) -> None:
+    @rule(data=st.data(), age=st.integers(0, 4), most=st.integers(0, 4), fresh=st.booleans())
+    def grows_too_old(self, data: st.DataObject, age: int, most: int, fresh: bool) -> None:
         client = data.draw(st.sampled_from([*self.clients.values()]))
         if not client.durable:
             return
-        old = [number for number, seq in client.waiting.items() if seq <= self.seq - age]
-        count, done = self.awaited.give_up(client.slot, self.seq - age)
+        candidates = client.fresh if fresh else list(client.waiting)
+        old = [number for number in candidates if client.waiting[number] <= self.seq - age][:most]
+        count, done = self.awaited.give_up(client.slot, self.seq - age, most, fresh)
         assert count == len(old)
         assert set(done) == self.drop(client, old)
         client.moved |= count > 0
@@ -183,6 +202,7 @@ class Columns(RuleBasedStateMachine):
             slot = client.slot
             assert self.awaited.waiting(slot) == list(client.waiting.items())
             assert self.awaited.count(slot) == len(client.waiting)
+            assert self.awaited.fresh(slot) == len(client.fresh)
             if client.connected:
                 assert self.awaited.unsent(slot) == len(client.unsent)
             assert self.awaited.slots[slot, RECEIVED] == client.received
@@ -246,7 +266,6 @@ def test_what_is_withdrawn_is_what_was_at_that_place() -> None:
     slot = awaited.occupy(1)
     for number, seq in ((7, 1), (8, 2), (7, 3), (9, 4)):
         awaited.add(NONE, number, seq, slot, None)
-    assert awaited.oldest(slot) == 7
     assert awaited.withdraw(slot, 7, 3) == (1, [3])
     assert awaited.withdraw(slot, 7, 3) == (0, [])
     assert awaited.waiting(slot) == [(7, 1), (8, 2), (9, 4)]

@@ -44,6 +44,7 @@ def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
         "pending_events": 10000,
         "pending_age": 86400.0,
         "session_age": 604800.0,
+        "unclaimed_age": 3600.0,
     }
     assert (config.http, config.dashboard, config.web_address) == (None, False, None)
     assert (config.log.level, config.log.format) == ("info", "text")

@@ -123,7 +123,7 @@ def test_an_event_for_two_subscriptions_of_one_client_waits_once(tmp_path: Path,
         back.send(Ack((publisher.number << 32 | 1,)))
         back.settle()
         assert deliveries.waiting == 0
-        in_loop(service, deliveries.note_cursors)  # what nobody waits for is removed with what is noted
+        in_loop(service, deliveries.kept.note_cursors)  # what nobody waits for is removed with what is noted
         back.settle()
         assert service.server.store.load().waiting == []
 
@@ -194,7 +194,7 @@ def test_places_in_the_log_are_not_used_again(
         publisher.publish(wait=False)
         publisher.get(Refused)
         store.fails = False
-        in_loop(service, service.server.deliveries.note_cursors)
+        in_loop(service, service.server.deliveries.kept.note_cursors)
         subscriber.settle()
         settings = killed(service, tmp_path / "copy")
     with running(settings) as service:
@@ -414,6 +414,6 @@ def test_a_log_that_cannot_be_read_for_a_while_delays_what_is_in_it(
         with monkeypatch.context() as patch:
             patch.setattr(service.server.store, "read", unreadable)
             back = make(endpoint(service), "s", handles=(1,))
-            until(lambda: service.server.deliveries.unreadable)
+            until(lambda: service.server.deliveries.feeding.unreadable)
         publisher.publish()
         assert [back.event(), back.event()] == [number, number + 1]

@@ -141,6 +141,7 @@ def test_a_new_life_is_told_what_the_old_one_had_subscribed(service: Service, ma
     new = make(endpoint(service), "s", life=2)
     (kept,) = new.welcome.kept
     assert (kept.handle, kept.subscription, kept.radius) == (4, ANYTHING, 100)
+    new.subscribe(handle=4)
     assert new.event() == number
 
 

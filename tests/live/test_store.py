@@ -80,7 +80,9 @@ operations = st.one_of(
             (recipients | plain_recipients).map(pack_recipients),
         ),
     ),
-    st.tuples(st.just("cursor"), numbers, st.integers(0, 40), u32),
+    st.tuples(st.just("cursor"), numbers, st.integers(0, 40)),
+    st.tuples(st.just("lane"), numbers, st.integers(0, 2) | u32, st.integers(0, 40) | st.none()),
+    st.tuples(st.just("misses"), numbers, texts, u32),
     st.tuples(st.just("released"), st.lists(st.integers(0, 40), max_size=3)),
     st.tuples(st.just("setting"), texts, texts),
     st.tuples(st.just("record"), floats, texts, texts),
@@ -104,9 +106,7 @@ class Model:
                 self.clients.pop(values[0], None)
             elif kind == "client" and not later:
                 number, name, life, seen = values
-                known = self.clients.setdefault(
-                    number, StoredClient(number, "", 0, 0, 0, 0, 0, 0.0, {}, None)
-                )
+                known = self.clients.setdefault(number, StoredClient(number, "", 0, 0, 0, 0, 0.0))
                 known.name, known.life, known.seen = name, life, seen
         for position, (kind, *values) in enumerate(calls):
             if kind == "logged":
@@ -137,7 +137,13 @@ class Model:
             case "published":
                 client.published, client.known = values
             case "cursor":
-                client.cursor, client.missed = values
+                (client.cursor,) = values
+            case "lane" if values[1] is None:
+                client.lanes.pop(values[0], None)
+            case "lane":
+                client.lanes[values[0]] = values[1]
+            case "misses":
+                client.missed[values[0]] = values[1]
 
     def load(self) -> Loaded:
         """As the store's; publications that nobody waits for are gone after it."""
@@ -146,10 +152,20 @@ class Model:
             to = tuple(
                 one
                 for one in unpack_recipients(logged.recipients)
-                if one.client in self.clients and self.clients[one.client].cursor < seq
+                if one.client in self.clients
+                and self.clients[one.client].cursor < seq
+                and not (
+                    self.clients[one.client].lanes and {*one.handles} <= {*self.clients[one.client].lanes}
+                )
             )
-            if to:
-                waiting.append(Waiting(seq, logged.at, logged.id, to, len(logged.raw)))
+            apart = tuple(
+                (one.client, handle)
+                for one in unpack_recipients(logged.recipients)
+                for handle in one.handles
+                if one.client in self.clients and self.clients[one.client].lanes.get(handle, seq) < seq
+            )
+            if to or apart:
+                waiting.append(Waiting(seq, logged.at, logged.id, to, len(logged.raw), apart))
             else:
                 del self.log[seq]
         clients = [self.clients[number] for number in sorted(self.clients)]
@@ -228,7 +244,9 @@ def test_an_empty_batch_is_nothing_to_write(store: Store) -> None:
         lambda batch: batch.located(1, 0.0, 0.0, 0.0, 0.0, 0.0),
         lambda batch: batch.published(1, 1, 1),
         lambda batch: batch.logged(publication(1)),
-        lambda batch: batch.cursor(1, 1, 0),
+        lambda batch: batch.cursor(1, 1),
+        lambda batch: batch.lane(1, 1, None),
+        lambda batch: batch.misses(1, "too old", 1),
         lambda batch: batch.released([1]),
         lambda batch: batch.setting("epoch", "1"),
         lambda batch: batch.record(0.0, "transition", "{}"),
@@ -258,14 +276,16 @@ def test_nothing_is_left_of_a_forgotten_client(at_once: bool, store: Store) -> N
     batch.subscribed(1, 1, b"news")
     batch.located(1, 1.0, 2.0, 3.0, 4.0, 5.0)
     batch.published(1, 6, 4)
-    batch.cursor(1, 7, 8)
+    batch.cursor(1, 7)
+    batch.lane(1, 1, 3)
+    batch.misses(1, "too old", 8)
     if not at_once:
         store.write(batch)
         batch = Batch()
     batch.forgotten(1)
     batch.client(1, "bob", 2, 9.0)
     store.write(batch)
-    assert store.load().clients == [StoredClient(1, "bob", 2, 0, 0, 0, 0, 9.0, {}, None)]
+    assert store.load().clients == [StoredClient(1, "bob", 2, 0, 0, 0, 9.0)]
 
 
 def test_publications_are_read_in_the_order_asked_for(store: Store) -> None:
@@ -294,7 +314,7 @@ def test_numbers_go_on_when_all_publications_are_released(store: Store, tmp_path
 def test_loading_removes_publications_that_nobody_waits_for(store: Store) -> None:
     batch = Batch()
     batch.client(1, "alice", 1, 0.0)
-    batch.cursor(1, 1, 0)
+    batch.cursor(1, 1)
     batch.logged(publication(1, 1))  # alice is done with it
     batch.logged(publication(2, 1, 5))  # nobody knows client 5
     batch.logged(publication(3, 5))

@@ -10,11 +10,24 @@ from collections.abc import Callable, Iterator, Mapping
 from bypass.broker import Broker
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.deliveries import Deliveries
+from bypass.live.broker.missing import UNCLAIMED, WITHDRAWN
 from bypass.live.broker.quotas import Account
 from bypass.live.broker.sessions import Numbers, Sender, Session, Sessions
 from bypass.live.keys import Admitted, AllowList
 from bypass.messages import Subscribe
-from bypass.session import CAPABILITIES, KEPT_PARTS, Bye, Hello, Kept, Ping, Refused, Welcome, needed
+from bypass.session import (
+    CAPABILITIES,
+    KEPT_PARTS,
+    MISSED,
+    Bye,
+    Hello,
+    Kept,
+    Missed,
+    Ping,
+    Refused,
+    Welcome,
+    needed,
+)
 from bypass.wire import MAX_MESSAGE_BYTES, decode
 
 log = logging.getLogger(__name__)
@@ -26,6 +39,9 @@ NOT_ADMITTED = "the key is not admitted here"
 
 ROUTE_BYTES = 5  # of a routing id that is ZeroMQ's own; the first is 0
 SILENT_HEARTBEATS = 3
+
+WARN_S = 60.0
+"""How long subscriptions of earlier lives may be unclaimed before the broker says so."""
 
 KEPT_BYTES = 65_536
 """Kept subscriptions that a client is told of in one message, unless a single one has more."""
@@ -45,7 +61,8 @@ LOCAL = ("ipc://", "tcp://127.", "tcp://localhost:", "tcp://[::1]:")
 class Attendance:
     """Greets clients, gives up those who are silent or expelled, and forgets who is long gone.
 
-    An open broker has no `allow_list`. `on_departure` is told of every session whose client is gone.
+    An open broker has no `allow_list`. `served` is for how many seconds brokers have served the store.
+    `on_departure` is told of every session whose client is gone.
     """
 
     def __init__(
@@ -56,6 +73,7 @@ class Attendance:
         deliveries: Deliveries,
         counters: Counter[str],
         now: Callable[[], float],
+        served: Callable[[], float],
         allow_list: AllowList | None,
     ) -> None:
         self.on_departure: Callable[[Session], None] = _ignore
@@ -68,6 +86,8 @@ class Attendance:
         self._deliveries = deliveries
         self._counters = counters
         self._now = now
+        self._served = served
+        self._warned: set[Session] = set()  # of what nobody claims
         self._greeted: dict[bytes, None] = {}  # connections, in the order of their greetings
         self._settings = json.dumps(config.set).encode() if config.set else b""
         self._allow_list = allow_list
@@ -113,7 +133,12 @@ class Attendance:
             # Who chooses the same one later would be taken for this client.
             reason = "a routing id of its own: expected none"
         session = None if reason else self._sessions.by_name.get(name)
-        if session is not None and session.durable != message.durable:
+        if session is not None and session.durable and not message.durable:
+            reason = f"{name} is a durable session: expected durable=True, or have it forgotten first"
+        elif session is not None and not session.durable:
+            # Nobody knows what of its events has arrived, and nothing is kept for it: it begins anew.
+            if session.route is not None and session.life != message.life:
+                self._deliveries.to_route(session.route, Refused(f"{name} is connected elsewhere"))
             self.forget(session)
             session = None
         account = self._sessions.quotas.owner(name, sender.address)
@@ -162,16 +187,20 @@ class Attendance:
         if session.route is not None and session.route != route:
             if session.life != hello.life:  # else it has given up that connection itself
                 self._deliveries.to_route(session.route, Refused(f"{session.name} is connected elsewhere"))
-            self._sessions.disconnect(session, self._now())
-        self._sessions.connect(session, route, self._now())
+            self._sessions.disconnect(session, self._served())
+        self._sessions.connect(session, route, self._now(), self._served())
         self._deliveries.delays.joined(session.number, self._now())
         if session.life != hello.life:
             session.life = hello.life
             session.own = set()
             session.refused = Numbers()  # nobody waits for an answer any more
+            self._deliveries.kept.renewed(session)
         else:  # it knows of all that was kept for it, and names what it wants
             for handle in session.handles.keys() - session.untold.union(hello.handles):
                 self.withdraw(session, handle)
+            if session.restored:  # what has no lane was claimed, or nothing was to wait for that
+                session.own = session.handles.keys() - session.untold - session.lanes.keys()
+        session.restored = False
         if session.durable:
             self.unsaved.add(session)
         broker = self._broker
@@ -187,10 +216,13 @@ class Attendance:
                 region.area,
                 region.origin,
                 kept,
-                session.missed,
+                session.missed.total(),
                 self._settings,
                 CAPABILITIES if hello.capabilities else (),
                 len(parts),
+                tuple(Missed(reason, count) for reason, count in session.missed.items())
+                if MISSED in session.capabilities
+                else (),
                 client=session.number,
                 scheme=flag,
                 epoch=broker.epoch,
@@ -199,6 +231,7 @@ class Attendance:
         for part in parts:
             self._deliveries.to_route(route, Kept(part, client=session.number))
         broker.reconnect(session.number, hello.scheme or flag, hello.epoch)
+        self._deliveries.kept.lanes.tidy(session)
         self._deliveries.feed(session)
 
     def _kept(self, session: Session) -> tuple[tuple[Subscribe, ...], list[tuple[Subscribe, ...]]]:
@@ -233,7 +266,7 @@ class Attendance:
         """A session's connection is gone, or of no use any more."""
         log.info("%s: %s", session.name, why)
         self._counters[why] += 1
-        self._sessions.disconnect(session, self._now())
+        self._sessions.disconnect(session, self._served())
         self._deliveries.delays.left(session.number, self._now())
         if session.durable:
             self.unsaved.add(session)
@@ -245,10 +278,11 @@ class Attendance:
         """End a session for good."""
         self.on_departure(session)
         self._broker.disconnect(session.number)
-        self._deliveries.forget(session)
+        self._deliveries.kept.forget(session)
         self._deliveries.delays.forget(session.number)
         self._sessions.forget(session)
         self.unsaved.discard(session)
+        self._warned.discard(session)
         self.published.discard(session)
         self.moved.discard(session.number)
         if session.durable:
@@ -258,7 +292,7 @@ class Attendance:
         """Every second or more often: ask who is silent, give up who stays so or is expelled, forget who is
         long gone."""
         now, beat = self._now(), self._config.heartbeat
-        oldest = now - self._config.limits.session_age
+        oldest = self._served() - self._config.limits.session_age
         self._expel()
         self._sessions.quotas.tidy()
         for session in list(self._sessions):
@@ -269,6 +303,28 @@ class Attendance:
                 self.lost(session, "silent")
             elif now - session.heard > beat:
                 self._deliveries.to_route(session.route, Ping(asks=True))
+            if session.unclaimed_since is not None and session.route is not None:
+                self._look_after_unclaimed(session, session.unclaimed_since)
+
+    def _look_after_unclaimed(self, session: Session, since: float) -> None:
+        """Warn of subscriptions of earlier lives that nobody claims, and withdraw them after a while."""
+        if not session.unclaimed:
+            session.unclaimed_since = None
+            self._warned.discard(session)
+            return
+        unclaimed, age = sorted(session.unclaimed), self._served() - since
+        if age > self._config.limits.unclaimed_age:
+            reason = f"not claimed within {self._config.limits.unclaimed_age:g} s: withdrawn"
+            log.warning("%s: kept subscriptions %s: %s", session.name, unclaimed, reason)
+            self._counters["kept_withdrawn"] += len(unclaimed)
+            for handle in unclaimed:
+                self.withdraw(session, handle, UNCLAIMED)
+                if session.route is not None:
+                    self._deliveries.to_route(session.route, Refused(reason, handle=handle))
+        elif session not in self._warned and age > min(WARN_S, self._config.limits.unclaimed_age / 2):
+            self._warned.add(session)
+            self._deliveries.kept.lanes.set_apart(session)
+            log.warning("%s: kept subscriptions %s: not claimed in %.0f s", session.name, unclaimed, age)
 
     def _expel(self) -> None:
         """If the allow-list has changed, cut off who is not in it any more; others get the rights it says."""
@@ -293,8 +349,8 @@ class Attendance:
         for session in self._sessions.by_route.values():
             session.heard = now
 
-    def withdraw(self, session: Session, handle: int) -> None:
-        """End a subscription; no effect if there is none."""
+    def withdraw(self, session: Session, handle: int, why: str = WITHDRAWN) -> None:
+        """End a subscription; no effect if there is none. What was not sent for it is missed: `why`."""
         session.own.discard(handle)
         known = session.handles.pop(handle, None)
         if known is None:
@@ -305,6 +361,7 @@ class Attendance:
         turn.changes.append((session, handle, known))
         if session.durable:
             turn.batch.unsubscribed(session.number, handle)
+        self._deliveries.kept.lanes.withdrawn(session, handle, why)
 
 
 def _portions(sizes: Mapping[int, int], most: int) -> Iterator[list[int]]:

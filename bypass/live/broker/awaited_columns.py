@@ -16,8 +16,10 @@ EVENT, AFTER = range(2)  # columns of an entry
 NUMBER, SEQ, LEFT, NEXT = range(4)  # columns of an event
 ENTRIES, ENTRIES_LEFT, EVENTS, EVENTS_LEFT = range(4)  # in `free`: where the next ones are, and how many
 CLIENT, STATE, CONNECTION, FIRST, LAST, COUNT, UNSENT, UNSENT_COUNT, BYTES, RECEIVED, MOVED = range(11)
+FRESH, FRESH_COUNT = range(11, 13)
 """Columns of a slot. `CONNECTION` changes with each connection and when one is gone. `UNSENT` is the first
-entry that was not sent on this connection: all that follow it were not sent either. `BYTES` are on their way,
+entry that was not sent on this connection: all that follow it were not sent either. `FRESH` is the first that
+the client's present life was not sent on any connection: it cannot have it. `BYTES` are on their way,
 `RECEIVED` events were acknowledged, `MOVED` is whether some were since that was noted last."""
 
 OF, SLOT = range(2)  # columns of `where`: slots by the clients' numbers, each at the first place free for it
@@ -26,8 +28,9 @@ EMPTY, GONE = -1, -2
 TO, ON, WHICH = range(3)
 """Columns of what is to be sent: the slot, the connection, and which notification."""
 
-OTHER, AWAY, CONNECTED = range(3)
-"""States: whose session is not durable, or is no one's; whose session is durable."""
+OTHER, AWAY, CONNECTED, DIVIDED, LANE = range(5)
+"""States: whose session is not durable, or is no one's; whose session is durable. `DIVIDED`: it is connected,
+and some of its subscriptions have a lane each, with a slot in the state `LANE`, or need one."""
 
 WINDOW = 2000
 WINDOW_BYTES = 1 << 20
@@ -64,11 +67,20 @@ def append(entries: Ints, events: Ints, slots: Ints, free: Ints, event: int, slo
 
 
 @kernel
+def freshen(slots: Ints, slot: int, entry: int) -> None:
+    """The last entry was not sent to anybody."""
+    slots[slot, FRESH_COUNT] += 1
+    if slots[slot, FRESH] == NONE:
+        slots[slot, FRESH] = entry
+
+
+@kernel
 def unlink(
-    entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, before: int, entry: int, unsent: bool
-) -> int:
-    """Take out the entry after `before`, which is one of the unsent or not; gives the place of its event in
-    the log if nobody else waits for that, else 0."""
+    entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, before: int, entry: int, unsent: bool,
+    fresh: bool,
+) -> int:  # fmt: skip
+    """Take out the entry after `before`, which is one of the unsent or not, and of the fresh or not; gives
+    the place of its event in the log if nobody else waits for that, else 0."""
     after = entries[entry, AFTER]
     if before == NONE:
         slots[slot, FIRST] = after
@@ -81,6 +93,10 @@ def unlink(
         slots[slot, UNSENT_COUNT] -= 1
         if slots[slot, UNSENT] == entry:
             slots[slot, UNSENT] = after
+    if fresh:
+        slots[slot, FRESH_COUNT] -= 1
+        if slots[slot, FRESH] == entry:
+            slots[slot, FRESH] = after
     event = entries[entry, EVENT]
     entries[entry, AFTER] = free[ENTRIES]
     free[ENTRIES] = entry
@@ -140,7 +156,8 @@ def deliver(
         connected = slots[slot, STATE] == CONNECTED
         if (
             slots[slot, STATE] == OTHER
-            or slots[slot, COUNT] >= (window if connected else pending)
+            or slots[slot, STATE] == DIVIDED
+            or (slots[slot, COUNT] >= window if connected else slots[slot, FRESH_COUNT] >= pending)
             or (connected and (slots[slot, UNSENT_COUNT] > 0 or slots[slot, BYTES] >= WINDOW_BYTES))
             or waits_for(entries, events, slots, slot, number, again)
         ):
@@ -149,9 +166,11 @@ def deliver(
             continue
         if event == NONE:
             event = new_event(events, free, number, seq)
-        append(entries, events, slots, free, event, slot)
+        entry = append(entries, events, slots, free, event, slot)
         added += 1
-        if connected:
+        if not connected:
+            freshen(slots, slot, entry)
+        else:
             slots[slot, BYTES] += size
             to[n, TO] = slot
             to[n, ON] = slots[slot, CONNECTION]
@@ -177,9 +196,10 @@ def shrink(slots: Ints, slot: int, before: int) -> None:
 
 @kernel
 def acknowledge(
-    entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, numbers: Ints
+    entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, numbers: Ints, sent: bool
 ) -> tuple[int, Ints]:
-    """Take out what a client has; gives how many that were, and places in the log that nobody waits for."""
+    """Take out what a client has, only of what was `sent` on this connection if that is said; gives how many
+    that were, and places in the log that nobody waits for."""
     done = np.empty(slots[slot, COUNT], np.int64)
     n = count = 0
     before_it = in_flight(slots, slot)
@@ -187,21 +207,29 @@ def acknowledge(
         entry = slots[slot, FIRST]
         if entry == NONE or events[entries[entry, EVENT], NUMBER] != number:
             break
-        seq = unlink(entries, events, slots, free, slot, NONE, entry, entry == slots[slot, UNSENT])
+        if sent and entry == slots[slot, UNSENT]:
+            break
+        seq = unlink(
+            entries, events, slots, free, slot, NONE, entry,
+            entry == slots[slot, UNSENT], entry == slots[slot, FRESH],
+        )  # fmt: skip
         count += 1
         if seq:
             done[n] = seq
             n += 1
     if count < len(numbers) and slots[slot, FIRST] != NONE:
         others = np.sort(numbers[count:])
-        before, entry, unsent = NONE, slots[slot, FIRST], False
+        before, entry, unsent, fresh = NONE, slots[slot, FIRST], False, False
         while entry != NONE:
             after = entries[entry, AFTER]
             unsent = unsent or entry == slots[slot, UNSENT]
+            fresh = fresh or entry == slots[slot, FRESH]
+            if sent and unsent:
+                break
             number = events[entries[entry, EVENT], NUMBER]
             i = np.searchsorted(others, number)
             if i < len(others) and others[i] == number:
-                seq = unlink(entries, events, slots, free, slot, before, entry, unsent)
+                seq = unlink(entries, events, slots, free, slot, before, entry, unsent, fresh)
                 count += 1
                 if seq:
                     done[n] = seq
@@ -223,12 +251,13 @@ def withdraw(entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, nu
     Gives that place if nobody waits for the event any more, 0 if somebody does, and NONE if it was not there.
     """
     before_it = in_flight(slots, slot)
-    before, entry, unsent = NONE, slots[slot, FIRST], False
+    before, entry, unsent, fresh = NONE, slots[slot, FIRST], False, False
     while entry != NONE:
         unsent = unsent or entry == slots[slot, UNSENT]
+        fresh = fresh or entry == slots[slot, FRESH]
         event = entries[entry, EVENT]
         if events[event, NUMBER] == number and (seq == 0 or events[event, SEQ] == seq):
-            done = unlink(entries, events, slots, free, slot, before, entry, unsent)
+            done = unlink(entries, events, slots, free, slot, before, entry, unsent, fresh)
             shrink(slots, slot, before_it)
             slots[slot, MOVED] = 1
             return done
@@ -237,19 +266,30 @@ def withdraw(entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, nu
 
 
 @kernel
-def give_up(entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, last: int) -> tuple[int, Ints]:
-    """Take out all up to a place in the log; gives how many, and places that nobody waits for any more."""
-    done = np.empty(slots[slot, COUNT], np.int64)
+def give_up(
+    entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, last: int, most: int, only_fresh: bool
+) -> tuple[int, Ints]:
+    """Take out all up to a place in the log, from the first or from the first fresh one on, and so many at
+    most; gives how many, and places that nobody waits for any more."""
+    done = np.empty(min(slots[slot, COUNT], most), np.int64)
     n = count = 0
     before_it = in_flight(slots, slot)
-    entry = slots[slot, FIRST]
-    while entry != NONE and events[entries[entry, EVENT], SEQ] <= last:
-        seq = unlink(entries, events, slots, free, slot, NONE, entry, entry == slots[slot, UNSENT])
+    before, entry, unsent = NONE, slots[slot, FIRST], False
+    if only_fresh:
+        fresh = slots[slot, FRESH]
+        while entry != fresh:
+            unsent = unsent or entry == slots[slot, UNSENT]
+            before, entry = entry, entries[entry, AFTER]
+    while entry != NONE and count < most and events[entries[entry, EVENT], SEQ] <= last:
+        after = entries[entry, AFTER]
+        unsent = unsent or entry == slots[slot, UNSENT]
+        is_fresh = only_fresh or entry == slots[slot, FRESH]
+        seq = unlink(entries, events, slots, free, slot, before, entry, unsent, is_fresh)
         count += 1
         if seq:
             done[n] = seq
             n += 1
-        entry = slots[slot, FIRST]
+        entry = after
     if count:
         shrink(slots, slot, before_it)
         slots[slot, MOVED] = 1
@@ -269,9 +309,9 @@ def between(entries: Ints, events: Ints, slots: Ints, first: int, last: int) -> 
                 break
             count += seq >= first
             entry = entries[entry, AFTER]
-        if slots[slot, STATE] == CONNECTED:
+        if slots[slot, STATE] == CONNECTED or slots[slot, STATE] == DIVIDED:
             connected += count
-        elif slots[slot, STATE] == AWAY:
+        elif slots[slot, STATE] != OTHER:
             away += count
     return connected, away
 

@@ -52,7 +52,9 @@ class Batch:
         "cursors",
         "departed",
         "history",
+        "lanes",
         "log",
+        "missed",
         "places",
         "settings",
         "spent",
@@ -66,7 +68,9 @@ class Batch:
         self.places: dict[int, tuple[float, float, float, float, float]] = {}
         self.counts: dict[int, tuple[int, int]] = {}  # published, known
         self.log: list[Logged] = []
-        self.cursors: dict[int, tuple[int, int]] = {}  # seq, missed
+        self.cursors: dict[int, int] = {}  # seq
+        self.lanes: dict[int, dict[int, int | None]] = {}  # client -> handle -> seq; None: there is none
+        self.missed: dict[int, dict[str, int]] = {}  # client -> reason
         self.spent: set[int] = set()
         self.settings: dict[str, str] = {}
         self.history: list[tuple[float, str, str]] = []
@@ -83,6 +87,8 @@ class Batch:
         self.places.pop(number, None)
         self.counts.pop(number, None)
         self.cursors.pop(number, None)
+        self.lanes.pop(number, None)
+        self.missed.pop(number, None)
 
     def subscribed(self, client: int, handle: int, data: bytes) -> None:
         self.subscriptions.setdefault(client, {})[handle] = data
@@ -101,9 +107,17 @@ class Batch:
         """Keep a publication until it is released. It must not change any more."""
         self.log.append(logged)
 
-    def cursor(self, client: int, seq: int, missed: int) -> None:
-        """This client is done with all publications up to `seq`."""
-        self.cursors[client] = (seq, missed)
+    def cursor(self, client: int, seq: int) -> None:
+        """This client is done with all publications up to `seq`, but for those in its lanes."""
+        self.cursors[client] = seq
+
+    def lane(self, client: int, handle: int, seq: int | None) -> None:
+        """What is after `seq` waits for one of the client's subscriptions apart; None: nothing does."""
+        self.lanes.setdefault(client, {})[handle] = seq
+
+    def misses(self, client: int, reason: str, count: int) -> None:
+        """So many events in all were given up for this reason."""
+        self.missed.setdefault(client, {})[reason] = count
 
     def released(self, seqs: Iterable[int]) -> None:
         """Nobody needs these publications any more."""
@@ -118,9 +132,11 @@ class Batch:
 
     def retry(self, failed: Batch) -> None:
         """Take over what is still true of an earlier batch that could not be written: who was forgotten,
-        who was where, and what has happened."""
+        who was where, who has lanes, and what has happened."""
         self.departed |= failed.departed
         self.places = failed.places | self.places
+        for client, lanes in failed.lanes.items():
+            self.lanes[client] = lanes | self.lanes.get(client, {})
         self.history = failed.history + self.history
 
     @property
@@ -132,6 +148,8 @@ class Batch:
         return bool(
             self.log
             or self.cursors
+            or self.lanes
+            or self.missed
             or self.counts
             or self.places
             or self.clients
@@ -187,6 +205,26 @@ def pack_groups(groups: Sequence[tuple[Ints, list[tuple[int, ...]], bool]]) -> b
             for client, own in zip(clients.tolist(), handles, strict=True)
         ]
     )
+
+
+def own_recipients(data: bytes, client: int) -> list[Recipient]:
+    """What of packed recipients is for a client. Raises `ValueError` if they are none."""
+    values = np.frombuffer(data, "<u4")
+    count, plain = divmod(int(values[0]), 2) if len(values) else (0, 1)
+    clients, shapes, handles = values[1 : count + 1], values[count + 1 : 2 * count + 1], values[count + 1 :]
+    if not plain:
+        handles = values[2 * count + 1 :]
+    sizes = np.ones(count, np.int64) if plain else (shapes >> 1).astype(np.int64)
+    if len(clients) != count or len(sizes) != count or sizes.sum() != len(handles):
+        raise ValueError(f"{len(data)} bytes of {count} recipients")
+    where = np.flatnonzero(clients == client)
+    ends = np.cumsum(sizes)
+    return [
+        Recipient(
+            client, tuple(handles[ends[i] - sizes[i] : ends[i]].tolist()), not plain and bool(shapes[i] & 1)
+        )
+        for i in where.tolist()
+    ]
 
 
 def unpack_recipients(data: bytes) -> Iterator[Recipient]:

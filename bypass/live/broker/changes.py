@@ -43,6 +43,8 @@ _FORGET = (
     Change(1, "DELETE FROM marks WHERE client IN (@)"),
     Change(1, "DELETE FROM places WHERE client IN (@)"),
     Change(1, "DELETE FROM subscriptions WHERE client IN (@)"),
+    Change(1, "DELETE FROM lanes WHERE client IN (@)"),
+    Change(1, "DELETE FROM missed WHERE client IN (@)"),
 )
 _CLIENTS = Change(4, "INSERT OR REPLACE INTO clients @")
 _MARKS = Change(1, "INSERT OR IGNORE INTO marks (client) @")
@@ -63,7 +65,22 @@ _PLACES = Change(
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
 _COUNTS = Change(3, "UPDATE marks SET published = column2, known = column3 FROM (@) WHERE client = column1")
-_CURSORS = Change(3, "UPDATE marks SET cursor = column2, missed = column3 FROM (@) WHERE client = column1")
+_CURSORS = Change(2, "UPDATE marks SET cursor = column2 FROM (@) WHERE client = column1")
+_LANES = Change(
+    3,
+    "INSERT OR REPLACE INTO lanes SELECT * FROM (@) "
+    "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
+)
+_NO_LANES = Change(
+    2,
+    "DELETE FROM lanes WHERE (client, handle) IN "
+    "(SELECT CAST(column1 AS INTEGER), CAST(column2 AS INTEGER) FROM (@))",
+)
+_MISSED = Change(
+    3,
+    "INSERT OR REPLACE INTO missed SELECT * FROM (@) "
+    "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
+)
 _LOG = Change(8, "INSERT OR REPLACE INTO log @")
 _LATEST = Change(1, "UPDATE latest SET seq = max(seq, column1) FROM (@)")
 _RELEASE = Change(1, "DELETE FROM log WHERE seq IN (@)")
@@ -87,7 +104,11 @@ def changes(batch: Batch) -> Iterator[tuple[Change, list[Row]]]:
     yield _UNSUBSCRIBE, [row[:2] for row in handles if row[2] is None]
     yield _PLACES, [(client, *place) for client, place in batch.places.items()]
     yield _COUNTS, [(client, *counts) for client, counts in batch.counts.items()]
-    yield _CURSORS, [(client, *cursor) for client, cursor in batch.cursors.items()]
+    yield _CURSORS, list(batch.cursors.items())
+    lanes = [(client, *item) for client, own in batch.lanes.items() for item in own.items()]
+    yield _LANES, [row for row in lanes if row[2] is not None]
+    yield _NO_LANES, [row[:2] for row in lanes if row[2] is None]
+    yield _MISSED, [(client, *item) for client, own in batch.missed.items() for item in own.items()]
     spent = batch.spent
     yield (
         _LOG,

@@ -111,6 +111,7 @@ class Limits(_Group):
     pending_events: int = Field(default=10_000, gt=0)
     pending_age: float = Field(default=86_400.0, gt=0)
     session_age: float = Field(default=604_800.0, gt=0)
+    unclaimed_age: float = Field(default=3600.0, gt=0)
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:

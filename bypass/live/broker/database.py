@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import os
 import shutil
 import sqlite3
@@ -13,12 +14,14 @@ from stat import S_ISREG
 from typing import Literal
 
 from bypass.errors import BypassError
+from bypass.live.broker.migration import OLDEST, PRESENT, CopyFailed, migrate
+
+log = logging.getLogger(__name__)
 
 WAL_PAGES = 4000
 """Pages that gather in the log before they are put into their places (16 MB)."""
 
 _APPLICATION = 0x62797073  # "byps"
-_VERSION = 2
 _MAGIC = b"SQLite format 3\0"
 _PATIENCE = 1.0  # s that another program may keep the file locked
 _LITTLE = 1 << 20  # bytes; with less room than that a failed operation is taken for a full disk
@@ -28,8 +31,11 @@ _SCHEMA = """
 CREATE TABLE clients (number INTEGER PRIMARY KEY, name TEXT NOT NULL, life INTEGER NOT NULL,
     seen REAL NOT NULL);
 CREATE TABLE marks (client INTEGER PRIMARY KEY, published INTEGER NOT NULL DEFAULT 0,
-    known INTEGER NOT NULL DEFAULT 0,
-    cursor INTEGER NOT NULL DEFAULT 0, missed INTEGER NOT NULL DEFAULT 0);
+    known INTEGER NOT NULL DEFAULT 0, cursor INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE lanes (client INTEGER NOT NULL, handle INTEGER NOT NULL, cursor INTEGER NOT NULL,
+    PRIMARY KEY (client, handle)) WITHOUT ROWID;
+CREATE TABLE missed (client INTEGER NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (client, reason)) WITHOUT ROWID;
 CREATE TABLE places (client INTEGER PRIMARY KEY, x REAL NOT NULL, y REAL NOT NULL, vx REAL NOT NULL,
     vy REAL NOT NULL, at REAL NOT NULL);
 CREATE TABLE subscriptions (client INTEGER NOT NULL, handle INTEGER NOT NULL, data BLOB NOT NULL,
@@ -77,11 +83,14 @@ class Lock:
 
 
 def open_database(path: Path, sync: Literal["full", "normal"]) -> sqlite3.Connection:
-    """A connection that writes; creates the file if there is none. Who calls has the lock."""
+    """A connection that writes; creates the file if there is none. Who calls has the lock.
+
+    A store of an earlier schema is copied, and changed to the present one.
+    """
     _check_file(path)
     connection = connect(path)
     try:
-        _check(path, connection)
+        version = _check(path, connection)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise StoreFailed(f"{path}: its file system cannot keep a write-ahead log: use a local disk")
@@ -95,8 +104,17 @@ def open_database(path: Path, sync: Literal["full", "normal"]) -> sqlite3.Connec
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             connection.executescript(
                 f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {_APPLICATION};"
-                f"PRAGMA user_version = {_VERSION}; COMMIT;"
+                f"PRAGMA user_version = {PRESENT}; COMMIT;"
             )
+        elif version < PRESENT:
+            copy = migrate(path, connection, version)
+            log.warning("%s: changed from schema %d to %d; as it was: %s", path, version, PRESENT, copy.name)
+    except CopyFailed as error:
+        connection.close()
+        raise StoreFailed(
+            f"{path}: cannot be copied before its schema is changed ({error}; {_room(path)} bytes free): "
+            "nothing was changed, make room or check permissions"
+        ) from error
     except sqlite3.Error as error:
         connection.close()
         raise failure(path, error) from error
@@ -155,20 +173,23 @@ def _check_file(path: Path) -> None:
         raise StoreFailed(f"{path}: no database: give the store another path, or move this file away")
 
 
-def _check(path: Path, connection: sqlite3.Connection) -> None:
+def _check(path: Path, connection: sqlite3.Connection) -> int:
+    """The version of the schema; 0 if there is none yet."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != _APPLICATION and (application or version or tables):
         raise StoreFailed(f"{path}: a database of something else: give the store another path")
-    if tables and version != _VERSION:
+    if tables and not OLDEST <= version <= PRESENT:
+        which = "a newer" if version > PRESENT else "an older"
         raise StoreFailed(
-            f"{path}: written by a version of bypass with schema {version}: "
-            f"expected {_VERSION}, use that version or another path"
+            f"{path}: written by {which} version of bypass with schema {version}: "
+            f"expected {OLDEST} to {PRESENT}, use that version or another path"
         )
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise damaged(path, found)
+    return int(version) if tables else 0
 
 
 def _full(path: Path) -> StoreFailed:

@@ -7,19 +7,22 @@ forgotten. While one turn's changes are written, the next ones' are collected.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from bypass.live.broker.awaited import LAST_PLACE, NO_NUMBERS
+from bypass.live.broker.awaited import NO_NUMBERS
 from bypass.live.broker.awaited_columns import NONE, RECEIVED
 from bypass.live.broker.batch import pack_groups, unpack_recipients
 from bypass.live.broker.composing import HEAD_BYTES
 from bypass.live.broker.feeding import Feeding
+from bypass.live.broker.keeping import Keeping, Limits
+from bypass.live.broker.missing import NOT_TAKEN, TOO_MANY
 from bypass.live.broker.pacing import Pacing
+from bypass.live.broker.reader import Reader
 from bypass.live.broker.sending import Sending
 from bypass.live.broker.sessions import Session, Sessions
-from bypass.live.broker.store import Logged, Store, Waiting
+from bypass.live.broker.store import Logged, Store
 from bypass.live.broker.turns import Turn
 from bypass.mechanisms.filters.buckets import Ints
 from bypass.messages import Message, Publish
@@ -28,20 +31,13 @@ from bypass.session import Ack, Refused
 from bypass.wire import Forwarding, decode_raw, encode
 
 
-class Limits(NamedTuple):
-    """What is kept for a client at most: events, and seconds."""
-
-    pending_events: int
-    pending_age: float
-
-
 class Deliveries:
     """The broker's way to its clients. `send_packet(route, packet)` gives whether it was taken, `after` calls
     something some seconds later; `grace` is the broker's.
 
     An event that is for a client with a durable session is in the log before it is sent, and until the client
-    has acknowledged it, unless there come to be too many or it gets too old: then it is counted in the
-    session's `missed`.
+    has acknowledged it, unless it is given up (see `Keeping`); `now` is its. `soon` calls something in this
+    thread.
     """
 
     def __init__(
@@ -53,25 +49,29 @@ class Deliveries:
         limits: Limits,
         last_seq: int,
         after: Callable[..., Any],
+        soon: Callable[..., None],
         grace: float,
     ) -> None:
         self.turn = Turn()
-        self.deliveries = 0  # events that were for somebody, counted for each of them
         self.acknowledged = 0
-        self.missed = 0
-        self.waiting = 0
+        self.kept = Keeping(sessions, limits, last_seq, lambda: self.turn, self.to_route, now)
         self.sending = Sending(send_packet, sessions)
         self.delays = DelayEstimator(self._work, durable=True)
         self._sessions = sessions
         self._awaited = sessions.awaited
         self._quotas = sessions.quotas
-        self._now = now
-        self._limits = limits
+        self._pending = limits.pending_events
         self._pacing = Pacing(self.to_route, after, grace)
-        self._seq = last_seq
-        self._feeding = Feeding(store, sessions, self._send_now, self._give_up, last_seq)
-        self.feed = self._feeding.feed
-        self._logged_at: dict[int, float] = {}  # of events that are waited for, in the order of the log
+        self.feeding = Feeding(
+            Reader(store, soon),
+            sessions,
+            self.kept.lanes,
+            self.kept.missing,
+            self._send_now,
+            after,
+            last_seq,
+        )
+        self.feed = self.feeding.feed
         self._raw: tuple[int, bytes] = (0, b"")
         self._repeated = False  # whether what is published may have been published before
         self._forwarding: tuple[int, Forwarding] | None = None
@@ -79,6 +79,16 @@ class Deliveries:
         self._event = NONE  # where it is in what is awaited
         self._recipients: list[tuple[Ints, list[tuple[int, ...]], bool]] = []  # clients, handles, unfiltered
         self._waiting = 0  # how many clients wait for it
+
+    @property
+    def deliveries(self) -> int:
+        """Events that were for somebody, counted for each of them."""
+        return self.kept.deliveries
+
+    @property
+    def waiting(self) -> int:
+        """Deliveries that wait for an acknowledgement."""
+        return self.kept.waiting
 
     # -- what the broker asks for -------------------------------------------------------------------------
 
@@ -122,21 +132,22 @@ class Deliveries:
         self._event, added, special = self._awaited.deliver(
             self._event,
             number,
-            self._seq + 1,
+            self.kept.last + 1,
             clients,
-            self._limits.pending_events,
+            self._pending,
             size,
             self._may_wait(number),
             notifications,
             which,
             own,
         )
-        self.deliveries += added
+        self.kept.deliveries += added
         self._waiting += added
         self._recipients.append((clients, handles, unfiltered))
         for i in special:
             session = self._sessions.by_number[int(clients[i])]
-            self._notify(session, number, forwarding.rest(handles[i], unfiltered, session.rich))
+            if open_handles := self._divide(session, number, handles[i]):
+                self._notify(session, number, forwarding.rest(open_handles, unfiltered, session.rich))
         self._conclude(publication)
 
     def relay(
@@ -183,52 +194,39 @@ class Deliveries:
 
     def acknowledge(self, session: Session, ids: Iterable[int]) -> bool:
         """A client has these events; gives whether it was sent any of them."""
-        slot = session.slot
         numbers = np.array(ids, np.uint64).view(np.int64)
-        count, done = self._awaited.acknowledge(slot, numbers)
+        count, done = self._awaited.acknowledge(session.slot, numbers)
+        if session.lanes:
+            for lane in session.lanes.values():
+                more, released = self._awaited.acknowledge(lane, numbers, sent=True)
+                count += more
+                done += released
+            self.kept.lanes.tidy(session)
         self.acknowledged += count
-        self._release(session, count, done)
-        if self._awaited.unsent(slot):
+        self.kept.release(count, done)
+        if session.lanes or self._awaited.unsent(session.slot):
             self.feed(session)
         return count > 0
 
     @property
     def last(self) -> int:
         """Where the latest event is in the log."""
-        return self._seq
+        return self.kept.last
 
     def outstanding(self, first: int, last: int) -> tuple[int, int]:
         """How many deliveries of a part of the log are not acknowledged: by clients that are connected, by
         clients that are away."""
         return self._awaited.between(first, last)
 
-    def forget(self, session: Session) -> None:
-        """A session has ended: nothing waits for it any more."""
-        self._release(session, *self._awaited.give_up(session.slot, LAST_PLACE))
+    def claimed(self, session: Session) -> None:
+        """A subscription is the present life's, maybe for the first time."""
+        if session.divided:
+            self.kept.lanes.tidy(session)
+            self.feed(session)
 
-    def restore(self, waiting: Waiting, again: bool) -> None:
-        """An event of the log waits for clients who are away; in the order of the log. `again`: it was there
-        before, at another place."""
-        # A client that it is for in several ways waits for it once.
-        clients = np.array([*{each.client for each in waiting.recipients}])
-        _, added, _ = self._awaited.deliver(
-            NONE, waiting.id, waiting.seq, clients, LAST_PLACE, 0, again, self.turn.notifications
-        )
-        if added:
-            self._logged_at[waiting.seq] = waiting.at
-            publisher = self._sessions.by_number.get(waiting.id >> 32)
-            if publisher is not None:
-                self._quotas.stored(waiting.seq, publisher.account, waiting.size)
-            self.waiting += added
-
-    def note_cursors(self, part: int = 0, parts: int = 1) -> None:
-        """Have the store know how far clients have got, one of so many parts of them, and give up what has
-        become too old."""
-        self._expire()
-        for slot, before in self._awaited.moved(part, parts):
-            session = self._sessions.by_slot[slot]
-            cursor = before - 1 if before else self._seq
-            self.turn.batch.cursor(session.number, cursor, session.missed)
+    def close(self) -> None:
+        """Nothing is read from the log any more."""
+        self.feeding.close()
 
     # -- turns --------------------------------------------------------------------------------------------
 
@@ -246,25 +244,25 @@ class Deliveries:
     def send_turn(self, turn: Turn) -> None:
         """Send what a turn has collected; what it changed is durable."""
         if turn.logged:
-            self._feeding.durable = turn.logged[-1].seq
+            self.feeding.durable = turn.logged[-1].seq
         for route, (ids, handles) in turn.acknowledged.items():
             turn.packets.setdefault(route, []).append(encode(Ack(tuple(ids), tuple(handles))))
         self.sending.send(turn.packets)
         self.sending.notify(turn.notifications)
-        self._feeding.feed_hungry()
+        self.feeding.feed_hungry()
 
     def refuse_turn(self, turn: Turn, reason: str) -> None:
         """What a turn changed could not be stored: nobody gets its events, and who sent them is told why."""
         for logged in turn.logged:
-            self._logged_at.pop(logged.seq, None)
-            self._quotas.released(logged.seq)
+            self.kept.unlogged(logged.seq)
             for client in {each.client for each in unpack_recipients(logged.recipients)}:
                 session = self._sessions.by_number.get(client)
-                if session is not None and session.durable:
-                    self.waiting -= self._awaited.withdraw(session.slot, logged.id, logged.seq)[0]
+                for slot in (session.slot, *session.lanes.values()) if session and session.durable else ():
+                    self.kept.added(-self._awaited.withdraw(slot, logged.id, logged.seq)[0])
         for session, number in turn.fleeting:
             if self._sessions.by_slot.get(session.slot) is session:
-                self._awaited.withdraw(session.slot, number)
+                self.kept.added(-self._awaited.withdraw(session.slot, number)[0])
+        self.kept.missing.lost(self._sessions)
         self.turn.batch.released(turn.released)
         self.turn.released += turn.released
         self.turn.batch.retry(turn.batch)
@@ -308,14 +306,32 @@ class Deliveries:
         """Whether somebody may have waited for an event before clients are told of it now."""
         return self._repeated or self._raw[0] != number
 
+    def _divide(self, session: Session, number: int, handles: tuple[int, ...]) -> tuple[int, ...]:
+        """Those of a client's subscriptions that an event is for whose events do not wait in lanes; in the
+        lanes of the others it waits now."""
+        if not session.divided or session.route is None or self._awaited.unsent(session.slot):
+            return handles  # it is divided when it is read from the log, if that is necessary
+        rest = []
+        for handle in handles:
+            if handle not in session.lanes and handle not in session.unclaimed:
+                rest.append(handle)
+                continue
+            self._event, added = self.kept.lanes.hold(
+                session, handle, self._event, number, self.kept.last + 1, self._may_wait(number)
+            )
+            self._waiting += added
+            self.kept.deliveries += added
+            self.feeding.hungry.add(session)
+        return tuple(rest)
+
     def _notify(self, session: Session, number: int, rest: bytes) -> None:
         """Notify one client, whatever is special about it."""
-        awaited, slot, seq = self._awaited, session.slot, self._seq + 1
+        awaited, slot, seq = self._awaited, session.slot, self.kept.last + 1
         earlier = self._may_wait(number)
         # It may wait for it already, for another of its subscriptions, which was found in another way. If
         # that is now, and others are to be sent first, it gets both out of the log.
         again = awaited.waits(slot, number, earlier)
-        self.deliveries += not again
+        self.kept.deliveries += not again
         size = HEAD_BYTES + len(rest)
         next_in_turn = not awaited.unsent(slot) or (again and earlier)
         room = session.route is not None and next_in_turn and (again or awaited.room(slot) > 0)
@@ -324,16 +340,18 @@ class Deliveries:
                 self._event = awaited.add(self._event, number, seq, slot, size if room else None)
                 self._waiting += 1
                 if session.route is not None and not room:
-                    self._feeding.hungry.add(session)
-                if awaited.count(slot) > self._limits.pending_events:
-                    self._give_up(session, awaited.oldest(slot))
+                    self.feeding.hungry.add(session)
+                excess = awaited.fresh(slot) - self._pending
+                if excess > 0:
+                    gone = awaited.give_up(slot, most=excess, fresh=True)
+                    self.kept.missing.give_up(session, TOO_MANY, *gone)
         elif room:
             if not again:
                 awaited.add(NONE, number, 0, slot, size)
+                self.kept.waiting += 1
                 self.turn.fleeting.append((session, number))
         else:
-            session.missed += 1
-            self.missed += 1
+            self.kept.missing.count(session, NOT_TAKEN, 1)
         if room:
             self.turn.notifications.add(awaited.slots, slot, rest)
 
@@ -352,10 +370,9 @@ class Deliveries:
         number, raw = self._raw
         if number != publication.id:
             _, raw = decode_raw(encode(publication))
-        self._seq += 1
-        at = self._now()
+        at = self.kept.logged(waiting)
         logged = Logged(
-            self._seq,
+            self.kept.last,
             at,
             publication.id,
             publication.client,
@@ -366,36 +383,6 @@ class Deliveries:
         )
         self.turn.batch.logged(logged)
         self.turn.logged.append(logged)
-        self._logged_at[self._seq] = at
         publisher = self._sessions.by_number.get(publication.client)
         if publisher is not None:
-            self._quotas.stored(self._seq, publisher.account, len(raw))
-        self.waiting += waiting
-
-    def _release(self, session: Session, count: int, done: list[int]) -> None:
-        """A client does not wait for so many events any more, nobody for those at these places in the log."""
-        if session.durable:
-            self.waiting -= count
-        if done:
-            for seq in done:
-                self._logged_at.pop(seq, None)
-                self._quotas.released(seq)
-            self.turn.batch.released(done)
-            self.turn.released += done
-
-    def _give_up(self, session: Session, number: int) -> None:
-        session.missed += 1
-        self.missed += 1
-        self._release(session, *self._awaited.withdraw(session.slot, number))
-
-    def _expire(self) -> None:
-        oldest = self._now() - self._limits.pending_age
-        if not self._logged_at or next(iter(self._logged_at.values())) >= oldest:
-            return
-        last = max(seq for seq, at in self._logged_at.items() if at < oldest)
-        for session in self._sessions:
-            if session.durable:
-                count, done = self._awaited.give_up(session.slot, last)
-                session.missed += count
-                self.missed += count
-                self._release(session, count, done)
+            self._quotas.stored(logged.seq, publisher.account, len(raw))

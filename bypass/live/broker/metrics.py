@@ -24,7 +24,7 @@ COUNTERS = {  # by their key in the snapshot; one that is not here is named by i
     "acknowledged": ("deliveries_acknowledged", "Deliveries that their client has acknowledged."),
     "missed": (
         "deliveries_missed",
-        "Deliveries given up: too old, too many for one client, or its session keeps none.",
+        "Deliveries given up, for whatever reason.",
     ),
     "bytes_in": ("received_bytes", "Bytes received from clients."),
     "bytes_out": ("sent_bytes", "Bytes sent to clients."),
@@ -86,6 +86,12 @@ class _Snapshot(Collector):
         yield _gauge("subscriptions", "Subscriptions of all sessions.", snapshot["subscriptions"])
         yield _by("scheme_clients", "Clients that a filter scheme serves.", "scheme", _members(snapshot))
         yield from _counters(snapshot["counters"])
+        missed = CounterMetricFamily(
+            "bypass_deliveries_missed_by_reason", "Deliveries given up, by reason.", labels=["reason"]
+        )
+        for reason, count in snapshot["missed_by"].items():
+            missed.add_metric([reason], count)
+        yield missed
         yield from _store(snapshot["store"])
         if snapshot["transitions"]:
             yield from _last_transition(snapshot["transitions"][0])

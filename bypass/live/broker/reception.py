@@ -176,6 +176,7 @@ class Reception:
             self._attendance.moved.add(session.number)
         self._broker.receive(message)
         session.own.add(handle)
+        self._deliveries.claimed(session)
         if known is None:
             session.handles[handle], session.sizes[handle] = kept, len(data)
             turn = self._deliveries.turn

@@ -16,14 +16,15 @@ import zmq
 from bypass.broker import Broker
 from bypass.live.broker.attendance import Attendance
 from bypass.live.broker.config import BrokerConfig
-from bypass.live.broker.deliveries import Deliveries, Limits
+from bypass.live.broker.deliveries import Deliveries
 from bypass.live.broker.gathering import Gathering, usable_processors
 from bypass.live.broker.intake import Intake
+from bypass.live.broker.keeping import Limits
 from bypass.live.broker.listener import Listener
 from bypass.live.broker.loop import Loop
 from bypass.live.broker.quotas import Quotas
 from bypass.live.broker.reception import Reception, excess
-from bypass.live.broker.sessions import Session, Sessions
+from bypass.live.broker.sessions import Sessions, restored
 from bypass.live.broker.settings import Settings
 from bypass.live.broker.starting import Starting
 from bypass.live.broker.store import Store, StoreFailed
@@ -32,12 +33,11 @@ from bypass.live.broker.warming import warm_up
 from bypass.live.broker.writer import Writer
 from bypass.live.host import LiveHost
 from bypass.location import NoSensor
-from bypass.messages import Subscribe
 from bypass.monitor import Monitor
 from bypass.session import Bye
 from bypass.sis import EXPECTED_DELAY, Reading
 from bypass.transitions import Plan, Record
-from bypass.wire import decode, encode
+from bypass.wire import encode
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class BrokerServer:
             raise
         self.socket = self.listener.socket
         parts = (config, self.broker, self.sessions, self.deliveries, self.counters, self.loop.now)
-        self.attendance = Attendance(*parts, self.listener.allow_list)
+        self.attendance = Attendance(*parts, self.settings.served, self.listener.allow_list)
         if self.listener.authenticator is not None:
             self.listener.authenticator.has_place = self.attendance.may_connect
         self.reception = Reception(*parts, self.attendance)
@@ -178,10 +178,11 @@ class BrokerServer:
             self.sessions,
             self.store,
             self._send_packet,
-            self.loop.now,
+            self.settings.served,
             Limits(config.limits.pending_events, config.limits.pending_age),
             last_seq,
             self.loop.after,
+            self.loop.soon,
             config.grace,
         )
         region = replace(config.region.region(), generations=self.settings.generations())
@@ -190,23 +191,17 @@ class BrokerServer:
             host, self.deliveries, region=region, scheme=config.scheme, set=config.set, grace=config.grace
         )
         for stored in loaded.clients:
-            session = Session(stored.number, stored.name, stored.life, durable=True)
-            session.published, session.missed, session.seen = stored.published, stored.missed, stored.seen
-            session.doubt(stored.known)
-            for handle, data in stored.subscriptions.items():
-                message = decode(data)
-                assert isinstance(message, Subscribe)
-                session.handles[handle] = message
-                if much := excess(config.limits, message, len(data), session.sizes):
+            session = restored(stored)
+            for handle, message in session.handles.items():
+                others = {each: size for each, size in session.sizes.items() if each != handle}
+                if much := excess(config.limits, message, session.sizes[handle], others):
                     self.counters["subscriptions_over_limit"] += 1
                     log.warning("%s: kept subscription %d goes on: %s", stored.name, handle, much)
-                session.sizes[handle] = len(data)
             self.sessions.add(session, self.sessions.quotas.owner(stored.name))
+            for handle in stored.lanes:
+                self.deliveries.kept.lanes.restore(session, handle)
             self.broker.admit(stored.number, session.handles.values(), stored.place)
-        seen: set[int] = set()
-        for waiting in loaded.waiting:
-            self.deliveries.restore(waiting, again=waiting.id in seen)
-            seen.add(waiting.id)
+        self.deliveries.kept.restore(loaded.waiting)
         if self.settings.restore(self.broker):
             log.info(
                 "restored %d sessions, epoch %d, from %s", len(self.sessions), self.broker.epoch, config.store
@@ -267,7 +262,7 @@ class BrokerServer:
             self._paused = False
             self.loop.serve(self.socket, self.intake.read)
             self.attendance.listens_again()
-        if self._closing:
+        if self._closing and error is not None:  # it would fail again, and again
             self.loop.stop()
 
     def _store_failed(self, turn: Turn, reason: str) -> None:
@@ -296,7 +291,7 @@ class BrokerServer:
     # -- housekeeping -------------------------------------------------------------------------------------
 
     def _note_cursors(self, part: int) -> None:
-        self.deliveries.note_cursors(part, CURSOR_PARTS)
+        self.deliveries.kept.note_cursors(part, CURSOR_PARTS)
         self.reception.note_places()
         self._note_told(part, CURSOR_PARTS)
         self.loop.after(CURSORS_S / CURSOR_PARTS, self._note_cursors, (part + 1) % CURSOR_PARTS)
@@ -332,16 +327,17 @@ class BrokerServer:
         self._closing = True
         self.loop.leave(self.socket)
         self._paused = False
-        self.deliveries.note_cursors()
+        self.deliveries.kept.note_cursors()
         self.reception.note_places()
         self._note_told()
+        self.settings.note_served(self.deliveries.turn.batch)
         farewell = encode(Bye())
         for route in list(self.sessions.by_route):
             self.deliveries.turn.packets.setdefault(route, []).append(farewell)
         self.loop.after(0.0, self._close_when_written)
 
     def _close_when_written(self) -> None:
-        if not self._writer.busy and not self.deliveries.turn.batch:
+        if not self._writer.busy and self.deliveries.turn.is_empty:
             self.loop.stop()
         else:
             self.loop.after(0.01, self._close_when_written)
@@ -349,6 +345,7 @@ class BrokerServer:
     def close(self) -> None:
         """Let go of the store and the sockets; for a server that is not run."""
         self._writer.close()
+        self.deliveries.close()
         self.loop.close()
         self.store.close()
         self.listener.close()

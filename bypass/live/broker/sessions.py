@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
-from bypass.live.broker.awaited import Awaited
+from bypass.live.broker.awaited import NO_CLIENT, Awaited
 from bypass.live.broker.quotas import Account, Quotas
+from bypass.live.broker.store import StoredClient
 from bypass.mechanisms.filters.buckets import Ints
 from bypass.messages import Subscribe
 from bypass.session import RICH_EVENTS
+from bypass.wire import decode
 
 MOST_REFUSED = 10_000
 """Events of a client that are known to be refused; it does not have more without an answer at a time."""
@@ -68,18 +72,22 @@ class Numbers:
 class Session:
     """One client. `route` is how it is reached now, None while it is away.
 
-    `slot` is where it is in `Awaited`. `published` is the number of the client's latest event, `refused`
-    those before it that its present life may not know to be refused. `handles` are its subscriptions, `sizes`
-    how many bytes each has, `own` those of them that were subscribed in the client's present life, `untold`
-    those that did not fit into what it was told of them. `account` is that of whom it belongs to.
+    `slot` is where it is in `Awaited`, `lanes` are other slots, of subscriptions whose events wait apart;
+    `divided`: there are such, or may have to be. `published` is the number of the client's latest event,
+    `refused` those before it that its present life may not know to be refused. `handles` are its
+    subscriptions, `sizes` how many bytes each has, `own` those of them that were subscribed in the client's
+    present life, `untold` those that did not fit into what it was told of them. `missed` is by reason.
+    `account` is that of whom it belongs to.
     """
 
     __slots__ = (
         "account",
         "capabilities",
+        "divided",
         "durable",
         "handles",
         "heard",
+        "lanes",
         "life",
         "missed",
         "name",
@@ -87,6 +95,7 @@ class Session:
         "own",
         "published",
         "refused",
+        "restored",
         "rights",
         "route",
         "scheme",
@@ -95,6 +104,7 @@ class Session:
         "sizes",
         "slot",
         "takes_part",
+        "unclaimed_since",
         "untold",
     )
 
@@ -113,19 +123,28 @@ class Session:
         self.sizes: dict[int, int] = {}
         self.own: set[int] = set()
         self.untold: frozenset[int] = frozenset()
+        self.restored = False  # out of the store, and nobody has come since: `own` is not known
         self.scheme = 0  # the flag of the filter scheme that it runs, as it said last
         self.takes_part = False  # whether it has published since the broker began
         self.published = 0
         self.refused = Numbers()
         self.slot = NOWHERE
-        self.missed = 0
-        self.seen = 0.0  # when it was last connected
+        self.lanes: dict[int, int] = {}
+        self.divided = False
+        self.missed: Counter[str] = Counter()
+        self.unclaimed_since: float | None = None  # if the broker looks after what nobody has claimed
+        self.seen = 0.0  # when it was last connected, in seconds for which brokers have served the store
         self.heard = 0.0  # when it last said something
 
     @property
     def rich(self) -> bool:
         """Whether its present connection understands all that notifications can say."""
         return RICH_EVENTS in self.capabilities
+
+    @property
+    def unclaimed(self) -> AbstractSet[int]:
+        """Subscriptions of earlier lives, which the present one has neither claimed nor withdrawn."""
+        return self.handles.keys() - self.own
 
     @property
     def known_up_to(self) -> int:
@@ -148,6 +167,20 @@ class Session:
         """Whether an event was taken already."""
         count = number - (self.number << 32)
         return 0 < count <= self.published and count not in self.refused
+
+
+def restored(stored: StoredClient) -> Session:
+    """A durable session as the store had it."""
+    session = Session(stored.number, stored.name, stored.life, durable=True)
+    session.published, session.seen = stored.published, stored.seen
+    session.missed.update(stored.missed)
+    session.restored = True
+    session.doubt(stored.known)
+    for handle, data in stored.subscriptions.items():
+        message = decode(data)
+        assert isinstance(message, Subscribe)
+        session.handles[handle], session.sizes[handle] = message, len(data)
+    return session
 
 
 class Sessions:
@@ -210,24 +243,43 @@ class Sessions:
         session = self.by_number.get(client)
         return "" if session is None else session.name
 
-    def connect(self, session: Session, route: bytes, now: float) -> None:
+    def connect(self, session: Session, route: bytes, now: float, served: float) -> None:
         """From now on the session is reached by this route."""
         if session.route != route:
             self.awaited.connected(session.slot, session.durable)
+            for lane in session.lanes.values():
+                self.awaited.connected_lane(lane)
         session.route = route
-        session.heard = session.seen = now
+        session.heard, session.seen = now, served
         self.by_route[route] = session
         if not session.rich:
             self._poor.add(session.number)
 
-    def disconnect(self, session: Session, now: float) -> None:
+    def disconnect(self, session: Session, served: float) -> None:
         """The session's connection is gone; no effect if it has none."""
         if session.route is not None:
             self.by_route.pop(session.route, None)
             self._poor.discard(session.number)
             session.route = None
-            session.seen = now
-            self.awaited.disconnected(session.slot, session.durable)
+            session.seen = served
+            for slot in (session.slot, *session.lanes.values()):
+                self.awaited.disconnected(slot, session.durable)
+
+    def add_lane(self, session: Session, handle: int) -> int:
+        """A slot for what waits for one of a session's subscriptions."""
+        lane = session.lanes[handle] = self.awaited.occupy(NO_CLIENT)
+        self.by_slot[lane] = session
+        if session.route is None:
+            self.awaited.disconnected(lane, True)
+        else:
+            self.awaited.connected_lane(lane)
+        return lane
+
+    def remove_lane(self, session: Session, handle: int) -> None:
+        """Give the slot of a lane back, in which nothing waits."""
+        lane = session.lanes.pop(handle)
+        del self.by_slot[lane]
+        self.awaited.vacate(lane)
 
     def forget(self, session: Session) -> None:
         """Remove a session for good; its client waits for nothing any more."""
@@ -236,6 +288,8 @@ class Sessions:
             self._poor.discard(session.number)
             session.route = None
         session.account.sessions -= 1
+        for handle in [*session.lanes]:
+            self.remove_lane(session, handle)
         del self.by_number[session.number]
         del self.by_name[session.name]
         del self.by_slot[session.slot]

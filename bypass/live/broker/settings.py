@@ -4,6 +4,7 @@ clients were told."""
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from itertools import count
 
@@ -16,6 +17,10 @@ from bypass.live.broker.told import ToldClients
 FIRST_NUMBERS = 1 << 30
 NUMBERS = 1000
 """Client numbers that are reserved at a time."""
+
+
+SERVED_S, SERVED_IDLE_S = 1.0, 60.0
+"""How often it is noted how long brokers have served: with something else, and alone."""
 
 
 class Settings:
@@ -32,7 +37,15 @@ class Settings:
         self._state = stored.get("state")
         self._generation = int(stored.get("generation", "0"))
         self._reserved = self.first_number
+        self._served = float(stored.get("served", "0"))
+        self._began = time.monotonic()
+        self._noted = self._served
         self._epoch = 0
+
+    def served(self) -> float:
+        """Seconds for which brokers have served the store: no clock that jumps and no time in which none ran
+        makes anything older."""
+        return self._served + time.monotonic() - self._began
 
     def generations(self) -> Iterator[int]:
         """Numbers of channel layouts that no broker on this store has used."""
@@ -60,6 +73,13 @@ class Settings:
         if sessions.last_number >= self._reserved:
             self._reserved = sessions.last_number + NUMBERS
             batch.setting("numbers", str(self._reserved))
+        if self.served() - self._noted > (SERVED_S if batch.pressing else SERVED_IDLE_S):
+            self.note_served(batch)
+
+    def note_served(self, batch: Batch) -> None:
+        """Have a batch store how long brokers have served."""
+        self._noted = self.served()
+        batch.setting("served", f"{self._noted:.3f}")
 
     def lost(self) -> None:
         """A batch was not stored: all that it may have had is noted again."""

@@ -6,14 +6,13 @@ import json
 import sqlite3
 import struct
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from bypass.live.broker.batch import Batch, Logged, Recipient, unpack_recipients
+from bypass.live.broker.batch import Batch, Logged, Recipient, own_recipients, unpack_recipients
 from bypass.live.broker.changes import UNSIGNED, Row, changes
 from bypass.live.broker.database import Lock, StoreFailed, connect, damaged, failure, open_database
 
@@ -24,13 +23,15 @@ WAL_BYTES = 64 << 20
 
 
 class Waiting(NamedTuple):
-    """A stored publication of so many bytes, and those that are not done with it."""
+    """A stored publication of so many bytes, and those that are not done with it; `lanes` are clients and
+    their subscriptions for which it waits apart."""
 
     seq: int
     at: float
     id: int
     recipients: tuple[Recipient, ...]
     size: int
+    lanes: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -38,7 +39,8 @@ class StoredClient:
     """A session as it was. `subscriptions` are wire-encoded by handle, `place` is x, y, vx, vy and when.
 
     `published` is the number of its latest publication. Up to `known` all were taken; of the later ones some
-    may have been refused.
+    may have been refused. `missed` is by reason, `lanes` are how far those of its subscriptions have got that
+    have one. `seen` is in seconds for which brokers have served this store.
     """
 
     number: int
@@ -47,8 +49,9 @@ class StoredClient:
     published: int
     known: int
     cursor: int
-    missed: int
     seen: float
+    missed: dict[str, int] = field(default_factory=dict)
+    lanes: dict[int, int] = field(default_factory=dict)
     subscriptions: dict[int, bytes] = field(default_factory=dict)
     place: tuple[float, float, float, float, float] | None = None
 
@@ -78,23 +81,26 @@ class Store:
             opened.callback(Lock(self._path).release)
             self._writer = open_database(self._path, sync)
             opened.callback(self._writer.close)
-            self._reader = connect(self._path)
-            opened.callback(self._reader.close)
+            self._of_log = _Reading(self._path, opened)
+            self._of_history = _Reading(self._path, opened)
             self._opened = opened.pop_all()
-        self._one_reader = threading.Lock()
 
     def load(self) -> Loaded:
         """All but the publications themselves; those that nobody waits for any more are removed."""
-        with self._reading() as query:
+        with self._of_log.query() as query:
             clients = {
                 row[0]: StoredClient(row[0], row[1], row[2] % UNSIGNED, *row[3:])
                 for row in query(
-                    "SELECT number, name, life, published, known, cursor, missed, seen "
+                    "SELECT number, name, life, published, known, cursor, seen "
                     "FROM clients JOIN marks ON client = number ORDER BY number"
                 )
             }
             for client, handle, data in query("SELECT client, handle, data FROM subscriptions"):
                 clients[client].subscriptions[handle] = data
+            for client, handle, cursor in query("SELECT client, handle, cursor FROM lanes"):
+                clients[client].lanes[handle] = cursor
+            for client, reason, count in query("SELECT client, reason, count FROM missed"):
+                clients[client].missed[reason] = count
             for client, x, y, vx, vy, at in query("SELECT client, x, y, vx, vy, at FROM places"):
                 clients[client].place = (x, y, vx, vy, at)
             settings = dict(query("SELECT key, value FROM settings").fetchall())
@@ -102,6 +108,7 @@ class Store:
             waiting, idle = _waiting(
                 query("SELECT seq, at, id, recipients, length(raw) FROM log ORDER BY seq"),
                 {number: client.cursor for number, client in clients.items()},
+                {number: client.lanes for number, client in clients.items() if client.lanes},
             )
         if idle:
             batch = Batch()
@@ -136,7 +143,7 @@ class Store:
 
     def read(self, seqs: Sequence[int]) -> list[Logged]:
         """Publications in the order of `seqs`, without those that are not there. From any thread."""
-        with self._reading() as query:
+        with self._of_log.query() as query:
             rows = query(
                 "SELECT seq, at, id, publisher, scheme, epoch, raw, recipients FROM log "
                 "WHERE seq IN (SELECT value FROM json_each(?))",
@@ -150,7 +157,7 @@ class Store:
 
         From any thread.
         """
-        with self._reading() as query:
+        with self._of_history.query() as query:
             return query(
                 "SELECT number, at, kind, content FROM history WHERE ? IS NULL OR number < ? "
                 "ORDER BY number DESC LIMIT ?",
@@ -159,22 +166,34 @@ class Store:
 
     def close(self) -> None:
         """Give the file back. Only once nothing is being written."""
-        with self._one_reader:
+        with self._of_log.one, self._of_history.one:
             self._opened.close()
 
+
+class _Reading:
+    """A connection that reads, for one thread at a time: what is slow must not keep others waiting."""
+
+    def __init__(self, path: Path, opened: ExitStack) -> None:
+        self.one = threading.Lock()
+        self._path = path
+        self._connection = connect(path)
+        opened.callback(self._connection.close)
+
     @contextmanager
-    def _reading(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+    def query(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
         """A query at a time; what makes no sense is damage, as the database checks no contents."""
         try:
-            with self._one_reader:
-                yield self._reader.execute
+            with self.one:
+                yield self._connection.execute
         except sqlite3.Error as error:
             raise failure(self._path, error) from error
         except (struct.error, LookupError, ValueError) as error:
             raise damaged(self._path, f"contents: {error}") from error
 
 
-def _waiting(rows: Iterable[Row], cursors: dict[int, int]) -> tuple[list[Waiting], list[int]]:
+def _waiting(
+    rows: Iterable[Row], cursors: dict[int, int], lanes: dict[int, dict[int, int]]
+) -> tuple[list[Waiting], list[int]]:
     """Publications that somebody waits for, and numbers of the others."""
     waiting: list[Waiting] = []
     idle: list[int] = []
@@ -185,8 +204,19 @@ def _waiting(rows: Iterable[Row], cursors: dict[int, int]) -> tuple[list[Waiting
             for recipient in unpack_recipients(data)
             if cursors.get(recipient[0], seq) < seq
         ]
-        if recipients:
-            waiting.append(Waiting(seq, at, number % UNSIGNED, tuple(recipients), size))
+        apart: list[tuple[int, int]] = []
+        if lanes:
+            apart = [
+                (client, handle)
+                for client, handles, _ in unpack_recipients(data)
+                for handle in handles
+                if lanes.get(client, {}).get(handle, seq) < seq
+            ]
+            recipients = [
+                each for each in recipients if each[0] not in lanes or not lanes[each[0]].keys() >= {*each[1]}
+            ]
+        if recipients or apart:
+            waiting.append(Waiting(seq, at, number % UNSIGNED, tuple(recipients), size, tuple(apart)))
         else:
             idle.append(seq)
     return waiting, idle
@@ -195,5 +225,5 @@ def _waiting(rows: Iterable[Row], cursors: dict[int, int]) -> tuple[list[Waiting
 def _logged(
     seq: int, at: float, number: int, publisher: int, scheme: int, epoch: int, raw: bytes, recipients: bytes
 ) -> Logged:
-    deque(unpack_recipients(recipients), maxlen=0)  # raises if that is none
+    own_recipients(recipients, 0)  # raises if that is none
     return Logged(seq, at, number % UNSIGNED, publisher, scheme, epoch, raw, recipients)

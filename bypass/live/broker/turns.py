@@ -24,3 +24,8 @@ class Turn:
         """Handles that were subscribed (None) or withdrawn, and what was behind these."""
         self.fleeting: list[tuple[Session, int]] = []
         """Events for clients whose sessions are not durable."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write and nothing to send."""
+        return not (self.batch or self.packets or self.acknowledged or self.notifications.count)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
@@ -34,6 +34,7 @@ def connect_blocking(
     durable: bool = True,
     patience: float = 10.0,
     neighbours: Neighbours | None = None,
+    kept: Literal["keep", "drop"] = "keep",
 ) -> BlockingConnection:
     """Connect as `connect` does, and return when connected. `location` is asked in another thread.
 
@@ -49,6 +50,7 @@ def connect_blocking(
         durable=durable,
         patience=patience,
         neighbours=neighbours,
+        kept=kept,
     )
     return BlockingConnection(connection)
 
@@ -197,6 +199,11 @@ class BlockingConnection:
     def missed(self) -> int:
         """As `Connection.missed`."""
         return self._connection.missed
+
+    @property
+    def missed_by(self) -> dict[str, int]:
+        """As `Connection.missed_by`."""
+        return self._connection.missed_by
 
     @property
     def unreadable(self) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from numbers import Real
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from bypass.errors import InvalidInterval, shown
 from bypass.events import Event
@@ -40,6 +40,7 @@ def connect(
     durable: bool = True,
     patience: float = 10.0,
     neighbours: Neighbours | None = None,
+    kept: Literal["keep", "drop"] = "keep",
 ) -> Connection:
     """A connection to the broker at `endpoint`, to be opened by `async with` or `await connection.open()`.
 
@@ -50,10 +51,14 @@ def connect(
     often as its filter scheme wants it, while there is a subscription with a radius. A `durable`
     session is kept by the broker, with all that arrives for it, while nobody is connected. `patience` is how
     many seconds the first connection may take. `neighbours` are devices nearby, reached without the broker.
+    What an earlier life has subscribed is `kept` until it is subscribed again or withdrawn; with "drop" it is
+    withdrawn, with all that waits for it, as soon as there is a connection.
 
-    Raises InvalidKeys if the keys cannot be used, or if there are none and `open` does not say so, and
-    InvalidInterval.
+    Raises InvalidKeys if the keys cannot be used, or if there are none and `open` does not say so,
+    InvalidInterval, and ValueError for another `kept`.
     """
+    if kept not in ("keep", "drop"):
+        raise ValueError(f"kept {kept!r}: expected 'keep' or 'drop'")
     if (keys is None) != open:
         found = f"{keys} and open=True" if open else "no keys"
         raise InvalidKeys(f"{endpoint}: {found}: expected either a key file or open=True")
@@ -66,6 +71,7 @@ def connect(
         durable,
         patience,
         neighbours,
+        kept == "drop",
     )
 
 
@@ -87,6 +93,7 @@ class Connection:
         durable: bool,
         patience: float,
         neighbours: Neighbours | None,
+        drop_kept: bool,
     ) -> None:
         self.on_state: Callable[[str], None] = _nothing
         self._endpoint = endpoint
@@ -97,6 +104,7 @@ class Connection:
         self._durable = durable
         self._patience = patience
         self._neighbours = neighbours
+        self._drop_kept = drop_kept
         self._opened: tuple[Exchange, Keeper] | None = None
 
     # -- opening and closing ------------------------------------------------------------------------------
@@ -108,7 +116,7 @@ class Connection:
         if self._opened is None:
             clock = AsyncClock()
             sensor = LiveSensor(clock, self._location)
-            exchange = Exchange(self._name, self._durable, clock, sensor, self._neighbours)
+            exchange = Exchange(self._name, self._durable, clock, sensor, self._neighbours, self._drop_kept)
             keeper = Keeper(self._endpoint, self._keys, exchange, lambda state: self.on_state(state))
             self._opened = exchange, keeper
         try:
@@ -260,8 +268,14 @@ class Connection:
 
     @property
     def missed(self) -> int:
-        """Events for this session that the broker had to give up, as it said when it was last connected."""
-        return self._exchange.missed
+        """Events for this session that the broker had to give up, as far as it has said so."""
+        return sum(self._exchange.missed_by.values())
+
+    @property
+    def missed_by(self) -> dict[str, int]:
+        """Those that were `missed`, by reason: "too many waiting", "too old", "not durable and not taken",
+        "unclaimed", "withdrawn" and others."""
+        return self._exchange.missed_by
 
     @property
     def unreadable(self) -> int:
@@ -273,7 +287,7 @@ class Connection:
     def kept(self) -> tuple[SubHandle, ...]:
         """Subscriptions of earlier lives that were neither subscribed again nor withdrawn.
 
-        What arrives for them waits here.
+        What arrives for them waits at the broker, which withdraws them itself if nobody claims them.
         """
         return tuple(self._exchange.usable().subscriptions.kept.values())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -28,13 +29,19 @@ from bypass.live.neighbours import Neighbours
 from bypass.location import LocationRequest
 from bypass.messages import Kind, Message, Notify, Publish, Subscribe
 from bypass.monitor import Monitor
-from bypass.session import CAPABILITIES, OBSOLETE, Ack, Hello, Refused, Welcome, needed
+from bypass.session import CAPABILITIES, OBSOLETE, Ack, Hello, Missed, Refused, Welcome, needed
 from bypass.subscriptions import Callback, SubHandle
 from bypass.wire import MalformedMessage, encode
 
 log = logging.getLogger(__name__)
 
 Answer = asyncio.Future[None]
+
+CLAIMED_WITHIN_S = 10.0
+"""How long after a welcome subscriptions of earlier lives may be unclaimed without a warning."""
+
+NOT_SAID = "not said"
+"""Why events were missed, at a broker that only counts them."""
 
 
 class Exchange:
@@ -53,15 +60,19 @@ class Exchange:
         clock: Clock,
         sensor: LiveSensor,
         neighbours: Neighbours | None,
+        drop_kept: bool = False,
     ) -> None:
         self.client: Client | None = None
-        self.missed = 0
+        self.missed: Counter[str] = Counter()  # by reason, in this session at the broker
+        self._missed_before: Counter[str] = Counter()  # in sessions that the broker has forgotten
         self.events_unreadable = 0
         self.capabilities: frozenset[str] = frozenset()  # of the broker that has answered last
         self.resume: Callable[[], None] = _nothing
         """Called when `may_read` may have changed."""
         self._name = name
         self._durable = durable
+        self._drop_kept = drop_kept
+        self._clock = clock
         self._life = 0
         self.sensor = sensor
         self._named: tuple[int, ...] = ()  # handles in the latest greeting
@@ -105,9 +116,13 @@ class Exchange:
 
         Raises ConnectionRefused if the client cannot work with this broker.
         """
-        self.missed = welcome.missed
-        self.capabilities = frozenset(welcome.capabilities)
         client = self.client
+        if client is not None and client.host.id != welcome.client:
+            self._missed_before += self.missed
+        self.missed = Counter({each.reason: each.count for each in welcome.missed_by})
+        if not self.missed and welcome.missed:
+            self.missed[NOT_SAID] = welcome.missed
+        self.capabilities = frozenset(welcome.capabilities)
         if client is None or not self._incarnations.is_same(client, welcome):
             client = self._begin(welcome)
         else:
@@ -121,6 +136,12 @@ class Exchange:
             if kept.handle not in registered and kept.handle not in self._withdrawing:
                 client.subscriptions.keep(SubHandle(kept.handle, kept.subscription, kept.radius))
         self._send = send
+        if client.subscriptions.kept:
+            if self._drop_kept:
+                for kept_handle in [*client.subscriptions.kept.values()]:
+                    self.withdraw(kept_handle)
+            else:
+                self._clock.after(CLAIMED_WITHIN_S, self._warn_of_kept)
         for each in list(client.subscriptions):
             handle = each.handle
             if lacking := self._lacking(Subscribe(handle.id, handle.subscription)):  # the one before had it
@@ -140,6 +161,22 @@ class Exchange:
             else:
                 client.network.send(publication)
         self._answered.set()
+
+    @property
+    def missed_by(self) -> dict[str, int]:
+        """Events that were given up since the beginning, by reason."""
+        return dict(self._missed_before + self.missed)
+
+    def _warn_of_kept(self) -> None:
+        kept = [] if self.client is None or self._over else [*self.client.subscriptions.kept.values()]
+        if kept:
+            log.warning(
+                "%s: %d subscriptions of an earlier life are not claimed, events wait for them: %s; "
+                "subscribe to them, unsubscribe what is in `kept`, or connect with kept='drop'",
+                self._name or "this session",
+                len(kept),
+                ", ".join(str(each.subscription) for each in kept[:5]),
+            )
 
     def disconnected(self) -> None:
         """The connection is gone."""
@@ -297,6 +334,8 @@ class Exchange:
                 # Subscribed and withdrawn at once: the first answer is about the former.
                 if not self._subscribing.give(handle):
                     self._withdrawing.give(handle)
+        elif isinstance(message, Missed):
+            self.missed[message.reason] = message.count
         elif isinstance(message, Refused):
             self._refused(self.client, message)
         else:
@@ -318,6 +357,7 @@ class Exchange:
         elif handle is not None:
             error = SubscriptionRefused(f"handle {handle}: {message.reason}")
             registered = client.subscriptions.get(handle)
+            client.subscriptions.kept.pop(handle, None)
             if registered is not None:
                 client.subscriptions.remove(registered.handle)
             self._arrivals.remove(client, handle, error)

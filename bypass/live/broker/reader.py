@@ -1,0 +1,51 @@
+"""A thread that reads the log: what is slow to read must not keep others waiting."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from bypass.live.broker.batch import Logged, Recipient, own_recipients
+from bypass.live.broker.store import Store, StoreFailed
+
+Found = dict[int, tuple[Logged, list[Recipient]]]
+"""Publications by their places in the log, and what of each is for the client that it is read for."""
+
+
+class Reader:
+    """Reads from a store, in the order in which it is asked. `soon` calls something in the asker's thread."""
+
+    def __init__(self, store: Store, soon: Callable[..., None]) -> None:
+        self._store = store
+        self._soon = soon
+        self._asked: queue.SimpleQueue[tuple[list[int], int, Callable[..., Any]] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def read(self, seqs: list[int], client: int, then: Callable[[Found | StoreFailed], None]) -> None:
+        """Have `then` called with what a client gets of these places in the log, or why nobody knows."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="bypass log reader", daemon=True)
+            self._thread.start()
+        self._asked.put((seqs, client, then))
+
+    def close(self) -> None:
+        """Return when nothing is being read any more; what was asked for and not begun is not read."""
+        if self._thread is not None:
+            while not self._asked.empty():
+                self._asked.get()
+            self._asked.put(None)
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (asked := self._asked.get()) is not None:
+            seqs, client, then = asked
+            try:
+                found: Found | StoreFailed = {
+                    logged.seq: (logged, own_recipients(logged.recipients, client))
+                    for logged in self._store.read(seqs)
+                }
+            except StoreFailed as failure:
+                found = failure
+            self._soon(then, found)

@@ -1,0 +1,144 @@
+"""A store of an earlier version is copied, changed and goes on, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copyfile
+
+import pytest
+
+from bypass.live.broker.store import Store, StoreFailed
+from tests.compat.make_store import MISSED, WAITING
+from tests.live.brokers import config, peers, running
+
+OLD = Path(__file__).with_name("store-0.1.0.db")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    copyfile(OLD, tmp_path / "store.db")
+    return tmp_path / "store.db"
+
+
+def copied(path: Path) -> Path:
+    return path.with_name(f"{path.name}.schema-2")
+
+
+def version(path: Path) -> int:
+    connection = sqlite3.connect(path)
+    try:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def test_all_that_waited_in_a_store_of_0_1_0_arrives(path: Path) -> None:
+    with running(config(path.parent)) as service, peers() as make:
+        assert service.server.broker.epoch == 1
+        assert [each.name for each in service.server.broker.filter_schemes] == ["ste"]
+        endpoint = service.server.endpoints[0]
+        alice = make(endpoint, "alice", life=21, capabilities=("missed",))
+        assert {each.handle for each in alice.welcome.kept} == {1, 2}
+        assert {each.reason: each.count for each in alice.welcome.missed_by} == {"before 0.1.1": MISSED}
+        alice.subscribe(2, radius=None)
+        alice.subscribe(1)
+        bob = make(endpoint, "bob", life=12, handles=(1,))
+        assert bob.welcome.missed == MISSED
+        numbers = [bob.event() for _ in range(WAITING)]
+        assert numbers == list(range(numbers[0], numbers[0] + WAITING))
+        assert {alice.event() for _ in range(2 * WAITING)} == {*numbers}
+        carol = make(endpoint, "carol", life=13)
+        assert carol.welcome.published == 1 + MISSED + WAITING
+    assert copied(path).read_bytes()[:16] == OLD.read_bytes()[:16]
+    assert version(copied(path)) == 2
+    assert version(path) == 3
+
+
+_OPEN = """
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from bypass.live.broker import migration
+from bypass.live.broker.store import Store
+migration._FROM_2 += sys.argv[2]
+migration._STEPS[2] = migration._FROM_2
+Store(Path(sys.argv[1]))
+"""
+
+
+def opening(
+    path: Path, then: str = "", preexec_fn: Callable[[], None] | None = None
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", _OPEN, str(path), then],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=preexec_fn,
+    )
+
+
+def test_a_process_that_is_killed_while_it_changes_a_store_leaves_it_as_it_was(path: Path) -> None:
+    """The last statement never comes to an end: everything else is done, and nothing is committed."""
+    endless = (
+        "CREATE TABLE begun (n); WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) "
+        "SELECT count(*) FROM c;"
+    )
+    process = opening(path, endless)
+    try:
+        wal = path.with_name(f"{path.name}-journal"), path.with_name(f"{path.name}-wal")
+        while not copied(path).exists() and process.poll() is None:
+            pass
+        assert process.poll() is None, process.communicate()[1]
+        assert any(each.exists() for each in wal)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert version(path) == 2
+    store = Store(path)
+    loaded = store.load()
+    store.close()
+    assert len(loaded.waiting) == WAITING
+    assert [client.missed for client in loaded.clients if client.missed] == [{"before 0.1.1": MISSED}] * 2
+    assert version(path) == 3
+
+
+def test_a_process_that_is_killed_while_it_copies_a_store_leaves_it_as_it_was(path: Path) -> None:
+    begun = copied(path).with_name(f"{copied(path).name}-begun")
+    begun.write_bytes(b"what a killed process has left")
+    store = Store(path)
+    store.close()
+    assert version(copied(path)) == 2
+    assert not begun.exists()
+
+
+def test_without_room_for_a_copy_a_store_is_left_alone(path: Path) -> None:
+    before = path.read_bytes()
+
+    def little_room() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) - 1, len(before) - 1))
+
+    process = opening(path, preexec_fn=little_room)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "cannot be copied before its schema is changed" in error.splitlines()[-1]
+    assert "nothing was changed" in error.splitlines()[-1]
+    assert path.read_bytes() == before
+    assert not copied(path).exists()
+
+
+@pytest.mark.parametrize(("number", "which"), [(1, "an older"), (4, "a newer")])
+def test_other_schemas_are_refused(number: int, which: str, path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {number}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreFailed, match=f"{which} version of bypass with schema {number}: expected 2 to 3"):
+        Store(path)
+    assert path.read_bytes() == before
