@@ -27,7 +27,10 @@ KEPT = 1000
 
 ATTEMPTS = 3
 ANSWER_S = 10.0
-"""How long an answer may take, and how long it is waited before a failed client is asked again."""
+"""How long an answer may take."""
+
+RETRY_S = 1.0
+"""How long a client that has failed is left alone, twice as long after each attempt."""
 
 AROUND_S = 1.0
 """Deliveries are counted from a plan until so long after its last answer."""
@@ -179,7 +182,7 @@ class Followup:
         if told.attempts < ATTEMPTS and told.plan.plan != ISOLATE:
             told.judge("retried")
             self._told.changed(client)
-            self._server.loop.after(2.0 ** (told.attempts - 1), self._repeat, client, told)
+            self._server.loop.after(RETRY_S * 2.0 ** (told.attempts - 1), self._repeat, client, told)
             return
         self._settle(client, told, "failed")
         if session is not None and told.plan.plan != ISOLATE:
