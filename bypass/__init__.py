@@ -25,7 +25,7 @@ from bypass.errors import (
     UnknownOperator,
     UnknownType,
 )
-from bypass.events import Event
+from bypass.events import Event, Publisher
 from bypass.filters import Filter, Subscription, attr
 from bypass.lazy import lazy_names
 from bypass.matching import matches
@@ -52,26 +52,36 @@ if TYPE_CHECKING:
     from bypass.live.client.gps import gpsd, nmea
     from bypass.live.client.gpx import gpx
     from bypass.live.client.inbox import LiveSubscription
+    from bypass.live.datagrams import InvalidGroupKey
     from bypass.live.keys import InvalidKeys
-    from bypass.live.neighbours import Neighbours
+    from bypass.live.neighbours import InvalidInterface, Neighbours, NoSuchRadio
     from bypass.location import LocationRequest
+    from bypass.mechanisms import UnusableMechanism
     from bypass.mechanisms.dissemination import Disseminator
     from bypass.mechanisms.gateways import GatewayChoice
     from bypass.messages import Publish
-    from bypass.models.engines import LocalEngine, SparkEngine, spark_engine
+    from bypass.models.engines import LocalEngine, SparkEngine, WorkerLost, spark_engine
+    from bypass.models.maps.street_map import InvalidMap
+    from bypass.models.spark_session import SparkUnavailable
     from bypass.models.traces import Trace, lay_out, write_trace
+    from bypass.models.traces.errors import InvalidTrace
     from bypass.scenarios.evaluation import evaluate
+    from bypass.scenarios.evaluation.schemes import InvalidEvaluation
+    from bypass.scenarios.experiment import ExperimentFailed
     from bypass.scenarios.loader import InvalidScenario
     from bypass.scenarios.result import Result
     from bypass.scenarios.runner import run
-    from bypass.scenarios.sweep import sweep
+    from bypass.scenarios.sweep import InvalidSweep, sweep
+    from bypass.scenarios.trial import SweepFailed
     from bypass.sim.system import SimulatedSystem
     from bypass.subscriptions import SubHandle
     from bypass.transitions import (
         Action,
+        InvalidParameter,
         InvalidPlan,
         InvalidRule,
         MechanismState,
+        MissingState,
         Plan,
         Record,
         Rule,
@@ -79,7 +89,10 @@ if TYPE_CHECKING:
         RuleLike,
         TransitionError,
         TransitionFailed,
+        UnknownMechanism,
+        UnknownProxy,
     )
+    from bypass.wire import MalformedMessage
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -93,18 +106,29 @@ else:
             "Connection": "bypass.live.client.connection",
             "ConnectionRefused": "bypass.live.client.errors",
             "Disseminator": "bypass.mechanisms.dissemination",
+            "ExperimentFailed": "bypass.scenarios.experiment",
             "GatewayChoice": "bypass.mechanisms.gateways",
             "GeoLocation": "bypass.geo",
             "InvalidEndpoint": "bypass.live.client.errors",
+            "InvalidEvaluation": "bypass.scenarios.evaluation.schemes",
+            "InvalidGroupKey": "bypass.live.datagrams",
+            "InvalidInterface": "bypass.live.neighbours",
             "InvalidKeys": "bypass.live.keys",
+            "InvalidMap": "bypass.models.maps.street_map",
+            "InvalidParameter": "bypass.transitions",
             "InvalidPlan": "bypass.transitions",
             "InvalidRule": "bypass.transitions",
             "InvalidScenario": "bypass.scenarios.loader",
+            "InvalidSweep": "bypass.scenarios.sweep",
+            "InvalidTrace": "bypass.models.traces.errors",
             "LiveSubscription": "bypass.live.client.inbox",
             "LocalEngine": "bypass.models.engines",
             "LocationRequest": "bypass.location",
+            "MalformedMessage": "bypass.wire",
             "MechanismState": "bypass.transitions",
+            "MissingState": "bypass.transitions",
             "Neighbours": "bypass.live.neighbours",
+            "NoSuchRadio": "bypass.live.neighbours",
             "NotConnected": "bypass.live.client.errors",
             "OutboxFull": "bypass.live.client.errors",
             "Plan": "bypass.transitions",
@@ -119,13 +143,19 @@ else:
             "RuleLike": "bypass.transitions",
             "SimulatedSystem": "bypass.sim.system",
             "SparkEngine": "bypass.models.engines",
+            "SparkUnavailable": "bypass.models.spark_session",
             "SubHandle": "bypass.subscriptions",
             "SubscriptionRefused": "bypass.live.client.errors",
+            "SweepFailed": "bypass.scenarios.trial",
             "Trace": "bypass.models.traces",
             "TransitionError": "bypass.transitions",
             "TransitionFailed": "bypass.transitions",
+            "UnknownMechanism": "bypass.transitions",
+            "UnknownProxy": "bypass.transitions",
             "Unless": "bypass.adhoc",
             "Unsupported": "bypass.live.client.errors",
+            "UnusableMechanism": "bypass.mechanisms",
+            "WorkerLost": "bypass.models.engines",
             "connect": "bypass.live.client.connection",
             "connect_blocking": "bypass.live.client.blocking",
             "evaluate": "bypass.scenarios.evaluation",
@@ -139,6 +169,8 @@ else:
             "write_trace": "bypass.models.traces",
         },
     )
+
+__version__ = "0.1.1"
 
 __all__ = [
     "BOOLEAN",
@@ -161,28 +193,39 @@ __all__ = [
     "Disseminator",
     "EmptySubscription",
     "Event",
+    "ExperimentFailed",
     "Filter",
     "GatewayChoice",
     "GeoLocation",
     "InvalidAttribute",
     "InvalidCallback",
     "InvalidEndpoint",
+    "InvalidEvaluation",
     "InvalidEvent",
     "InvalidFilter",
+    "InvalidGroupKey",
+    "InvalidInterface",
     "InvalidInterval",
     "InvalidKeys",
     "InvalidLocation",
+    "InvalidMap",
+    "InvalidParameter",
     "InvalidPlan",
     "InvalidRadius",
     "InvalidRule",
     "InvalidScenario",
+    "InvalidSweep",
+    "InvalidTrace",
     "LiveSubscription",
     "LocalEngine",
     "LocationRequest",
+    "MalformedMessage",
     "MechanismState",
     "MetricConflict",
     "MissingExtra",
+    "MissingState",
     "Neighbours",
+    "NoSuchRadio",
     "NotConnected",
     "OperatorConflict",
     "OutboxFull",
@@ -192,6 +235,7 @@ __all__ = [
     "Projection",
     "PublicationRefused",
     "Publish",
+    "Publisher",
     "Record",
     "Region",
     "Result",
@@ -200,17 +244,23 @@ __all__ = [
     "RuleLike",
     "SimulatedSystem",
     "SparkEngine",
+    "SparkUnavailable",
     "SubHandle",
     "Subscription",
     "SubscriptionRefused",
+    "SweepFailed",
     "Trace",
     "TransitionError",
     "TransitionFailed",
     "UnknownHandle",
+    "UnknownMechanism",
     "UnknownOperator",
+    "UnknownProxy",
     "UnknownType",
     "Unless",
     "Unsupported",
+    "UnusableMechanism",
+    "WorkerLost",
     "attr",
     "connect",
     "connect_blocking",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import reprlib
 
-
-class BypassError(Exception):
-    """Base of everything this library raises on purpose."""
+from bypass.root_error import BypassError as BypassError
 
 
 class InvalidAttribute(BypassError):
@@ -65,7 +63,11 @@ class MetricConflict(BypassError):
     """Two metrics want the same name."""
 
 
-class MissingExtra(BypassError):
+LAB = frozenset(("matplotlib", "osmium", "pandas", "pyarrow", "pyspark", "scipy"))
+"""What the extra of that name brings, by import name."""
+
+
+class MissingExtra(BypassError, ImportError):
     """An optional dependency is not installed: `module` is its import name, `extra` what brings it."""
 
     def __init__(self, module: str, extra: str = "lab") -> None:
@@ -75,7 +77,10 @@ class MissingExtra(BypassError):
         self.extra = extra
 
     def __str__(self) -> str:
-        return f"{self.module} is not installed: pip install 'bypass-pubsub[{self.extra}]'"
+        return (
+            f"{self.module} is not installed: needs the extra {self.extra}: "
+            f"pip install 'bypass-pubsub[{self.extra}]'"
+        )
 
 
 def shown(value: object) -> str:

@@ -7,17 +7,26 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from bypass.errors import LAB, MissingExtra
+
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a package: `homes` says in which module each name is defined.
 
-    A name is looked up once; afterwards the package has it. Raises AttributeError for other names.
+    A name is looked up once; afterwards the package has it. Raises AttributeError for other names, and
+    MissingExtra for one whose module needs what is not installed.
     """
 
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(homes[name]), name)
+        try:
+            value = getattr(import_module(homes[name]), name)
+        except ModuleNotFoundError as error:
+            missing = (error.name or "").partition(".")[0]
+            if missing not in LAB:
+                raise
+            raise MissingExtra(missing) from error
         setattr(sys.modules[package], name, value)
         return value
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bypass.root_error import BypassError
+
 if TYPE_CHECKING:
     from bypass.transitions.record import Record
 
 
-class TransitionError(Exception):
+class TransitionError(BypassError):
     """Base of every error of this package."""
 
 

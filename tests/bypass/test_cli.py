@@ -181,4 +181,7 @@ def test_a_missing_extra_says_how_to_get_it(tiny: Path) -> None:
     command = [sys.executable, "-c", code, "run", "tiny.yaml"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "bypass: error: pyarrow is not installed: pip install 'bypass-pubsub[lab]'\n"
+    assert (
+        done.stderr
+        == "bypass: error: pyarrow is not installed: needs the extra lab: pip install 'bypass-pubsub[lab]'\n"
+    )

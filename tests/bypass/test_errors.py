@@ -5,7 +5,7 @@ from bypass.errors import BypassError, MissingExtra, shown
 
 def test_missing_extra_says_how_to_get_it_and_survives_pickling() -> None:
     error = MissingExtra("matplotlib")
-    assert str(error) == "matplotlib is not installed: pip install 'bypass-pubsub[lab]'"
+    assert str(error) == "matplotlib is not installed: needs the extra lab: pip install 'bypass-pubsub[lab]'"
     assert isinstance(error, BypassError)
     copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == str(error)

@@ -1,5 +1,7 @@
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -64,4 +66,40 @@ def test_every_error_is_public_and_has_a_public_base() -> None:
         if isinstance(value := getattr(bypass, name), type) and issubclass(value, Exception)
     }
     assert {error for error in vars(errors).values() if isinstance(error, type)} <= public
-    assert all(issubclass(error, bypass.BypassError | bypass.TransitionError) for error in public)
+    assert all(issubclass(error, bypass.BypassError) for error in public)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert bypass.__version__ == project["version"]
+
+
+WITHOUT = """
+from importlib.machinery import PathFinder
+found = PathFinder.find_spec
+def find_spec(name, path=None, target=None):
+    return None if name.partition(".")[0] in {lab!r} else found(name, path, target)
+PathFinder.find_spec = find_spec
+"""
+
+
+@pytest.mark.parametrize(
+    "code", ["from bypass import *", "from bypass import evaluate", "import bypass; bypass.run"]
+)
+def test_who_has_not_the_extra_is_told_which(code: str) -> None:
+    probe = WITHOUT.format(lab=set(errors.LAB)) + code
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert "MissingExtra" in last
+    assert "needs the extra lab: pip install 'bypass-pubsub[lab]'" in last
+
+
+@pytest.mark.parametrize(
+    "command", [["run", "total-transitions"], ["sweep", "total-transitions", "--seeds", "1", "--out", "out"]]
+)
+def test_a_command_that_needs_the_extra_says_so_in_one_line(command: list[str]) -> None:
+    probe = WITHOUT.format(lab=set(errors.LAB)) + f"from bypass.cli import main\nmain({command!r})"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "needs the extra lab: pip install 'bypass-pubsub[lab]'" in done.stderr
