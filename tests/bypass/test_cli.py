@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bypass.cli import INTERRUPTED
+from bypass.cli.group import INTERRUPTED
 from bypass.scenarios import builtin_names
 from tests.command import bypass, on_a_terminal, refusal
 

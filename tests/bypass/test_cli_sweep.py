@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bypass.cli import INTERRUPTED
+from bypass.cli.group import INTERRUPTED
 from bypass.scenarios.runner import run
 from tests.command import COMMAND, bypass, on_a_terminal
 
