@@ -33,7 +33,8 @@ thread = threading.Thread(target=service.run)
 thread.start()
 print(server.endpoints[0], flush=True)
 sys.stdin.readline()  # now it goes on, after two heartbeats: the first finds out that nobody is there
-server.soon(server.loop.after, 2.5 * server.config.heartbeat, server.loop.serve, server.socket, server._read)
+again = (server.loop.serve, server.socket, server.intake.read)
+server.soon(server.loop.after, 2.5 * server.config.heartbeat, *again)
 sys.stdin.read()
 server.stop()
 thread.join()
@@ -132,3 +133,8 @@ def test_a_broker_listens_on_an_ipv6_address(tmp_path: Path) -> None:
             asyncio.run(use(endpoint))
             with Operator(endpoint, None) as operator:
                 assert operator.ask("status")["listen"] == [six, four]
+
+
+def test_a_heartbeat_may_be_as_long_as_one_likes(tmp_path: Path) -> None:
+    with running(config(tmp_path, listen=("tcp://127.0.0.1:*",), heartbeat=1e7)) as service, peers() as make:
+        assert make(service.server.endpoints[0], "peer").number

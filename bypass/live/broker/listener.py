@@ -30,6 +30,9 @@ GONE_HEARTBEATS = 12
 """After so long, the system gives up a connection whose peer acknowledges nothing. Sessions are given up
 earlier, by pings of our own: this is about the descriptor that a peer without power leaves behind."""
 
+LONGEST_PROBE_S = 3600
+"""However long a heartbeat is: the system takes no more than some hours."""
+
 LINGER_MS = 500
 DOMAIN = "bypass"
 
@@ -82,7 +85,7 @@ class Listener:
         socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         # No heartbeats of ZeroMQ's: it aborts the process if one is due on a connection that broke while its
         # queue was full.
-        seconds = ceil(config.heartbeat)
+        seconds = min(ceil(config.heartbeat), LONGEST_PROBE_S)
         socket.set(zmq.TCP_KEEPALIVE, 1)
         socket.set(zmq.TCP_KEEPALIVE_IDLE, seconds)
         socket.set(zmq.TCP_KEEPALIVE_INTVL, seconds)
