@@ -66,11 +66,13 @@ def test_after_a_transition_a_scheme_is_what_it_is_alone(i: int, scheme: str, gr
     assert np.nanmean(precision(switched)) == pytest.approx(np.nanmean(precision(static)), abs=0.005)
 
 
-def test_context_traffic_after_a_transition_is_what_it_is_alone() -> None:
-    start, end = 50, 60
+@pytest.mark.parametrize(("i", "scheme", "grid"), [(1, "ste", 5), (2, "grid", 5), (3, "egrid", 10)])
+def test_context_traffic_after_a_transition_is_what_it_is_alone(i: int, scheme: str, grid: int) -> None:
+    phase = switching().phases[i]
+    start, end = int(phase.start_s) + 10, int(phase.end_s)
     for way in ("up", "down"):
         switched = switching().traffic[f"context_{way}"][start:end].sum()
-        static = alone("ste", 60.0, 5).traffic[f"context_{way}"][start:end].sum()
+        static = alone(scheme, phase.end_s, grid).traffic[f"context_{way}"][start:end].sum()
         assert switched == pytest.approx(static, rel=0.1)
 
 
