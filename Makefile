@@ -16,7 +16,7 @@ REPORT := out/market-day-seed1/report.html
 SOURCES := $(shell find bypass mechanisms models scenarios transitions -name '*.py' -o -name '*.yaml')
 
 # Programs that tests use if they are there. Only a machine that is there for tests (CI=true) is given them.
-PROGRAMS := chromium iproute2 mosquitto nats-server redis-server
+PROGRAMS := chromium iproute2 mosquitto nats-server redis-server sqlite3
 
 # Tests start hundreds of interpreters: what one has compiled is kept for the others, whatever the shell has set.
 export PYTHONDONTWRITEBYTECODE :=

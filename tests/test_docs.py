@@ -47,6 +47,8 @@ from bypass.sim.ledger import COLUMNS
 from bypass.transitions import Firing, Mechanism, Record, Rule, RuleBook
 from bypass.transitions.rules import DECISION, NEXT_DECISION
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 SHOWING = [ROOT / "docs" / name for name in ("evaluation.md", "timeliness.md")]

@@ -10,6 +10,8 @@ from bypass.cli.group import INTERRUPTED
 from bypass.scenarios import builtin_names
 from tests.command import bypass, on_a_terminal, refusal
 
+pytestmark = pytest.mark.slow
+
 TINY = """
 about: A first sentence. And a second one.
 clients: 15

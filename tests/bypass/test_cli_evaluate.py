@@ -16,6 +16,8 @@ from bypass.models.mobility import Darmstadt
 from bypass.models.traces import Trace, write_trace
 from tests.command import bypass, refused
 
+pytestmark = pytest.mark.slow
+
 SCHEMES = "radial,ste:2,grid:5,egrid:10,attract,multi"
 
 

@@ -9,6 +9,8 @@ import pytest
 from bypass.models.queueing import Centre, simulate
 from tests.command import bypass, refusal
 
+pytestmark = pytest.mark.slow
+
 METRO = [
     *("--publisher-on", 292.1, "--publisher-off", 78.7, "--subscriber-on", 155.8, "--subscriber-off", 72.1),
     *("--brokers", 2, "--rate", 1, "--service", 0.0625),

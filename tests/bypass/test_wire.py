@@ -39,6 +39,8 @@ from bypass.wire import bypass_pb2 as pb
 from bypass.wire.bodies import WRITERS
 from tests.wire_strategies import addresses, handles, messages, publishes, subscribes, u32
 
+pytestmark = pytest.mark.slow
+
 repeatable = settings(derandomize=True, deadline=None, max_examples=200)
 thorough = settings(repeatable, max_examples=800)
 

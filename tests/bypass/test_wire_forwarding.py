@@ -25,6 +25,8 @@ from bypass.wire import bypass_pb2 as pb
 from bypass.wire.fields import varint
 from tests.wire_strategies import addresses, bare, handles, messages, publishes, u32
 
+pytestmark = pytest.mark.slow
+
 repeatable = settings(derandomize=True, deadline=None, max_examples=300)
 
 PUBLISH = Publish(77, Event(kind="monster"), Kind.LOCAL, 9, (1.5, 2.5), client=3, scheme=2, epoch=4)

@@ -21,6 +21,8 @@ from bypass.wire import (
 from bypass.wire import bypass_pb2 as pb
 from tests.wire_strategies import messages
 
+pytestmark = pytest.mark.slow
+
 repeatable = settings(derandomize=True, deadline=None, max_examples=200)
 thorough = settings(repeatable, max_examples=800)
 

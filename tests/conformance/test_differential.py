@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from tests.conformance.live import LiveWorld
 from tests.conformance.simulated import SimulatedWorld
 from tests.conformance.world import SCHEMES, World
 from tests.conftest import Point
+
+pytestmark = pytest.mark.slow
 
 NAMES = ("a", "b", "c", "d")
 # Inside and outside circles and near their borders, near borders of cells, outside the area.

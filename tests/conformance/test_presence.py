@@ -9,6 +9,8 @@ import pytest
 from tests.conformance.crowd import CROWD, assert_events_arrive, gather
 from tests.conformance.world import SCHEMES, World
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., World]
 
 

@@ -19,6 +19,8 @@ from bypass.transitions import (
 from tests.conformance.crowd import CROWD, SPOTS, assert_events_arrive, assert_nothing_lost, gather
 from tests.conformance.world import SCHEMES, World
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., World]
 
 

@@ -29,6 +29,8 @@ from tests.live.devices import devices
 from tests.live.faults import FINE, Air, FaultyNetwork, Lag, Weather, faulty_network, in_the_air
 from tests.live.test_namespaces import PORT, ROOT, Networks, networks  # noqa: F401 - the fixture
 
+pytestmark = pytest.mark.slow
+
 HEARTBEAT = 0.3
 HERE = (10.0, 10.0)
 LIMIT = 40.0

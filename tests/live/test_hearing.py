@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from bypass.models.network.medium import Medium
 from bypass.models.network.radio import WIFI
 from bypass.models.network.state import F, Found, Kind, L, S
 from bypass.wire import decode, encode
+
+pytestmark = pytest.mark.slow
 
 STATIONS = 6  # the first one hears what the others send
 EVENTS = 5

@@ -29,6 +29,8 @@ from bypass.wire import MAX_MESSAGE_BYTES, MOST_MESSAGES, decode, encode, pack, 
 from bypass.wire import bypass_pb2 as pb
 from tests.live.brokers import ANYTHING, PATIENCE, Peer, config, in_loop, peers, running, until
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Peer]
 MOMENTS = int(1000 * PATIENCE)
 OUTCOMES = ("understood", "malformed", "refused", "oversized", "limited", "strangers", "unauthorised")

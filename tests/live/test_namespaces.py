@@ -15,6 +15,8 @@ import pytest
 
 from tests.live.devices import LIMIT
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PORT = 7701
 

@@ -19,6 +19,8 @@ from bypass.live.broker import database
 from bypass.live.broker.batch import pack_recipients
 from bypass.live.broker.store import Batch, Loaded, Logged, Recipient, Store, StoreFailed
 
+pytestmark = pytest.mark.slow
+
 PAGE = 4096
 NOBODY = 65534  # the user
 

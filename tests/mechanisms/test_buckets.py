@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.mechanisms.filters.buckets import Buckets, Ints
+
+pytestmark = pytest.mark.slow
 
 KEYS = 7
 

@@ -16,6 +16,8 @@ from bypass.mechanisms.filters import SubscriptionTable
 from bypass.mechanisms.filters.envelopes import EnvelopeIndex, in_envelope, largest_reach
 from bypass.messages import Kind, Publish
 
+pytestmark = pytest.mark.slow
+
 ANY = Subscription.of(attr("n") >= 0)
 Subscriber = tuple[float, float, int, float, float]  # x, y, radius, vx, vy
 

@@ -6,12 +6,15 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from bypass.messages import AssignmentRequest
 from bypass.subscriptions import SubHandle
+
+pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from tests.conftest import World

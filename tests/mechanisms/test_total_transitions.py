@@ -10,6 +10,8 @@ import pytest
 from bypass.mechanisms.filters import FilterClient
 from bypass.messages import Assignment, PlanMessage
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from tests.conftest import World
 

@@ -12,6 +12,8 @@ from bypass.geo import GeoLocation
 from bypass.models.maps import MAPS, StreetMap, load_map
 from bypass.models.mobility.map_movement import MapMovement
 
+pytestmark = pytest.mark.slow
+
 TOWNS = ("darmstadt", "mannheim")
 CELL = 20.0
 CLIENTS, DURATION = 297, 1800.0

@@ -13,6 +13,8 @@ from bypass.models.mobility.random_waypoint import RandomWaypoint
 from bypass.models.mobility.tracks import waypoints as cut
 from bypass.models.waypoints import Floats, Waypoints
 
+pytestmark = pytest.mark.slow
+
 MODEL = GroupMovement(width=500, height=300, group=5, spread=40, change=30)
 
 

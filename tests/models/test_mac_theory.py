@@ -37,6 +37,8 @@ from bypass.models.network.medium import Medium
 from bypass.models.network.radio import WIFI, Ending, Part, RadioModel
 from bypass.models.network.slow_medium import SlowMedium
 
+pytestmark = pytest.mark.slow
+
 SIZE = 224
 SECONDS = {1: 5, 2: 30, 8: 10, 20: 10}  # by stations; shares of attempts are good to 1 % then
 STEP_US = 10_000

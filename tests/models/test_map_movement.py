@@ -22,6 +22,8 @@ from bypass.models.mobility import map_movement
 from bypass.models.mobility.map_movement import MapMovement
 from bypass.models.waypoints import Floats, Waypoints
 
+pytestmark = pytest.mark.slow
+
 GRID = street_grid()
 
 

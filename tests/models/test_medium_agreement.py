@@ -15,6 +15,8 @@ from bypass.models.network.radio import BLUETOOTH, WIFI, Ending, RadioModel
 from bypass.models.network.slow_medium import SlowMedium
 from bypass.models.waypoints import Floats
 
+pytestmark = pytest.mark.slow
+
 Positions = Callable[[float], tuple[Floats, Floats]]
 
 

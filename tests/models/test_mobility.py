@@ -22,6 +22,8 @@ from bypass.models.mobility.random_waypoint import RandomWaypoint
 from bypass.models.request import InvalidRequest
 from bypass.models.waypoints import Waypoints
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = 40
 DURATION = 400.0
 

@@ -20,6 +20,8 @@ from bypass.models.mobility.model import MobilityModel
 from bypass.models.mobility.random_direction import RandomDirection
 from bypass.models.waypoints import Floats, Waypoints
 
+pytestmark = pytest.mark.slow
+
 TIMES = (0.0, 500.0, 1000.0)
 CLIENTS = 10_000
 

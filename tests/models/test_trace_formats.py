@@ -15,6 +15,8 @@ from bypass.models.traces import Format, InvalidTrace, bonnmotion, gpx, ns2, one
 from bypass.models.traces.formats import read_waypoints
 from bypass.models.waypoints import Track, Waypoints
 
+pytestmark = pytest.mark.slow
+
 SIZE = (1300.0, 900.0)
 DARMSTADT = GeoLocation(49.8728, 8.6512)
 

@@ -22,6 +22,8 @@ from bypass.scenarios.schema import Scenario
 from bypass.scenarios.tables import verdict_table
 from tests.command import bypass, refusal
 
+pytestmark = pytest.mark.slow
+
 FIGURES = {"a": 6.0, "b": 2.0, "c": 4.0, "d": 8.0, "none": math.nan}
 
 

@@ -15,6 +15,8 @@ from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.loader import load
 from bypass.scenarios.outcome import Run
 
+pytestmark = pytest.mark.slow
+
 ALONE = {"runs": {}, "main": "", "checks": [], "baseline": ""}
 DURATION, CLIENTS = 20.0, 30
 

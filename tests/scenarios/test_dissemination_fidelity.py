@@ -16,6 +16,8 @@ from bypass.scenarios.measures import Phase, between, precision, recall
 from bypass.scenarios.outcome import Run
 from bypass.scenarios.result import Result
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def short(scenario: str, name: str, duration: float) -> Run:

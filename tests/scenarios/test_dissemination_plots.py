@@ -19,6 +19,8 @@ from bypass.scenarios.plots.spread_map import spread_map
 from bypass.scenarios.plots.style import SMALL, Picture, mechanism_colour
 from bypass.scenarios.plots.utilisation import NOTHING, Course, Usage, utilisation
 
+pytestmark = pytest.mark.slow
+
 REGION = Region((0.0, 0.0, 100.0, 60.0), (Place("park", 50.0, 30.0, 20.0),))
 KNOWN = ["unicast", "broadcast", "flooding", "gossip", "hyperg", "plan-b"]
 EMPTY = np.array([])

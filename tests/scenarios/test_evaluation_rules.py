@@ -16,6 +16,8 @@ from bypass.models.workloads import Publications
 from bypass.scenarios.evaluation.schemes import Catalogue, parse_schemes
 from bypass.scenarios.evaluation.stretch import Context, Counter, windows
 
+pytestmark = pytest.mark.slow
+
 Floats = NDArray[np.float64]
 Place = tuple[float, float]
 

@@ -12,6 +12,8 @@ from bypass.scenarios.loader import load, variants
 from bypass.scenarios.measures import between, precision, recall
 from bypass.scenarios.outcome import Run
 
+pytestmark = pytest.mark.slow
+
 ALONE = {"timeline": [], "runs": {}, "main": "", "checks": []}
 
 

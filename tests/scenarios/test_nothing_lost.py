@@ -17,6 +17,8 @@ from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.loader import load
 from bypass.scenarios.measures import Columns, between, recall
 
+pytestmark = pytest.mark.slow
+
 SCHEMES = tuple(BROKER_MECHANISMS["filter"])
 SWITCH_S = 6.0
 DURATION_S = 9.0

@@ -26,6 +26,8 @@ from bypass.scenarios.schema import Scenario
 from bypass.scenarios.tables import rule_table
 from bypass.transitions import Firing
 
+pytestmark = pytest.mark.slow
+
 VOID = {"meta", "br"}
 
 

@@ -17,6 +17,8 @@ from bypass.models.statistics import Statistics, statistics
 from bypass.models.traces import Trace, write_trace
 from bypass.scenarios.evaluation import Evaluation, evaluate
 
+pytestmark = pytest.mark.slow
+
 CLIENTS, DURATION, SEED = 297, 1800.0, 1
 NAMES = ("darmstadt", "darmstadt-random", "mannheim", "mannheim-random", "rwp")
 TOWNS = ("darmstadt", "mannheim")

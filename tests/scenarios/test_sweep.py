@@ -17,6 +17,8 @@ from bypass.scenarios.provenance import input_hashes
 from bypass.scenarios.sweep import InvalidSweep, Sweep, SweepFailed, sweep
 from bypass.scenarios.sweep_tables import FIGURES, RESULTS
 
+pytestmark = pytest.mark.slow
+
 # Members cannot be moved without state transfer, which turns out when the plan is executed.
 FILE = """
 about: Two phases

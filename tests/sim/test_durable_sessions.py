@@ -14,6 +14,8 @@ from bypass.sim.durable import NotDurable
 from tests.conftest import World
 from tests.vicinity import Vicinity, row
 
+pytestmark = pytest.mark.slow
+
 HERE = (310.0, 310.0)
 CLIENTS = 4
 
