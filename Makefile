@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --no-compile --quiet --quiet --disable-pip-version-check --constraint constraints.txt
 # Of the damage and the faults of `make soak`: others each time, and the same again with SEED=...
-SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+SEED := $(or $(SEED),$(shell od -An -N3 -tu4 /dev/urandom | tr -d ' '))
 # What pip would do on one core and for the tests of other packages, too.
 COMPILE := $(BIN)/python -m compileall -q -j 0 -x /tests/ $(VENV)/lib
 REQUIREMENTS := pyproject.toml constraints.txt

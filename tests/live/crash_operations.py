@@ -52,7 +52,7 @@ class Operations(threading.Thread):
                         with self.paused:
                             self._execute(operator, *next(steps))
             except OperatorFailed as failure:
-                if "no answer" not in str(failure):
+                if not any(word in str(failure) for word in ("no answer", "compiling")):  # it starts again
                     self.violations.append(f"operator: {failure}")
                     return
 
