@@ -1,18 +1,18 @@
 """Runs the built-in scenarios in full and sets their figures beside the thesis'.
 
 Each run is kept in a file of its own under DIR/fidelity as soon as it is done: what was stopped goes on where
-it was, and more seeds are added to those that are there.
+it was, and more seeds are added to those that are there. Runs of other code are not used.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,18 @@ from typing import Any
 from common import arguments, integer, machine, print_table, write
 from fidelity_record import RECORD, Measured, compare, enter, totals, write_page
 
+import bypass
 from bypass.scenarios.checks import figure
 from bypass.scenarios.experiment import Experiment
+from bypass.scenarios.inputs import parameters
 from bypass.scenarios.loader import builtin_names, load, variants
 from bypass.scenarios.paths import check_paths
+from bypass.scenarios.provenance import git_state, input_hashes
 from bypass.scenarios.result import Result, assembled
 from bypass.scenarios.schema import Scenario
 from bypass.scenarios.trial import Trial
+
+PACKAGE = Path(bypass.__file__).parent
 
 
 def carry_out(trial: Trial, folder: Path, code: dict[str, str]) -> tuple[str, float]:
@@ -41,9 +46,7 @@ def carry_out(trial: Trial, folder: Path, code: dict[str, str]) -> tuple[str, fl
 def trials_of(scenario: Scenario, seed: int) -> dict[str, Trial]:
     """The runs of a scenario. Checks are not among what decides what a run gives."""
     return {
-        name: Trial(
-            name, {}, seed, each.model_dump(mode="json", exclude={"checks", "about", "seed"}) | {"about": ""}
-        )
+        name: Trial(name, {}, seed, parameters(each) | {"about": "", "checks": []}, deciding_code())
         for name, each in variants(scenario).items()
     }
 
@@ -70,14 +73,24 @@ def carried_out(
 
 def commit() -> str:
     """The state of the code, as git tells it."""
-    told = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
+    state = git_state(PACKAGE)
+    return (
+        "unknown" if state is None else state["commit"][:12] + (" with changes" if state["changed"] else "")
     )
-    return told.stdout.strip() or "unknown"
+
+
+@cache
+def deciding_code() -> dict[str, str]:
+    """Hashes of what decides about figures: not the live system, the commands, and the checks themselves."""
+    parts = [
+        *PACKAGE.glob("*.py"),
+        *(PACKAGE / name for name in ("mechanisms", "models", "sim", "transitions")),
+        *PACKAGE.glob("scenarios/*.py"),
+        PACKAGE / "scenarios" / "rules",
+    ]
+    return {
+        Path(path).relative_to(PACKAGE).as_posix(): own for path, own in input_hashes(sorted(parts)).items()
+    }
 
 
 def measured(scenario: Scenario, seed: int, folder: Path) -> Measured:

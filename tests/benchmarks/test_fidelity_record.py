@@ -77,6 +77,21 @@ def test_what_was_measured_is_kept_and_seeds_are_added(tmp_path: Path) -> None:
     assert kept.stat().st_mtime_ns == runs[kept]
 
 
+def test_runs_of_other_code_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "bypass"
+    folder.mkdir()
+    (folder / "experiment.py").write_text("before", encoding="utf-8")
+    monkeypatch.setattr(fidelity, "PACKAGE", folder)
+    before = fidelity.deciding_code.__wrapped__()
+    (folder / "experiment.py").write_text("after", encoding="utf-8")
+    after = fidelity.deciding_code.__wrapped__()
+    keys = set()
+    for code in (before, after):
+        monkeypatch.setattr(fidelity, "deciding_code", lambda code=code: code)
+        keys.add(fidelity.trials_of(TINY, 1)["one"].key)
+    assert len(keys) == 2
+
+
 def test_a_scenario_is_what_its_runs_are_together(tmp_path: Path) -> None:
     check, _ = measured(tmp_path, 1)
     runs = {name: Experiment(each, 1).run() for name, each in variants(TINY).items()}
