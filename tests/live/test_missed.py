@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,33 @@ def test_what_waits_unclaimed_survives_a_restart(tmp_path: Path, make: Make) -> 
         third.send(Ack(tuple(numbers)))
         until(lambda: service.server.deliveries.waiting == 0)
         assert not any(isinstance(message, Notify) for message in third.settle())
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_waits_unclaimed_waits_once_however_often_a_client_connects(
+    tmp_path: Path, make: Make, restarted: bool
+) -> None:
+    with ExitStack() as brokers:
+        service = brokers.enter_context(running(config(tmp_path)))
+        old, publisher = make(endpoint(service), "s", life=1), make(endpoint(service), "p")
+        old.subscribe(1)
+        new = make(endpoint(service), "s", life=2)
+        new.subscribe(5)
+        numbers = [publisher.publish() for _ in range(3)]
+        assert [new.event(acknowledge=False) for _ in numbers] == numbers
+        if restarted:
+            brokers.close()
+            service = brokers.enter_context(running(config(tmp_path)))
+        again = make(endpoint(service), "s", life=2, handles=(1, 5))
+        again.subscribe(5)
+        assert [again.event() for _ in numbers] == numbers
+        again.subscribe(1)
+        claimed = [again.get(Notify) for _ in numbers]
+        assert [(each.publication.id, each.handles) for each in claimed] == [(n, (1,)) for n in numbers]
+        again.send(Ack(tuple(numbers)))
+        until(lambda: service.server.deliveries.waiting == 0)
+        assert not any(isinstance(message, Notify) for message in again.settle())
+        assert totals_agree(service)
 
 
 def test_what_nobody_claims_is_withdrawn_in_the_end(

@@ -115,12 +115,11 @@ class Keeping:
         batch = self._turn().batch
         for slot, before in self._awaited.moved(part, parts):
             session = self._sessions.by_slot[slot]
-            cursor = before - 1 if before else self.last
             handle = self.lanes.handle_of(session, slot)
             if handle is None:
-                batch.cursor(session.number, cursor)
-            else:
-                batch.lane(session.number, handle, cursor)
+                batch.cursor(session.number, before - 1 if before else self.last)
+            else:  # what is to be divided yet comes after what it has had
+                batch.lane(session.number, handle, before - 1 if before else session.reached[handle])
         for client, reason, count in self.missing.unsaved():
             batch.misses(client, reason, count)
         self.missing.tell()

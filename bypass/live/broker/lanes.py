@@ -53,12 +53,14 @@ class Lanes:
         if self._awaited.waits(lane, number, again):
             return event, 0
         event = self._awaited.add(event, number, seq, lane, None)
+        session.reached[handle] = seq
         self._bound(session, lane)
         return event, 1
 
     def divide(self, session: Session, handles: tuple[int, ...]) -> tuple[int, ...]:
         """Have the first unsent event of the main slot wait in those lanes that it is for; gives the handles
-        without one."""
+        without one. Lanes that have had it, when it was sent on an earlier connection, do not get it again.
+        """
         _, seq = self._awaited.first_unsent(session.slot, 1)[0]
         rest = []
         for handle in handles:
@@ -66,9 +68,11 @@ class Lanes:
                 rest.append(handle)
                 continue
             lane = self._lane(session, handle, seq)
-            self._awaited.divide(session.slot, lane)
-            self._added(1)
-            self._bound(session, lane)
+            if session.reached[handle] < seq:
+                session.reached[handle] = seq
+                self._awaited.divide(session.slot, lane)
+                self._added(1)
+                self._bound(session, lane)
         return tuple(rest)
 
     def only_in_lanes(self, session: Session) -> None:
@@ -101,17 +105,18 @@ class Lanes:
 
     def set_apart(self, session: Session) -> None:
         """Have the store know, too, which subscriptions nobody has claimed."""
+        unsent = self._awaited.first_unsent(session.slot, 1)  # what is to be divided yet
         for handle in session.unclaimed:
-            self._lane(session, handle, self._last() + 1)
+            self._lane(session, handle, unsent[0][1] if unsent else self._last() + 1)
 
     def restore(self, session: Session, handle: int) -> int:
-        """The lane of a subscription, as the store had it."""
-        return self._sessions.add_lane(session, handle)
+        """The lane of a subscription, as the store had it: all of the log that is for it waits there."""
+        return self._sessions.add_lane(session, handle, self._last())
 
     def _lane(self, session: Session, handle: int, seq: int) -> int:
         lane = session.lanes.get(handle)
         if lane is None:
-            lane = self._sessions.add_lane(session, handle)
+            lane = self._sessions.add_lane(session, handle, seq - 1)
             self._turn().batch.lane(session.number, handle, seq - 1)
         return lane
 

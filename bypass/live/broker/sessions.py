@@ -72,8 +72,9 @@ class Numbers:
 class Session:
     """One client. `route` is how it is reached now, None while it is away.
 
-    `slot` is where it is in `Awaited`, `lanes` are other slots, of subscriptions whose events wait apart;
-    `divided`: there are such, or may have to be. `published` is the number of the client's latest event,
+    `slot` is where it is in `Awaited`, `lanes` are other slots, of subscriptions whose events wait apart,
+    `reached` up to which place in the log each lane has had its events; `divided`: there are lanes, or may
+    have to be. `published` is the number of the client's latest event,
     `refused` those before it that its present life may not know to be refused. `handles` are its
     subscriptions, `sizes` how many bytes each has, `own` those of them that were subscribed in the client's
     present life, `untold` those that did not fit into what it was told of them. `missed` is by reason.
@@ -94,6 +95,7 @@ class Session:
         "number",
         "own",
         "published",
+        "reached",
         "refused",
         "restored",
         "rights",
@@ -130,6 +132,7 @@ class Session:
         self.refused = Numbers()
         self.slot = NOWHERE
         self.lanes: dict[int, int] = {}
+        self.reached: dict[int, int] = {}
         self.divided = False
         self.missed: Counter[str] = Counter()
         self.unclaimed_since: float | None = None  # if the broker looks after what nobody has claimed
@@ -265,9 +268,10 @@ class Sessions:
             for slot in (session.slot, *session.lanes.values()):
                 self.awaited.disconnected(slot, session.durable)
 
-    def add_lane(self, session: Session, handle: int) -> int:
-        """A slot for what waits for one of a session's subscriptions."""
+    def add_lane(self, session: Session, handle: int, reached: int) -> int:
+        """A slot for what waits for one of a session's subscriptions, from after this place in the log on."""
         lane = session.lanes[handle] = self.awaited.occupy(NO_CLIENT)
+        session.reached[handle] = reached
         self.by_slot[lane] = session
         if session.route is None:
             self.awaited.disconnected(lane, True)
@@ -278,6 +282,7 @@ class Sessions:
     def remove_lane(self, session: Session, handle: int) -> None:
         """Give the slot of a lane back, in which nothing waits."""
         lane = session.lanes.pop(handle)
+        del session.reached[handle]
         del self.by_slot[lane]
         self.awaited.vacate(lane)
 
