@@ -28,6 +28,10 @@ RICH_EVENTS = "rich-events"
 MISSED = "missed"
 """The capability to be told why events were given up, and of more of them while connected."""
 
+WINDOW = 2000
+WINDOW_BYTES = 1 << 20
+"""Events, and bytes of them, that may be on their way to a client at a time; others wait in the store."""
+
 CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE, EXPRESSIONS, RICH_EVENTS, MISSED)
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""

@@ -10,8 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from bypass.live.broker import composing
 from bypass.live.broker.awaited import LAST_PLACE, Awaited
-from bypass.live.broker.awaited_columns import CONNECTION, NONE, RECEIVED, TO, WHICH, WINDOW, WINDOW_BYTES
+from bypass.live.broker.awaited_columns import CONNECTION, NONE, RECEIVED, TO, WHICH
 from bypass.live.broker.composing import MOST_IN_A_PACKET, Composer, Notifications
+from bypass.session import WINDOW, WINDOW_BYTES
 from bypass.wire import recipient, unpack
 
 PENDING = 6

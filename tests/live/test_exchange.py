@@ -143,12 +143,13 @@ class World:
 
     def client_reads(self, count: int) -> None:
         for _ in range(min(count, len(self.down))):
-            message = decode(self.down.popleft())
+            data = self.down.popleft()
+            message = decode(data)
             if isinstance(message, Welcome):
                 self._greeting = False
                 self.exchange.welcomed(message, self.up.append)
             elif not self._greeting:
-                self.exchange.receive(message)
+                self.exchange.receive(message, len(data))
 
     def flow(self) -> None:
         """Until nothing is under way."""
@@ -269,7 +270,7 @@ async def test_a_silent_client_waits_for_nobody() -> None:
     world = World()
     await world.begin()
     plan = Plan(plan="p", id="p-1", epoch=1, actions=(Action(proxy="mode", to="ad-hoc"),))
-    world.exchange.receive(PlanMessage(plan.to_bytes(), client=7, epoch=1))
+    world.exchange.receive(PlanMessage(plan.to_bytes(), client=7, epoch=1), 0)
     world.flow()
     world.publish()
     assert world.published[0][1].done()  # the broker is not told

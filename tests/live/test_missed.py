@@ -11,16 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from bypass import Event, attr
 from bypass.broker import LAST_EPOCH
 from bypass.broker_state import BrokerState
 from bypass.live.broker.batch import Batch
 from bypass.live.broker.missing import NOT_TAKEN, TOO_MANY, UNCLAIMED, WITHDRAWN
 from bypass.live.broker.service import Service
 from bypass.live.broker.store import Store
+from bypass.live.client import exchange
+from bypass.live.client.connection import connect
 from bypass.messages import Notify, Unsubscribe
 from bypass.session import MISSED, Ack, Bye, Control, Hello, Missed, Ping, Refused, Reply
 from bypass.transitions import Action, InvalidPlan, Plan
 from tests.live.brokers import Peer, config, in_loop, peers, running, until
+from tests.live.scripted import on_loop
+from tests.live.scripted import until as eventually
 
 Make = Callable[..., Peer]
 FEW = {"client_rate": 0.0, "pending_events": 10}
@@ -288,6 +293,50 @@ def test_what_waits_for_a_kept_subscription_is_missed_when_that_is_withdrawn(
         assert new.get(Ack).handles == (1,)
         until(lambda: service.server.deliveries.waiting == 0)
         assert service.server.sessions.by_name["s"].missed == {WITHDRAWN: 1}
+
+
+@on_loop
+async def test_a_client_may_drop_what_its_earlier_life_has_subscribed(tmp_path: Path) -> None:
+    with running(config(tmp_path)) as service:
+        publisher = await connect(endpoint(service), open=True, name="p").open()
+        async with connect(endpoint(service), open=True, name="s") as before:
+            await before.subscribe(attr("kind") == "x")
+            await before.subscribe(attr("kind") == "y")
+        for n in range(3):
+            await publisher.publish(Event(kind="x", n=n))
+        async with connect(endpoint(service), open=True, name="s", kept="drop") as me:
+            assert me.kept == ()
+            await eventually(lambda: not service.server.sessions.by_name["s"].handles)
+            await eventually(lambda: service.server.deliveries.waiting == 0)
+            again = await me.subscribe(attr("kind") == "x")
+            await publisher.publish(Event(kind="x", n=3))
+            assert (await anext(again))["n"] == 3
+        await publisher.close()
+        assert totals_agree(service)
+
+
+@on_loop
+async def test_a_client_warns_of_what_it_does_not_claim(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "CLAIMED_WITHIN_S", 0.05)
+    with running(config(tmp_path)) as service:
+        async with connect(endpoint(service), open=True, name="s") as before:
+            await before.subscribe(attr("kind") == "x")
+        assert "not claimed" not in caplog.text
+        async with connect(endpoint(service), open=True, name="s") as me:
+            (kept,) = me.kept
+            await eventually(lambda: "not claimed" in caplog.text)
+            assert (
+                f"s: 1 subscriptions of an earlier life are not claimed, events wait for them: "
+                f"{kept.subscription}; subscribe to them, unsubscribe what is in `kept`, or connect with "
+                f"kept='drop'"
+            ) in caplog.text
+
+
+def test_what_is_to_be_done_with_kept_subscriptions_is_one_of_two() -> None:
+    with pytest.raises(ValueError, match="kept 'forget': expected 'keep' or 'drop'"):
+        connect("tcp://127.0.0.1:1", open=True, name="s", kept="forget")  # type: ignore[arg-type]
 
 
 # -- sessions that must not be lost

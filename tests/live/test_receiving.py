@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from bypass.errors import UnknownHandle
 from bypass.events import Event
 from bypass.filters import Subscription, attr
+from bypass.live.client import unread
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.inbox import LiveSubscription
 from bypass.messages import (
@@ -21,6 +23,7 @@ from bypass.messages import (
 from bypass.session import Ack, Bye
 from bypass.wire import bypass_pb2 as pb
 from bypass.wire import encode
+from tests.live.brokers import config, running
 from tests.live.scripted import (
     NEWS,
     Script,
@@ -190,6 +193,59 @@ async def test_a_subscription_that_is_not_read_stops_the_reading_and_nothing_els
     script.send(notify(count, second.handle.id))
     assert (await anext(second))["number"] == count
     await leave(me, script)
+
+
+@on_loop
+async def test_who_stops_others_by_not_reading_is_named_and_counted(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unread, "HELD_UP_S", 0.05)
+    script = Script()
+    me = await connected(script)
+    subscription, handle = await subscribed(me, script, radius=None)
+    for n in range(0, 1000, 100):
+        script.send(*[notify(k, handle) for k in range(n, n + 100)])
+    await until(lambda: len(subscription) == 1000)
+    script.obliging = True
+    assert me.held_up == 0  # nobody else is there who could be stopped
+    got: list[int] = []
+    other = await me.subscribe(attr("kind") == "x", callback=lambda event, _: got.append(event["number"]))
+    await until(lambda: me.held_up == 1)
+    assert "me: 1 subscriptions get no events because those of others are not taken" in caplog.text
+    assert f"there wait 1000 of {subscription!r}" in caplog.text
+    script.send(notify(1000, other.handle.id))
+    await turns()
+    assert got == []
+    for _ in range(600):
+        await anext(subscription)
+    await until(lambda: got == [1000])
+    assert me.held_up == 1
+    await leave(me, script)
+
+
+@on_loop
+async def test_bytes_that_are_not_read_stop_others_which_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unread, "HELD_UP_S", 0.05)
+    with running(config(tmp_path, limits={"client_rate": 0.0, "client_byte_rate": 0})) as service:
+        endpoint = service.server.endpoints[0]
+        async with (
+            connect(endpoint, open=True, name="a") as a,
+            connect(endpoint, open=True, name="b") as b,
+        ):
+            got: list[int] = []
+            await a.subscribe(attr("kind") == "small", callback=lambda event, _: got.append(event["n"]))
+            large = await a.subscribe(attr("kind") == "large")
+            for n in range(20):
+                await b.publish(Event(kind="large", n=n, payload=bytes(60_000)))
+            await b.publish(Event(kind="small", n=20))
+            await until(lambda: a.held_up == 1)
+            assert got == []
+            assert f"of {large!r}: iterate over it" in caplog.text
+            assert [(await anext(large))["n"] for _ in range(20)] == [*range(20)]
+            await until(lambda: got == [20])
+            assert a.missed == 0
 
 
 @pytest.mark.parametrize("changes", [{"scheme": 2}, {"epoch": 3}, {"client": 40}, {"origin": (49.0, 8.0)}])

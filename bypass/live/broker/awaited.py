@@ -35,12 +35,11 @@ from bypass.live.broker.awaited_columns import (
     STATE,
     UNSENT,
     UNSENT_COUNT,
-    WINDOW,
-    WINDOW_BYTES,
 )
 from bypass.live.broker.changes import UNSIGNED, signed
 from bypass.live.broker.composing import Notifications
 from bypass.mechanisms.filters.buckets import Ints
+from bypass.session import WINDOW, WINDOW_BYTES
 
 NO_NUMBERS: Ints = np.empty(0, np.int64)
 LAST_PLACE = int(np.iinfo(np.int64).max)

@@ -10,6 +10,7 @@ import numpy as np
 
 from bypass.kernel import kernel
 from bypass.mechanisms.filters.buckets import Ints
+from bypass.session import WINDOW_BYTES
 
 NONE = -1
 EVENT, AFTER = range(2)  # columns of an entry
@@ -31,10 +32,6 @@ TO, ON, WHICH = range(3)
 OTHER, AWAY, CONNECTED, DIVIDED, LANE = range(5)
 """States: whose session is not durable, or is no one's; whose session is durable. `DIVIDED`: it is connected,
 and some of its subscriptions have a lane each, with a slot in the state `LANE`, or need one."""
-
-WINDOW = 2000
-WINDOW_BYTES = 1 << 20
-"""Events, and bytes of them, that may be on their way to a client at a time; others wait in the store."""
 
 
 @kernel

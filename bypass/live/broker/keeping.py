@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from bypass.live.broker.awaited import LAST_PLACE
-from bypass.live.broker.awaited_columns import NONE, WINDOW
+from bypass.live.broker.awaited_columns import NONE
 from bypass.live.broker.lanes import Lanes
 from bypass.live.broker.missing import ENDED, TOO_OLD, Missing
 from bypass.live.broker.sessions import Session, Sessions
 from bypass.live.broker.store import Waiting
 from bypass.live.broker.turns import Turn
 from bypass.messages import Message
+from bypass.session import WINDOW
 
 
 class Limits(NamedTuple):

@@ -8,6 +8,8 @@ from dataclasses import replace
 from bypass.client import Client
 from bypass.live.client.inbox import LiveSubscription
 from bypass.live.client.receipts import Receipts
+from bypass.live.client.unread import Unread
+from bypass.live.host import Clock
 from bypass.messages import Notify
 from bypass.subscriptions import SubHandle
 
@@ -16,12 +18,18 @@ class Arrivals:
     """Hands events to the application's subscriptions, each once, and has them acknowledged.
 
     Events for kept handles wait until these are claimed or withdrawn. `resume` is called when more events can
-    be taken again, `withdraw` if a subscription is not wanted any more.
+    be taken again, `withdraw` if a subscription is not wanted any more. `name` is the session's.
     """
 
     def __init__(
-        self, receipts: Receipts, resume: Callable[[], None], withdraw: Callable[[SubHandle], None]
+        self,
+        name: str,
+        clock: Clock,
+        receipts: Receipts,
+        resume: Callable[[], None],
+        withdraw: Callable[[SubHandle], None],
     ) -> None:
+        self.unread = Unread(name, clock, self._waiting)
         self.full: set[LiveSubscription] = set()  # subscriptions that should not get more events
         self.withdraw = withdraw
         self._receipts = receipts
@@ -31,8 +39,8 @@ class Arrivals:
 
     # -- from the connection ------------------------------------------------------------------------------
 
-    def notified(self, client: Client, message: Notify) -> None:
-        """An event has come from the broker, maybe again."""
+    def notified(self, client: Client, message: Notify, size: int) -> None:
+        """An event has come from the broker, in so many bytes, maybe again."""
         number = message.publication.id
         handles = message.handles
         if not client.network.contradicts(message.publication):  # else something else waits under its number
@@ -47,16 +55,21 @@ class Arrivals:
         if handles is not message.handles:
             message = replace(message, handles=handles)
         if handles or message.relay:
-            self._hand_over(client, message)
+            self._hand_over(client, message, size)
         else:
-            self._receipts.handed_over(number)
+            self._receipts.handed_over(number, size)
+        self._look()
 
-    def _hand_over(self, client: Client, message: Notify) -> None:
+    def _hand_over(self, client: Client, message: Notify, size: int = 0) -> None:
         number = self._receipts.arriving = message.publication.id
         try:
             client.network.receive(message)
         finally:
-            self._receipts.handed_over(number)
+            self._receipts.handed_over(number, size)
+
+    def disconnected(self) -> None:
+        """There is no connection that events which are not taken could stop."""
+        self.unread.look(False, 0, 0)
 
     # -- subscriptions ------------------------------------------------------------------------------------
 
@@ -113,3 +126,17 @@ class Arrivals:
         if subscription in self.full and subscription.has_room:
             self.full.discard(subscription)
             self._resume()
+        self._look()
+
+    # -- what is not taken --------------------------------------------------------------------------------
+
+    def _waiting(self) -> tuple[list[tuple[int, str]], int]:
+        """How many events wait for which subscriptions, and how many subscriptions have none."""
+        counts = [(len(each), repr(each)) for each in self._subscriptions.values() if len(each)]
+        others = len(self._subscriptions) - len(counts)
+        if self._early:
+            counts.append((len(self._early), "subscriptions that were kept and are not claimed"))
+        return counts, others
+
+    def _look(self) -> None:
+        self.unread.look(bool(self.full), self._receipts.held, self._receipts.held_bytes)

@@ -206,6 +206,11 @@ class BlockingConnection:
         return self._connection.missed_by
 
     @property
+    def held_up(self) -> int:
+        """As `Connection.held_up`."""
+        return self._connection.held_up
+
+    @property
     def unreadable(self) -> int:
         """As `Connection.unreadable`."""
         return self._connection.unreadable

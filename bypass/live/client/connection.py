@@ -178,9 +178,14 @@ class Connection:
 
         Returns when the broker has it safe. `callback(event, handle)` is called for each event, which then
         counts as received; without one, iterate over what this gives. A subscription that equals a `kept`
-        one takes its place, and gets what has arrived meanwhile. Raises as `Client.subscribe` does,
-        SubscriptionRefused, Unsupported if the broker's version does not know what the subscription asks
-        for, and ConnectionRefused or NotConnected if the connection has ended.
+        one takes its place, and gets what has arrived meanwhile.
+
+        All subscriptions of a connection share what may be on its way: who does not iterate over one stops
+        the others once 1,000 events of it wait, or 1 MiB of them. That is logged and counted (`held_up`).
+
+        Raises as `Client.subscribe` does, SubscriptionRefused, Unsupported if the broker's version does not
+        know what the subscription asks for, and ConnectionRefused or NotConnected if the connection has
+        ended.
         """
         wanted, answer = self._exchange.subscribe(
             subscription, radius, location_request or self._request, callback, exact
@@ -276,6 +281,12 @@ class Connection:
         """Those that were `missed`, by reason: "too many waiting", "too old", "not durable and not taken",
         "unclaimed", "withdrawn" and others."""
         return self._exchange.missed_by
+
+    @property
+    def held_up(self) -> int:
+        """How often events of some subscriptions, which the application did not take, have kept others
+        from getting theirs for more than a second. The first time is logged, and others ever more rarely."""
+        return self._exchange.unread.held_up
 
     @property
     def unreadable(self) -> int:

@@ -84,7 +84,8 @@ class Exchange:
         monitor = Monitor()
         monitor.register(self._receipts)
         self._incarnations = Incarnations(clock, sensor, monitor, self._uplink, neighbours)
-        self._arrivals = Arrivals(self._receipts, self._resume, self.withdraw)
+        self._arrivals = Arrivals(name, clock, self._receipts, self._resume, self.withdraw)
+        self.unread = self._arrivals.unread
         self._subscribing: Answers = Answers()  # by handle, as those below
         self._withdrawing: Answers = Answers()
         self._answered = asyncio.Event()  # something was
@@ -182,6 +183,7 @@ class Exchange:
         """The connection is gone."""
         self._send = None
         self._receipts.disconnected()
+        self._arrivals.disconnected()
 
     def end(self, why: Exception, ours: bool) -> None:
         """There will be no other connection: whoever waits for something is told why.
@@ -321,11 +323,11 @@ class Exchange:
         """Whether more may be read: not if events cannot be taken, unless an answer is on its way too."""
         return not self._arrivals.full or self.unanswered
 
-    def receive(self, message: Message) -> None:
-        """Anything but what is about the connection itself."""
+    def receive(self, message: Message, size: int) -> None:
+        """Anything but what is about the connection itself; it has so many bytes."""
         assert self.client is not None
         if isinstance(message, Notify):
-            self._arrivals.notified(self.client, message)
+            self._arrivals.notified(self.client, message, size)
             return
         if isinstance(message, Ack):
             for number in message.ids:

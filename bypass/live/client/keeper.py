@@ -158,7 +158,7 @@ class Keeper:
         if self._link is not None:
             self._link.resume()
 
-    def _receive(self, message: Message) -> None:
+    def _receive(self, message: Message, size: int) -> None:
         link = self._link
         assert link is not None
         if isinstance(message, Refused) and message.id is None and message.handle is None:
@@ -177,7 +177,7 @@ class Keeper:
             if message.asks:
                 link.send(encode(Ping()))
         elif self.connected:
-            self._exchange.receive(message)
+            self._exchange.receive(message, size)
 
     def _welcomed_in_full(self, link: Link) -> None:
         """Be welcomed, once all that the welcome has announced is here."""

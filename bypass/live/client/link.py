@@ -59,9 +59,9 @@ class Loss(NamedTuple):
 class Link:
     """A connection to the broker at `endpoint`; encrypted if there are `keys`.
 
-    `receive` gets every message, `unreadable` why one could not be read; as long as `may_read` says no, none
-    is read, and `resume` is to be called when that may have changed. `lost` is called once, unless the link
-    is closed first. Nothing that `receive` raises ends the link. Raises InvalidEndpoint.
+    `receive` gets every message and its length, `unreadable` why one could not be read; as long as `may_read`
+    says no, none is read, and `resume` is to be called when that may have changed. `lost` is called once,
+    unless the link is closed first. Nothing that `receive` raises ends the link. Raises InvalidEndpoint.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Link:
         endpoint: str,
         keys: ClientKeys | None,
         may_read: Callable[[], bool],
-        receive: Callable[[Message], None],
+        receive: Callable[[Message, int], None],
         unreadable: Callable[[MalformedMessage], None],
         lost: Callable[[Loss], None],
     ) -> None:
@@ -204,7 +204,7 @@ class Link:
             self._unreadable(error)
             return
         try:
-            self._receive(message)
+            self._receive(message, len(data))
         except Exception:
             log.exception("%s from the broker: the connection goes on after an error", type(message).__name__)
 

@@ -21,10 +21,11 @@ class Receipts:
 
     def __init__(self, send: Callable[[tuple[int, ...]], None], after: Callable[..., Any]) -> None:
         self.arriving = 0  # the event that is being handed over
+        self.held_bytes = 0  # of the broker's events that wait
         self._send = send
         self._after = after
         self._waiting: dict[int, set[int]] = {}
-        self._of_broker: set[int] = set()  # of those that wait
+        self._of_broker: dict[int, int] = {}  # of those that wait: how many bytes each has
         self._together: list[int] = []
         self._scheduled = False
 
@@ -55,13 +56,20 @@ class Receipts:
         if event in self._of_broker:
             self.handed_over(event)
 
-    def handed_over(self, event: int) -> None:
-        """An event of the broker has been handed to all that it is for; some may keep it waiting."""
-        if event in self._waiting:
-            self._of_broker.add(event)
-        else:
-            self._of_broker.discard(event)
+    def handed_over(self, event: int, size: int = 0) -> None:
+        """An event of the broker, of so many bytes, has been handed to all that it is for; some may keep it
+        waiting."""
+        if event not in self._waiting:
+            self.held_bytes -= self._of_broker.pop(event, 0)
             self._acknowledge(event)
+        elif event not in self._of_broker:
+            self._of_broker[event] = size
+            self.held_bytes += size
+
+    @property
+    def held(self) -> int:
+        """How many events of the broker wait for the application."""
+        return len(self._of_broker)
 
     def flush(self) -> None:
         """Acknowledge now what can be acknowledged."""
