@@ -72,6 +72,7 @@ def evaluate(
       cells/WORKLOAD.parquet      figures by scheme and square of the world
       pieces.json                 what each piece of the work had to look at
       schemes.png                 recall and precision as box plots
+      provenance.json             what it comes from: code, inputs, what was asked for, machine
 
     \b
     Examples:
@@ -85,6 +86,8 @@ def evaluate(
     from bypass.models.traces.source import count_rows
     from bypass.scenarios.evaluation import check_evaluation, draw
     from bypass.scenarios.evaluation import evaluate as judge
+    from bypass.scenarios.provenance import FILE as PROVENANCE
+    from bypass.scenarios.provenance import input_hashes, write_provenance
 
     if publications is not None and workloads is not None:
         raise click.UsageError("--publications with --workloads: expected one of them")
@@ -126,6 +129,23 @@ def evaluate(
                 progress=progress,
             )
         keep()
+    write_provenance(
+        out / PROVENANCE,
+        {
+            "inputs": input_hashes([path for path in (traces, publications) if path is not None]),
+            "asked": {
+                "traces": str(traces),
+                "schemes": asked,
+                "workloads": list(sources) if publications is None else [],
+                "publications": None if publications is None else str(publications),
+                "radius": radius,
+                "interval": interval,
+                "cell": cell,
+                "step": step,
+            },
+            "seeds": [seed],
+        },
+    )
     for line in _lines(result.summaries):
         click.echo(line)
     draw(result, out / "schemes.png")

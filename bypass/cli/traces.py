@@ -141,6 +141,9 @@ def traces(
             _export(movement, source, form, step, seed, out)
             progress(2, 2)
         click.echo(f"{clients:,} clients, {duration:g} s, {out.stat().st_size / 1e6:.1f} MB: {out}")
+        _note_origin(
+            out.with_name(f"{out.name}.provenance.json"), name, source, clients, duration, seed, step
+        )
         if statistics:
             _tell_statistics(*_sampled(movement, step), step, source.size)
         return
@@ -165,6 +168,7 @@ def traces(
                     progress=progress,
                 )
         seconds = time.perf_counter() - began
+    _note_origin(out / "_provenance.json", name, source, trace.clients, trace.duration, seed, step)
     _tell(trace, seconds)
     if digest:
         click.echo(f"digest: {trace.digest()}")
@@ -198,6 +202,24 @@ def _source(model: str, changes: Sequence[str]) -> tuple[str, MobilityModel | Pa
         return name, kind.model_validate(given)
     except ValidationError as error:
         raise click.UsageError(f"{name}: {first_misfit(error, lambda _: kind.model_fields)}") from None
+
+
+def _note_origin(
+    path: Path,
+    name: str,
+    source: MobilityModel | Path,
+    clients: int,
+    duration: float,
+    seed: int,
+    step: float,
+) -> None:
+    """Say beside a trace what it comes from; in a folder under a name that readers of Parquet look past."""
+    from bypass.scenarios.provenance import input_hashes, write_provenance
+
+    files = (source,) if isinstance(source, Path) else source.inputs
+    parameters = {} if isinstance(source, Path) else source.model_dump(mode="json")
+    asked = {"model": name, "clients": clients, "duration": duration, "step": step, "parameters": parameters}
+    write_provenance(path, {"inputs": input_hashes(files), "asked": asked, "seeds": [seed]})
 
 
 def _refuse(what: str, **options: object) -> None:

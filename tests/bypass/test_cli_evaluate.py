@@ -61,7 +61,11 @@ def test_a_table_a_picture_and_files(
         "cells",
         "events",
         "schemes.png",
+        "provenance.json",
     }
+    found = json.loads((out / "provenance.json").read_text())
+    assert (found["asked"]["schemes"], found["seeds"]) == (SCHEMES.split(","), [1])
+    assert list(found["inputs"]) == [str(trace.path)]
     assert (out / "schemes.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -41,6 +41,9 @@ def test_a_folder_is_made_and_told_of(capsys: pytest.CaptureFixture[str]) -> Non
     assert len(lines) == 3
     assert err == ""
     assert (trace.model, trace.seed, trace.parameters["speed"]) == ("rwp", 3, [1.0, 3.0])
+    found = json.loads(Path("out/rwp/_provenance.json").read_text())
+    assert (found["asked"]["model"], found["asked"]["parameters"]["speed"]) == ("rwp", [1.0, 3.0])
+    assert (found["seeds"], found["inputs"]) == ([3], {})
 
 
 def test_options_spread_the_same_rows_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,6 +108,8 @@ def test_traces_go_to_other_tools_and_come_back(
     assert bypass("traces", "trace", "--format", form, "--out", f"deep/{name}") == 0
     said = capsys.readouterr().out.splitlines()[-1]
     assert re.fullmatch(rf"12 clients, 40 s, \d\.\d MB: deep/{name}", said)
+    beside = json.loads(Path(f"deep/{name}.provenance.json").read_text())
+    assert list(beside["inputs"]) == [str(Path("trace").absolute())]
     assert bypass("traces", f"deep/{name}", "--out", "again") == 0
     trace, again = Trace.open(Path("trace")), Trace.open(Path("again"))
     assert (again.clients, again.samples, again.model) == (12, 41, "playback")
