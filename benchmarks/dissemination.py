@@ -13,8 +13,8 @@ from common import arguments, integer, one_by_one, pin, print_table, write
 from bypass.models.network.medium import Medium
 from bypass.scenarios import load
 from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import variants
 from bypass.scenarios.schema import Scenario
+from bypass.scenarios.variants import variants
 
 RUNS: dict[str, tuple[str, str, float]] = {
     "GOSSIP": ("adhoc", "gossip", 18.0),

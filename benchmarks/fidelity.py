@@ -24,12 +24,13 @@ import bypass
 from bypass.scenarios.checks import figure
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.inputs import parameters
-from bypass.scenarios.loader import builtin_names, load, variants
+from bypass.scenarios.loader import builtin_names, load
 from bypass.scenarios.paths import check_paths
 from bypass.scenarios.provenance import git_state, input_hashes
 from bypass.scenarios.result import Result, assembled
 from bypass.scenarios.schema import Scenario
 from bypass.scenarios.trial import Trial
+from bypass.scenarios.variants import variants
 
 PACKAGE = Path(bypass.__file__).parent
 
@@ -155,8 +156,8 @@ def main() -> None:
     seeds = range(1, chosen.seeds + 1)
     compared = {}
     for name in chosen.scenarios or quickest_first(builtin_names()):
+        check_paths(load(name))
         scenario = load(name, duration=chosen.duration, clients=chosen.clients)
-        check_paths(scenario)
         print(f"{name}:", file=sys.stderr, flush=True)
         trials = [trial for seed in seeds for trial in trials_of(scenario, seed).values()]
         measure(trials, folder, chosen.processes)

@@ -37,7 +37,8 @@ class Check(BaseModel):
     `phases.grid.recall` or `runs.lbs.phases.0.traffic.context_up`. With `minus_over` it is the difference of
     two ratios, value / over − minus / minus_over; with `among` the largest less the smallest of all of them.
     `low` and `high` belong to the range; `above` and `below` do not. A figure outside of it that lies in the
-    range of `explained` differs for a known reason.
+    range of `explained` differs for a known reason. `missing` says why there will be no such figure: then it
+    is not measured.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -56,6 +57,7 @@ class Check(BaseModel):
     below: float = math.inf
     note: str = ""
     explained: Explanation | None = None
+    missing: str = ""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -136,12 +138,13 @@ class Verdict:
             "verdict": self.verdict,
             "note": check.note,
             "explained": check.explained and check.explained.model_dump(),
+            "missing": check.missing,
         }
 
 
 def judge(checks: Iterable[Check], look: Callable[[str], float]) -> tuple[Verdict, ...]:
     """The verdict on each check, of the figures that `look` finds by their paths; it may raise KeyError."""
-    return tuple(_judge(check, check.of(look)) for check in checks)
+    return tuple(_judge(check, math.nan if check.missing else check.of(look)) for check in checks)
 
 
 def _judge(check: Check, value: float) -> Verdict:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from bypass.errors import BypassError, shown
-from bypass.transitions import yaml_text
 
 BUILTIN = Path(__file__).parent / "builtin"
 
@@ -47,6 +46,8 @@ def read(scenario: str | Path) -> dict[str, Any]:
 
 def parse_yaml(what: str, text: str) -> Any:
     """The value that `text` stands for. Raises InvalidScenario, which says that `what` is not YAML."""
+    from bypass.transitions import yaml_text  # names of scenarios are listed without it
+
     try:
         return yaml_text.parse_yaml(text)
     except yaml_text.NotYaml as error:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bypass.scenarios.loader import variants
 from bypass.scenarios.provenance import code_hash, input_hashes, library_version, module_hashes
 from bypass.scenarios.rulebooks import rule_file
 from bypass.scenarios.schema import Scenario
+from bypass.scenarios.variants import variants
 from bypass.transitions.yaml_text import dump_yaml
 
 EXPERIMENT = "experiment.yaml"

@@ -1,47 +1,66 @@
-"""Which figures a scenario will have: paths of checks are verified before anything runs."""
+"""Which figures a scenario will have: paths of checks are looked up before anything runs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from bypass.mechanisms.modes import AdHoc
 from bypass.region import Place, Region
-from bypass.scenarios.checks import find
+from bypass.scenarios.checks import Check, find
 from bypass.scenarios.files import InvalidScenario
 from bypass.scenarios.gateway_watch import EVENT_COLUMNS, GatewayUse
-from bypass.scenarios.loader import variants
 from bypass.scenarios.measures import Around, Phase, Stats
 from bypass.scenarios.outcome import LOCAL_COUNTERS, TRAFFIC_COLUMNS, Run, rates
-from bypass.scenarios.result import Result
+from bypass.scenarios.result import assembled
 from bypass.scenarios.schema import Scenario
+from bypass.scenarios.variants import variants
 from bypass.sim.cellular import Traffic
 from bypass.sim.ledger import COLUMNS
 
 
 def check_paths(scenario: Scenario) -> None:
-    """Raises InvalidScenario if a check looks for a figure that no run of the scenario can have."""
-    if not scenario.checks:
-        return
-    shape = _shape(scenario)
-    for check in scenario.checks:
-        for path in check.paths:
-            about = f"{scenario.name}: check {check.name!r}: path {path!r}"
-            try:
-                place = find(shape, path)
-            except KeyError as error:
-                raise InvalidScenario(f"{about}: there is no {error.args[0]!r} in the summary") from None
-            if place is not None and (isinstance(place, bool) or not isinstance(place, int | float)):
-                raise InvalidScenario(f"{about}: expected one that ends at a number")
+    """Raises InvalidScenario if a check looks for a figure that no run of the scenario can have.
+
+    Checks that say themselves that theirs is `missing` are passed over.
+    """
+    for check, reason in _looked_up(scenario):
+        if reason and not check.missing:
+            raise InvalidScenario(f"{scenario.name}: check {check.name!r}: {reason}")
+
+
+def mark_missing(scenario: Scenario) -> Scenario:
+    """The scenario with the reason at each check that looks for a figure that no run can have."""
+    checks = tuple(
+        check if check.missing == reason else check.model_copy(update={"missing": reason})
+        for check, reason in _looked_up(scenario)
+    )
+    return scenario.model_copy(update={"checks": checks})
+
+
+def _looked_up(scenario: Scenario) -> Iterator[tuple[Check, str]]:
+    """Each check, and why there will be no such figure; empty if there may be one."""
+    if scenario.checks:
+        shape = _shape(scenario)
+        for check in scenario.checks:
+            yield check, next(filter(None, (_misfit(shape, path) for path in check.paths)), "")
+
+
+def _misfit(shape: dict[str, Any], path: str) -> str:
+    try:
+        place = find(shape, path)
+    except KeyError as error:
+        return f"path {path!r}: there is no {error.args[0]!r} in the summary"
+    if place is None or (isinstance(place, int | float) and not isinstance(place, bool)):
+        return ""
+    return f"path {path!r}: expected one that ends at a number"
 
 
 def _shape(scenario: Scenario) -> dict[str, Any]:
     """The summary of runs in which nothing happened."""
-    return Result(
-        scenario.model_copy(update={"checks": ()}),
-        {name: _blank(each) for name, each in variants(scenario).items()},
-    ).summary()
+    return assembled(scenario, {name: _blank(each).summary() for name, each in variants(scenario).items()})
 
 
 def _blank(scenario: Scenario) -> Run:

@@ -106,7 +106,11 @@ def verdict_line(verdicts: Sequence[Verdict]) -> str:
         ("unknown", "What was not measured"),
         ("explained", "What differs for a known reason"),
     ):
-        names = [verdict.check.name for verdict in verdicts if verdict.verdict == kind]
+        names = [
+            f"{verdict.check.name} ({verdict.check.missing})" if verdict.check.missing else verdict.check.name
+            for verdict in verdicts
+            if verdict.verdict == kind
+        ]
         if names:
             words += f" {text}: {'; '.join(names)}."
     return words + _settled_line(verdicts)

@@ -13,11 +13,12 @@ from queue import Empty
 from typing import Any
 
 from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import load, variants
+from bypass.scenarios.loader import load
 from bypass.scenarios.outcome import Run
 from bypass.scenarios.paths import check_paths
 from bypass.scenarios.result import Result
 from bypass.scenarios.schema import Scenario
+from bypass.scenarios.variants import variants
 
 
 def run(
@@ -33,7 +34,8 @@ def run(
 
     `set` changes dotted keys, and `seed` is the scenario's own unless given; `progress(done, total)` is told
     about simulated seconds over all runs.
-    Raises InvalidScenario before anything runs, also for a check whose figure no run can have.
+    Raises InvalidScenario before anything runs, also if a check in a file looks for a figure that no run of
+    it, or in the caller's own `Scenario`, can have. One that changes take away is not measured.
     """
     asked: dict[str, Any] = {
         "scenario": str(scenario),
@@ -44,11 +46,12 @@ def run(
     }
     if isinstance(scenario, Scenario):
         asked["scenario"] = scenario.name
+        check_paths(scenario)
     else:
+        check_paths(load(scenario))
         scenario = load(scenario, changes=set, duration=duration, clients=clients)
     if seed is not None:
         scenario = scenario.model_copy(update={"seed": seed})
-    check_paths(scenario)
     experiments = variants(scenario)
     total = sum(each.duration for each in experiments.values())
     if len(experiments) == 1:

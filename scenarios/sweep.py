@@ -19,12 +19,13 @@ from bypass.models.engines import Engine, Progress, WorkerLost, spark_engine, un
 from bypass.models.request import check_request
 from bypass.scenarios import sweep_tables
 from bypass.scenarios.inputs import EXPERIMENT, experiment_text, origin, parameters
-from bypass.scenarios.loader import InvalidScenario, load, variants
+from bypass.scenarios.loader import InvalidScenario, load
 from bypass.scenarios.provenance import FILE as PROVENANCE
 from bypass.scenarios.provenance import write_provenance
 from bypass.scenarios.schema import Scenario
 from bypass.scenarios.sweep_tables import Rows
 from bypass.scenarios.trial import SweepFailed, Trial, carry_out
+from bypass.scenarios.variants import variants
 
 __all__ = ["InvalidSweep", "Sweep", "SweepFailed", "sweep"]
 

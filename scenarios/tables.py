@@ -54,6 +54,8 @@ def verdict_table(result: Result) -> str:
 
 def _named(check: Check) -> Html:
     notes = [check.note] if check.note else []
+    if check.missing:
+        notes.append(f"not measured: {check.missing}")
     if check.explained is not None:
         known = check.explained
         notes.append(f"{number(known.low)} to {number(known.high)} is explained: {known.reason}")

@@ -20,7 +20,8 @@ from bypass.models.queueing import Centre, sweep_paths
 from bypass.models.traces import write_trace
 from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import load, variants
+from bypass.scenarios.loader import load
+from bypass.scenarios.variants import variants
 
 LOCAL = LocalEngine()
 

@@ -328,6 +328,11 @@ def test_every_figure_and_column_is_documented() -> None:
     del summary["runs"]
     for phase in summary["phases"]:
         del phase["mechanisms"], phase["percentiles"]
+    extra = summary["extra"]
+    for named in ("usage", "usage_crowded", "usage_last"):
+        extra[named] = dict.fromkeys(extra[named])  # in it are mechanisms, by name
+    extra["areas"] = dict.fromkeys(extra["areas"])  # and places
+    extra["traffic"] = dict.fromkeys(way for way in extra["traffic"] if not way.endswith("_down"))
     documented = words("scenarios.md")
     assert set(keys(summary)) | {"mechanisms", "percentiles"} <= documented
     assert {*COLUMNS, "recall", "precision"} <= documented

@@ -9,9 +9,10 @@ import pytest
 
 from bypass.scenarios.checks import Check
 from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import builtin_names, load, variants
+from bypass.scenarios.loader import builtin_names, load
 from bypass.scenarios.result import Result
 from bypass.scenarios.schema import Scenario
+from bypass.scenarios.variants import variants
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # as if a script of that folder ran
 

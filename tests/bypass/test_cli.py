@@ -21,7 +21,7 @@ timeline:
 checks:
   - {name: all arrives, source: nowhere, stated: all, value: phases.0.recall, low: 0.0}
   - {name: more than all, source: nowhere, stated: "200 %", value: phases.0.recall, low: 2.0}
-  - {name: no such figure, source: nowhere, stated: "?", value: phases.9.recall}
+  - {name: nobody switched, source: nowhere, stated: "?", value: extra.near_border}
 """
 
 

@@ -13,13 +13,16 @@ from pydantic import ValidationError
 from bypass.scenarios.checks import Check, figure, judge, unexplained
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.files import InvalidScenario
-from bypass.scenarios.loader import builtin_names, load, variants
+from bypass.scenarios.loader import builtin_names, load
+from bypass.scenarios.page import html_of
 from bypass.scenarios.paths import check_paths
 from bypass.scenarios.report import verdict_line
 from bypass.scenarios.result import Result
 from bypass.scenarios.runner import run
 from bypass.scenarios.schema import Scenario
 from bypass.scenarios.tables import verdict_table
+from bypass.scenarios.variants import variants
+from bypass.transitions.yaml_text import dump_yaml
 from tests.command import bypass, refusal
 
 pytestmark = pytest.mark.slow
@@ -179,6 +182,37 @@ def test_a_path_that_leads_nowhere_is_refused_before_anything_runs(path: str, re
         run(tiny(path), progress=lambda *_: pytest.fail("it ran"))
 
 
+def written(path: Path, *checks: str) -> Path:
+    """A file with a single run and so many checks."""
+    keys = tiny(*checks).model_dump(mode="json") | {"runs": {}, "baseline": ""}
+    path.write_text(dump_yaml(keys), encoding="utf-8")
+    return path
+
+
+def test_a_figure_that_changes_take_away_is_not_measured(tmp_path: Path) -> None:
+    """The reason goes with the check: into the verdict, and into a file that gives the same again."""
+    mine = written(tmp_path / "tiny.yaml", "phases.grid.recall", "phases.0.events")
+    result = run(mine, set={"timeline": []})
+    lost, kept = result.verdicts
+    assert lost.check.missing == "path 'phases.grid.recall': there is no 'grid' in the summary"
+    assert (lost.verdict, kept.verdict, kept.check.missing) == ("unknown", "holds", "")
+    assert verdict_line(result.verdicts).endswith(f"not measured: {lost.check.name} ({lost.check.missing}).")
+    assert f"not measured: {html_of(lost.check.missing)}" in verdict_table(result)
+    result.write(tmp_path / "out")
+    repeated = load(tmp_path / "out" / "experiment.yaml")
+    check_paths(repeated)
+    assert repeated.checks == result.scenario.checks
+    assert load(mine, changes={"timeline": []}).checks == result.scenario.checks
+    back = load(tmp_path / "out" / "experiment.yaml", changes={"timeline": TINY["timeline"]})
+    assert [check.missing for check in back.checks] == ["", ""]
+
+
+def test_changes_hide_no_mistake_of_the_file(tmp_path: Path) -> None:
+    mine = written(tmp_path / "tiny.yaml", "phases.0.recal")
+    with pytest.raises(InvalidScenario, match="there is no 'recal' in the summary"):
+        run(mine, duration=2, progress=lambda *_: pytest.fail("it ran"))
+
+
 # -- the report and the command ---------------------------------------------------------------------------
 
 FILE = """
@@ -221,6 +255,11 @@ def test_a_strict_run_ends_with_1_if_a_difference_is_not_explained(
     file.write_text(FILE.format(bounds=bounds), encoding="utf-8")
     assert bypass("run", file, "--out", tmp_path / "out", *(["--strict"] if strict else [])) == code
     assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_strict_run_ends_with_1_if_changes_take_a_figure_away(tmp_path: Path) -> None:
+    mine = written(tmp_path / "tiny.yaml", "phases.grid.recall")
+    assert bypass("run", mine, "--out", tmp_path / "out", "--strict", "--set", "timeline=[]") == 1
 
 
 def test_a_strict_run_that_is_shortened_is_refused(

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import load, variants
+from bypass.scenarios.loader import load
 from bypass.scenarios.measures import Phase, between, precision, recall
 from bypass.scenarios.outcome import Run
 from bypass.scenarios.result import Result
+from bypass.scenarios.variants import variants
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,10 @@ from bypass.models.maps import street_grid, write_map
 from bypass.scenarios import run
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.inputs import input_files, input_modules, parameters
-from bypass.scenarios.loader import load, variants
+from bypass.scenarios.loader import load
 from bypass.scenarios.provenance import code_hash, git_state, input_hashes, module_hashes
 from bypass.scenarios.result import FILES, Result
+from bypass.scenarios.variants import variants
 
 ONE = """
 about: One run

@@ -15,7 +15,7 @@ import pytest
 from bypass.scenarios.experiment import Experiment
 from bypass.scenarios.inputs import experiment_text, parameters
 from bypass.scenarios.labels import mechanism_columns
-from bypass.scenarios.loader import load, variants
+from bypass.scenarios.loader import load
 from bypass.scenarios.page import number, span
 from bypass.scenarios.pictures import comparing
 from bypass.scenarios.pictures_nearby import gateways
@@ -24,6 +24,7 @@ from bypass.scenarios.report import rerun, verdict_line, write_report
 from bypass.scenarios.result import Result
 from bypass.scenarios.schema import Scenario
 from bypass.scenarios.tables import rule_table
+from bypass.scenarios.variants import variants
 from bypass.transitions import Firing
 
 pytestmark = pytest.mark.slow
