@@ -248,7 +248,6 @@ def _refuse_taken(out: Path, form: str) -> None:
 def _export(movement: Waypoints, model: MobilityModel, form: str, step: float, seed: int, out: Path) -> None:
     """Write movement in a format of other tools. A world that is nowhere on earth is put to 0° N, 0° E."""
     from bypass.geo import GeoLocation
-    from bypass.models.mobility import MapMovement
     from bypass.models.traces import bonnmotion, gpx, ns2, one
 
     match form:
@@ -259,8 +258,7 @@ def _export(movement: Waypoints, model: MobilityModel, form: str, step: float, s
         case "one":
             one.write(movement, out, size=model.size, step=step)
         case _:
-            projection = model.street_map.projection if isinstance(model, MapMovement) else None
-            gpx.write(movement, out, origin=projection.origin if projection else GeoLocation(0.0, 0.0))
+            gpx.write(movement, out, origin=model.georeference or GeoLocation(0.0, 0.0))
 
 
 def _tell(trace: Trace, seconds: float) -> None:

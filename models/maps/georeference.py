@@ -1,9 +1,36 @@
-"""Where on earth a map is."""
+"""Where on earth a map, or the world of a trace, is."""
 
 from __future__ import annotations
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from bypass.geo import GeoLocation, PlanarLocation, Projection
 from bypass.models.maps.street_map import AttractionPoint
+from bypass.models.waypoints import Floats
+
+
+class Georeference(BaseModel):
+    """Where on earth a world is: its corner (0, 0) is at (x, y) (m) of the plane around a place."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    lat: float = Field(ge=-90, le=90)
+    lon: float = Field(ge=-180, le=180)
+    x: float = 0.0
+    y: float = 0.0
+
+    @classmethod
+    def at(cls, corner: GeoLocation) -> Georeference:
+        """The world whose corner (0, 0) is there."""
+        return cls(lat=corner.lat, lon=corner.lon)
+
+    def to_geo_arrays(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Latitudes and longitudes of places in the world.
+
+        Raises InvalidLocation for one where nothing on earth is.
+        """
+        plane = Projection.around(GeoLocation(self.lat, self.lon))
+        return plane.to_geo_arrays(x + self.x, y + self.y)
 
 
 def plane_around(middle: GeoLocation, width: float, height: float) -> Projection:

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, InstanceOf, PlainSerializer, model_validator
 
 from bypass.models.maps import MAPS, AttractionPoint, InvalidMap, StreetMap, load_map
+from bypass.models.maps.georeference import Georeference
 from bypass.models.maps.walking import Pace, Places, Walkers, append, around, on_streets, walk
 from bypass.models.mobility.trip_model import TripModel
 from bypass.models.waypoints import Floats, Ints, Waypoints
@@ -60,6 +61,11 @@ class MapMovement(TripModel):
     @property
     def attractions(self) -> tuple[AttractionPoint, ...]:
         return self.street_map.attractions
+
+    @property
+    def georeference(self) -> Georeference | None:
+        plane = self.street_map.projection
+        return None if plane is None else Georeference.at(plane.origin)
 
     @property
     def street_map(self) -> StreetMap:

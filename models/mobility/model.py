@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from bypass.models.maps import AttractionPoint
+from bypass.models.maps.georeference import Georeference
 from bypass.models.request import check_request
 from bypass.models.waypoints import Waypoints
 
@@ -31,6 +32,11 @@ class MobilityModel(BaseModel, ABC):
     def attractions(self) -> tuple[AttractionPoint, ...]:
         """The places that attract people there, if any are known."""
         return ()
+
+    @property
+    def georeference(self) -> Georeference | None:
+        """Where on earth the world is, if it is known."""
+        return None
 
     @property
     def inputs(self) -> tuple[Path, ...]:

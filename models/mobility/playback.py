@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import field_validator
 
 from bypass.models.maps import AttractionPoint
+from bypass.models.maps.georeference import Georeference
 from bypass.models.mobility.model import MobilityModel
 from bypass.models.request import InvalidRequest
 from bypass.models.traces.bonnmotion import params_file
@@ -46,6 +47,10 @@ class Playback(MobilityModel):
     @property
     def attractions(self) -> tuple[AttractionPoint, ...]:
         return self._played.attractions
+
+    @property
+    def georeference(self) -> Georeference | None:
+        return self._played.georeference
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -89,14 +94,16 @@ class _Played:
 
     def __init__(self, path: Path) -> None:
         self.attractions: tuple[AttractionPoint, ...] = ()
+        self.georeference: Georeference | None = None
         self._trace = Trace.open(path) if recognise(path) is Format.TRACE else None
         if self._trace is not None:
             self.size = self._trace.size
             self.attractions = self._trace.attractions
+            self.georeference = self._trace.georeference
             self.clients = self._trace.clients
             self.duration = float(self._trace.times(0, self._trace.samples)[-1])
         else:
-            self._waypoints, self.size = read_waypoints(path)
+            self._waypoints, self.size, self.georeference = read_waypoints(path)
             self.clients = len(self._waypoints)
             self.duration = self._waypoints.duration
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
+from bypass.models.maps.georeference import Georeference
 from bypass.models.traces import bonnmotion, gpx, ns2, one
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.manifest import ACCURACY, MANIFEST
@@ -44,11 +45,13 @@ def recognise(path: Path) -> Format:
     return found
 
 
-def read_waypoints(path: Path) -> tuple[Waypoints, Size]:
-    """The movement in a file that is text, and the size (m) of its world: as stated, or as small as can be.
+def read_waypoints(path: Path) -> tuple[Waypoints, Size, Georeference | None]:
+    """The movement in a file that is text; the size (m) of its world, as stated, or as small as can be; and
+    where on earth that is, which GPX alone says.
 
     Raises InvalidTrace, also if somebody is outside the world that is stated.
     """
+    georeference = None
     match recognise(path):
         case Format.BONNMOTION:
             waypoints, stated = bonnmotion.read(path), bonnmotion.world(path)
@@ -57,12 +60,12 @@ def read_waypoints(path: Path) -> tuple[Waypoints, Size]:
         case Format.ONE:
             waypoints, stated = one.read(path), one.world(path)
         case Format.GPX:
-            waypoints, stated = gpx.read(path), None
+            (waypoints, georeference), stated = gpx.read_located(path), None
         case found:
             raise InvalidTrace(f"{path} is {found}: expected a format that is text")
     needed = bounding_size(path, waypoints)
     if stated is None:
-        return waypoints, needed
+        return waypoints, needed, georeference
     for axis, column, side in zip("xy", (waypoints.x, waypoints.y), stated, strict=True):
         reach = float(column.max())
         if side <= 0 or reach > side + ACCURACY:
@@ -70,7 +73,7 @@ def read_waypoints(path: Path) -> tuple[Waypoints, Size]:
                 f"{path}: {axis} reaches {reach} m, and the world {side} m: expected a world above 0 m with"
                 " all places in it"
             )
-    return waypoints, stated
+    return waypoints, stated, georeference
 
 
 def _by_content(path: Path) -> Format | None:

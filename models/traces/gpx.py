@@ -15,10 +15,11 @@ import numpy as np
 
 from bypass.errors import InvalidLocation
 from bypass.geo import GeoLocation, Projection
+from bypass.models.maps.georeference import Georeference
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.files import replacing
 from bypass.models.traces.text import number, refuse, together, written
-from bypass.models.waypoints import Track, Waypoints
+from bypass.models.waypoints import Floats, Waypoints
 
 SUFFIXES = (".gpx",)
 DEGREE_DECIMALS = 9
@@ -32,35 +33,42 @@ _AT_A_TIME = 1 << 16
 def read(path: Path, origin: GeoLocation | None = None) -> Waypoints:
     """The movement along all tracks, in their order; times count from the earliest one.
 
-    Places are those of the plane around `origin`. Without one it is the plane around the middle of what is
-    there, moved so that no coordinate is negative. Raises InvalidTrace.
+    Places are those of the plane around `origin`; without one, those that `read_located` gives. Raises
+    InvalidTrace.
     """
-    reader = _Reader(path)
-    with path.open("rb") as file:
-        reader.read(file)
+    if origin is None:
+        return read_located(path)[0]
+    reader = _read(path)
+    return reader.movement(*_planar(reader, origin))
+
+
+def read_located(path: Path) -> tuple[Waypoints, Georeference]:
+    """The movement as `read` gives it, in a world that is as small as can be, and where on earth that is.
+
+    It is part of the plane around the middle of all places. Raises InvalidTrace.
+    """
+    reader = _read(path)
     lat, lon = np.array(reader.lat), np.array(reader.lon)
-    if origin is None and (span := float(np.ptp(lon))) > 180:
+    if (span := float(np.ptp(lon))) > 180:
         raise InvalidTrace(
             f"{path}: longitudes span {span:g} degrees: expected at most 180, nothing across the date line"
         )
-    middle = origin or GeoLocation((lat.min() + lat.max()) / 2, (lon.min() + lon.max()) / 2)
-    try:
-        x, y = Projection.around(middle).to_planar_arrays(lat, lon)
-    except InvalidLocation as error:
-        raise InvalidTrace(f"{path}: {error}") from error
-    if origin is None:
-        x, y = x - x.min(), y - y.min()
-    t = np.array(reader.t)
-    t -= t.min()
-    return together(_split(t, x, y, reader.ends))
+    middle = GeoLocation((lat.min() + lat.max()) / 2, (lon.min() + lon.max()) / 2)
+    x, y = _planar(reader, middle)
+    corner = Georeference(lat=middle.lat, lon=middle.lon, x=x.min(), y=y.min())
+    return reader.movement(x - corner.x, y - corner.y), corner
 
 
-def write(waypoints: Waypoints, path: Path, *, origin: GeoLocation, epoch: datetime = EPOCH) -> None:
-    """Write a track for each client. The world's (0, 0) is at `origin`; time 0 is `epoch`, which has a zone.
+def write(
+    waypoints: Waypoints, path: Path, *, origin: GeoLocation | Georeference, epoch: datetime = EPOCH
+) -> None:
+    """Write a track for each client. The world's (0, 0) is at `origin`, or the world where that says; time 0
+    is `epoch`, which has a zone.
 
     Raises InvalidLocation if somebody is where nothing on earth is.
     """
-    lat, lon = Projection.around(origin).to_geo_arrays(waypoints.x, waypoints.y)
+    world = origin if isinstance(origin, Georeference) else Georeference.at(origin)
+    lat, lon = world.to_geo_arrays(waypoints.x, waypoints.y)
     start = np.datetime64(epoch.astimezone(UTC).replace(tzinfo=None), "us")
     with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
@@ -82,9 +90,18 @@ def write(waypoints: Waypoints, path: Path, *, origin: GeoLocation, epoch: datet
         file.write("</gpx>\n")
 
 
-def _split(t: np.ndarray, x: np.ndarray, y: np.ndarray, ends: list[int]) -> list[Track]:
-    first = [0, *ends[:-1]]
-    return [(t[a:b], x[a:b], y[a:b]) for a, b in zip(first, ends, strict=True)]
+def _read(path: Path) -> _Reader:
+    reader = _Reader(path)
+    with path.open("rb") as file:
+        reader.read(file)
+    return reader
+
+
+def _planar(reader: _Reader, middle: GeoLocation) -> tuple[Floats, Floats]:
+    try:
+        return Projection.around(middle).to_planar_arrays(np.array(reader.lat), np.array(reader.lon))
+    except InvalidLocation as error:
+        raise InvalidTrace(f"{reader.path}: {error}") from error
 
 
 class _Reader:
@@ -93,7 +110,7 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self.t, self.lat, self.lon = array("d"), array("d"), array("d")
         self.ends: list[int] = []
-        self._path = path
+        self.path = path
         self._elements: list[str] = []
         self._text: list[str] = []
         self._timed = False
@@ -111,15 +128,22 @@ class _Reader:
                 self._parser.Parse(part, False)
             self._parser.Parse(b"", True)
         except expat.ExpatError as error:
-            refuse(self._path, error.lineno, expat.ErrorString(error.code), "XML")
+            refuse(self.path, error.lineno, expat.ErrorString(error.code), "XML")
         if not self.ends:
-            raise InvalidTrace(f"{self._path}: found no trk: expected one for each client")
+            raise InvalidTrace(f"{self.path}: found no trk: expected one for each client")
+
+    def movement(self, x: Floats, y: Floats) -> Waypoints:
+        """The movement by the times that were read, with these places."""
+        t = np.array(self.t)
+        t -= t.min()
+        first = [0, *self.ends[:-1]]
+        return together([(t[a:b], x[a:b], y[a:b]) for a, b in zip(first, self.ends, strict=True)])
 
     def _declaration(self, name: str, *_: object) -> None:
         self._refuse(f"a declaration of {name}", "none: they can do harm")
 
     def _refuse(self, found: object, expected: str) -> None:
-        refuse(self._path, self._parser.CurrentLineNumber, found, expected)
+        refuse(self.path, self._parser.CurrentLineNumber, found, expected)
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         element = name.rpartition(" ")[2]
@@ -134,7 +158,7 @@ class _Reader:
 
     def _degrees(self, attributes: dict[str, str], name: str, limit: float) -> float:
         text = attributes.get(name, "")
-        value = number(self._path, self._parser.CurrentLineNumber, text, f"{name} in degrees")
+        value = number(self.path, self._parser.CurrentLineNumber, text, f"{name} in degrees")
         if abs(value) > limit:
             self._refuse(text, f"{name} from {-limit:g} to {limit:g} degrees")
         return value

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from bypass.errors import shown
 from bypass.models.maps import AttractionPoint
+from bypass.models.maps.georeference import Georeference
 from bypass.models.request import InvalidRequest
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.files import replacing
@@ -35,7 +36,7 @@ class Manifest(BaseModel):
     A slab is a stretch of time of `slab` seconds, `per_slab` samples; the very last sample belongs to the
     last slab, even if a new one would begin with it. A block is a range of clients; `blocks` are their first.
     Each slab has a file for each block. `offset` (s, m, m) has been taken off the times, x and y of a trace
-    that was laid out, so that they begin at 0.
+    that was laid out, so that they begin at 0. `georeference` says where on earth it is, if known.
     """
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
@@ -52,6 +53,7 @@ class Manifest(BaseModel):
     slab: float = Field(gt=0)
     size: tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]]
     attractions: tuple[AttractionPoint, ...] = ()
+    georeference: Georeference | None = None
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     blocks: tuple[int, ...] = Field(min_length=1)
     rows: int

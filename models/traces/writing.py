@@ -57,6 +57,7 @@ def write_trace(
         slab=slab,
         size=model.size,
         attractions=model.attractions,
+        georeference=model.georeference,
         blocks=first_clients(clients, samples * clients, engine.parallel, blocks),
         rows=samples * clients,
     )

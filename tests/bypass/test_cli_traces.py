@@ -7,12 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from bypass.models.maps import street_grid, write_map
+from bypass.models.maps import darmstadt, street_grid, write_map
 from bypass.models.traces import Trace, bonnmotion, gpx, ns2, one
 from tests.command import bypass, refusal
 
@@ -87,6 +88,23 @@ def test_a_map_file_is_walked_on() -> None:
     one_, other = Trace.open(Path("a")), Trace.open(Path("b"))
     assert (one_.model, one_.parameters["map"]) == ("map", "town.json")
     assert one_.digest() == other.digest()
+
+
+def test_gpx_keeps_its_place_on_earth() -> None:
+    """From a map, by way of a folder, and from GPX: places stay, to a centimetre."""
+    for source, out in (("map", "map.gpx"), ("map", "walk"), ("walk", "walk.gpx"), ("walk.gpx", "back")):
+        options = ("--format", "gpx") if out.endswith(".gpx") else ()
+        chosen = ("--set", "map=darmstadt") if source == "map" else ()
+        assert bypass("traces", source, *SMALL, *options, *chosen, "--out", out) == 0
+    assert bypass("traces", "back", "--format", "gpx", "--out", "back.gpx") == 0
+    plane = darmstadt().projection
+    assert plane is not None
+    first, then, last = (gpx.read(Path(name), plane.origin) for name in ("map.gpx", "walk.gpx", "back.gpx"))
+    for t in np.arange(41.0):
+        assert np.allclose(then.positions(t), last.positions(t), rtol=0, atol=0.01)
+    for t in (0.0, 40.0):  # between samples, corners are cut
+        assert np.allclose(first.positions(t), then.positions(t), rtol=0, atol=0.01)
+    assert 0 <= first.x.min() <= first.x.max() <= darmstadt().width
 
 
 def test_statistics_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,7 +132,7 @@ def test_gpx_without_origin_begins_at_zero_and_keeps_distances(tmp_path: Path) -
     t = np.array([0.0, 10.0, 20.0])
     walk = Waypoints.of_tracks([(t, np.array([500.0, 900.5, 500.0]), np.array([100.0, 100.0, 400.5]))])
     gpx.write(walk, tmp_path / "walk.gpx", origin=DARMSTADT)
-    again, size = read_waypoints(tmp_path / "walk.gpx")
+    again, size, _ = read_waypoints(tmp_path / "walk.gpx")
     assert (again.x.min(), again.y.min()) == (0, 0)
     assert np.hypot(np.diff(again.x), np.diff(again.y)) == pytest.approx(
         [400.5, np.hypot(400.5, 300.5)], rel=1e-5
@@ -192,7 +192,7 @@ def test_one_by_hand(tmp_path: Path) -> None:
         "100 120 1000 1200 -50 50 0 0\n100 p10 1000 0\n100 p9 1100 50\n"
         "# ten seconds later\n110 p10 1010 10\n110 p9 1100 50\n"
     )
-    walk, size = read_waypoints(path)
+    walk, size, _ = read_waypoints(path)
     assert size == (200.0, 100.0)
     assert walk.positions(5.0)[0].tolist() == [5, 100]
     assert walk.positions(5.0)[1].tolist() == [55, 100]

@@ -123,6 +123,7 @@ def test_the_manifest_says_it_all(tmp_path: Path) -> None:
         "slab": 10.0,
         "size": [1300.0, 1300.0],
         "attractions": [{"name": "pond", "x": 1.5, "y": 2.0, "radius": 3.0, "weight": 4.0}],
+        "georeference": None,
         "offset": [0.0, 0.0, 0.0],
         "blocks": [0, 11],
         "rows": 48 * 23,
