@@ -31,6 +31,7 @@ OVER = {
     "over_stored": "events beyond what is stored",
     "hello_repeated": "greetings",
     "kept_untold": "kept subscriptions untold",
+    "kept_withdrawn": "kept subscriptions withdrawn",
     "subscriptions_over_limit": "kept subscriptions too large",
 }
 """What a broker counts as over a limit, and how that is shown."""

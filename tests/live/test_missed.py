@@ -281,6 +281,24 @@ def test_what_nobody_claims_is_withdrawn_in_the_end(
         assert totals_agree(service)
 
 
+def test_what_nobody_claims_is_withdrawn_after_a_restart_too(tmp_path: Path, make: Make) -> None:
+    with running(config(tmp_path)) as service:
+        old, publisher = make(endpoint(service), "s", life=1), make(endpoint(service), "p")
+        old.subscribe(1)
+        new = make(endpoint(service), "s", life=2)
+        new.subscribe(5)
+        number = publisher.publish()
+        assert new.event() == number
+        until(lambda: service.server.deliveries.waiting == 1)
+    with running(config(tmp_path, limits={"unclaimed_age": 0.5})) as service:
+        again = make(endpoint(service), "s", life=2, handles=(1, 5))
+        assert again.get(Refused).handle == 1
+        assert [*service.server.sessions.by_name["s"].handles] == [5]
+        assert again.event() == number  # it may have been claimed before the restart: that is not given up
+        until(lambda: service.server.deliveries.waiting == 0)
+        assert in_loop(service, lambda: service.server.counters["kept_withdrawn"]) == 1
+
+
 def test_what_waits_for_a_kept_subscription_is_missed_when_that_is_withdrawn(
     tmp_path: Path, make: Make
 ) -> None:

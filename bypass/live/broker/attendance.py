@@ -200,6 +200,7 @@ class Attendance:
                 self.withdraw(session, handle)
             if session.restored:  # what has no lane was claimed, or nothing was to wait for that
                 session.own = session.handles.keys() - session.untold - session.lanes.keys()
+                session.unclaimed_since = self._served() if session.unclaimed else None
         session.restored = False
         if session.durable:
             self.unsaved.add(session)
@@ -362,6 +363,8 @@ class Attendance:
         if session.durable:
             turn.batch.unsubscribed(session.number, handle)
         self._deliveries.kept.lanes.withdrawn(session, handle, why)
+        if handle in session.lanes:  # what may have arrived before: the client acknowledges it
+            self._deliveries.feed(session)
 
 
 def _portions(sizes: Mapping[int, int], most: int) -> Iterator[list[int]]:

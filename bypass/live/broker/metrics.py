@@ -51,6 +51,7 @@ COUNTERS = {  # by their key in the snapshot; one that is not here is named by i
     "over_stored": ("publications_refused_stored", "Publications refused: too much of one key is stored."),
     "hello_repeated": ("hellos_repeated", "Greetings dropped: their connection had greeted before."),
     "kept_untold": ("subscriptions_untold", "Kept subscriptions that did not fit into a welcome of 0.1.0."),
+    "kept_withdrawn": ("subscriptions_withdrawn", "Kept subscriptions that nobody has claimed in time."),
     "subscriptions_over_limit": (
         "subscriptions_over_limit",
         "Kept subscriptions found over a limit at the start, which go on.",

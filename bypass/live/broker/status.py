@@ -22,6 +22,7 @@ QUOTAS = (
     "over_stored",
     "hello_repeated",
     "kept_untold",
+    "kept_withdrawn",
     "subscriptions_over_limit",
 )
 """Reasons for which something is over a limit, as they are counted."""
