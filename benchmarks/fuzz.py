@@ -30,7 +30,7 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Bye, Control, Hello, Kept, Ping, Refused, Reply, Welcome
+from bypass.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
 from bypass.wire import Forwarding, MalformedMessage, decode, decode_raw, encode, pack, recipient, unpack
 from bypass.wire.bodies import WRITERS
 from bypass.wire.fields import varint
@@ -76,6 +76,7 @@ def corpus() -> list[bytes]:
         Welcome(3, 5.0, area, (49.875, 8.65), (subscribe, subscribe), 300),
         Welcome(0, 0.5, area),
         Kept((subscribe, subscribe)),
+        Missed("too slow", 2**40),
         Ack((3, 2**40), (1, 2)),
         Ack(),
         Refused("too long", id=1),

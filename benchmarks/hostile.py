@@ -18,6 +18,7 @@ from typing import Any
 import zmq
 from common import arguments, integer, print_table, write
 from fuzz import DAMAGES, corpus
+from servers import await_service
 
 from bypass import Event, Subscription, attr
 from bypass.live.operator import Operator
@@ -222,7 +223,7 @@ class Broker:
 
     def __init__(self, folder: Path) -> None:
         self.endpoint = f"ipc://{folder}/broker.sock"
-        self._log = folder / "log"
+        self.log = folder / "log"
         file = folder / "broker.yaml"
         settings = {
             "listen": [self.endpoint],
@@ -244,7 +245,7 @@ class Broker:
             str(file),
         ]
         root = str(Path(__file__).resolve().parent.parent)
-        with self._log.open("w") as log:
+        with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, cwd=folder, env=os.environ | {"PYTHONPATH": root}
             )
@@ -268,7 +269,7 @@ class Broker:
 
     def errors(self) -> list[str]:
         """What has surprised it."""
-        said = self._log.read_text(encoding="utf-8", errors="replace")
+        said = self.log.read_text(encoding="utf-8", errors="replace")
         return [each.strip().splitlines()[-1] for each in said.split(ERROR)[1:]]
 
     def end(self) -> int:
@@ -285,6 +286,7 @@ def broker() -> Iterator[Broker]:
     with tempfile.TemporaryDirectory() as folder:
         started = Broker(Path(folder))
         try:
+            await_service(started.process, started.log)
             yield started
         finally:
             if started.process.poll() is None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).resolve().parent
 PATIENCE = 60.0
+COMPILING = 300.0  # s that the broker's kernels may take on a slow machine
 SPARE_DESCRIPTORS = 1000
 
 UNLIMITED = {"client_rate": 0, "client_byte_rate": 0, "sessions_per_key": 20_000}
@@ -145,6 +146,19 @@ def _wait(process: subprocess.Popen[str], port: int, log: Path) -> None:
     raise RuntimeError(f"{process.args!r} does not listen:\n{log.read_text(encoding='utf-8')}")
 
 
+def await_service(broker: subprocess.Popen[Any], log: Path) -> None:
+    """Return when our broker serves: it listens before, while it compiles, and turns clients away.
+
+    Raises RuntimeError if it ends, or takes too long.
+    """
+    deadline = time.monotonic() + COMPILING
+    while time.monotonic() < deadline and broker.poll() is None:
+        if "bypass broker listens on" in log.read_text(encoding="utf-8"):
+            return
+        time.sleep(0.02)
+    raise RuntimeError(f"the broker does not serve:\n{log.read_text(encoding='utf-8')}")
+
+
 # -- each kind --------------------------------------------------------------------------------------------
 
 
@@ -168,6 +182,7 @@ def bypass_broker(folder: Path, core: int, **config: Any) -> Iterator[Server]:
     file.write_text(json.dumps(settings), encoding="utf-8")  # which YAML is
     command = [sys.executable, "-c", "from bypass.cli import main; main()", "broker", "--config", str(file)]
     with running(command, port, core, folder / "log", PYTHONPATH=str(FOLDER.parent)) as server:
+        await_service(server.process, folder / "log")
         yield server
 
 
