@@ -12,7 +12,7 @@ from bypass.scenarios.plots.bars import bars
 from bypass.scenarios.plots.boxes import boxes
 from bypass.scenarios.plots.executions import spreads
 from bypass.scenarios.plots.maps import METRIC_CELL_M, metric_map, transition_map
-from bypass.scenarios.plots.marks import stretches
+from bypass.scenarios.plots.marks import stretches, told_apart
 from bypass.scenarios.plots.series import delay_over_time, means_over_time, over_time, traffic_over_time
 from bypass.scenarios.plots.spread import spread
 from bypass.scenarios.plots.style import SMALL, WIDE, mechanism_colour
@@ -76,7 +76,10 @@ def around_transitions(result: Result) -> Iterator[str]:
         drawn.append(around_transition(label, same, own))
     yield paragraph("Mean recall and precision of the events published in each tenth of a second.")
     yield pictures(drawn, "Too few events were published near the transitions.", "small")
-    followed = [spread(each, main.scenario.clients) for each in spreads(main)]
+    known = spreads(main)
+    records = [each.broker.record for each in known]
+    titles = told_apart((f"{record.plan} {record.target}", record.at) for record in records)
+    followed = [spread(title, each, main.scenario.clients) for title, each in zip(titles, known, strict=True)]
     nearby = list(spread_maps(main))
     if any(followed) or any(nearby):
         yield "<h3>How transitions reach clients</h3>"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from bypass.scenarios.outcome import LOCAL_PROXIES, Run
 from bypass.scenarios.page import paragraph, pictures
 from bypass.scenarios.plots.attempts import count_map, lorenz_curves
+from bypass.scenarios.plots.marks import stretches
 from bypass.scenarios.plots.shares import shares
 from bypass.scenarios.plots.spread_map import spread_map
 from bypass.scenarios.plots.style import WIDE, Picture
@@ -19,9 +20,9 @@ from bypass.scenarios.usage import Course, courses
 
 def spread_maps(run: Run) -> Iterator[Picture | None]:
     """How each step of the timeline that concerns clients nearby reached them, by place and time."""
-    for step, spread in zip(run.scenario.timeline, run.spreads(), strict=True):
+    labels = [label for _, _, label, _ in stretches(run)[1:]]
+    for title, step, spread in zip(labels, run.scenario.timeline, run.spreads(), strict=True):
         if any(action.proxy in LOCAL_PROXIES for action in step.plan.actions):
-            title = f"{step.plan.plan} {spread.phase}"
             yield spread_map(title, run.region, spread.x, spread.y, spread.delay, run.scenario.clients)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from matplotlib.axes import Axes
 
 from bypass.scenarios.outcome import Run
@@ -16,10 +19,20 @@ def stretches(run: Run) -> list[tuple[float, float, str, str]]:
     """For each phase its start and end (s), label and mechanism. A label says which plan led there."""
     proxy = told_by(run)
     plans = ["", *(f"{step.plan.plan} " for step in run.scenario.timeline)]
+    labels = told_apart(
+        (plan + phase.name, phase.start_s) for plan, phase in zip(plans, run.phases, strict=True)
+    )
     return [
-        (phase.start_s, phase.end_s, plan + phase.name, used_in(phase, proxy))
-        for plan, phase in zip(plans, run.phases, strict=True)
+        (phase.start_s, phase.end_s, label, used_in(phase, proxy))
+        for label, phase in zip(labels, run.phases, strict=True)
     ]
+
+
+def told_apart(labels: Iterable[tuple[str, float]]) -> list[str]:
+    """Labels of what began at some time (s); those that would be the same say when."""
+    known = list(labels)
+    counts = Counter(label for label, _ in known)
+    return [label if counts[label] == 1 else f"{label} at {at:g} s" for label, at in known]
 
 
 def draw_marks(axes: Axes, run: Run) -> None:

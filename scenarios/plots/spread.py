@@ -9,16 +9,14 @@ from bypass.scenarios.plots.executions import Spread
 from bypass.scenarios.plots.style import SMALL, Picture, mechanism_colour, sheet, to_svg
 
 
-def spread(of: Spread, clients: int) -> Picture | None:
+def spread(title: str, of: Spread, clients: int) -> Picture | None:
     """A histogram of the clients' delays; None if no client executed the transition."""
     if not len(of.delays_s):
         return None
     delays_ms = 1000 * of.delays_s
-    record = of.broker.record
-    title = f"{record.plan} {record.target}"
     with sheet(SMALL, 2.3) as figure:
         axes = figure.subplots()
-        axes.hist(delays_ms, bins=20, histtype="stepfilled", color=mechanism_colour(record.target))
+        axes.hist(delays_ms, bins=20, histtype="stepfilled", color=mechanism_colour(of.broker.record.target))
         axes.set_xlabel("delay after the broker (ms)")
         axes.set_ylabel("clients")
         axes.grid(axis="y")

@@ -363,11 +363,11 @@ def test_who_follows_the_timeline_does_not_change_by_itself() -> None:
 
 
 def test_spread_says_how_many_followed_and_when() -> None:
-    followed = spread(Spread(executed("all", "broker", 10.0), np.array([0.1, 0.2, 0.4])), 5)
+    followed = spread("all radial", Spread(executed("all", "broker", 10.0), np.array([0.1, 0.2, 0.4])), 5)
     assert followed is not None
-    assert followed.title == "P grid"
+    assert followed.title == "all radial"
     assert followed.note == "3 of 5 clients followed, half of them within 200 ms, the last after 400 ms."
-    assert spread(Spread(executed("all", "broker", 10.0), np.array([])), 5) is None
+    assert spread("all radial", Spread(executed("all", "broker", 10.0), np.array([])), 5) is None
 
 
 def test_clients_of_a_run_all_follow(run: Run) -> None:

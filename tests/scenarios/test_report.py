@@ -259,6 +259,15 @@ def test_without_transitions_there_is_nothing_around_them(tmp_path: Path) -> Non
     assert headings(html) == ["Phases", "Over time", "Distribution", "By place", "Run it again"]
 
 
+def test_pictures_of_a_plan_that_is_executed_twice_say_when(tmp_path: Path) -> None:
+    steps = [step(2, "grid"), step(4, "radial", "back"), step(6, "grid")]
+    html = report(run(scenario(duration=8, timeline=steps)), tmp_path)
+    for part in html.split('<div class="plots')[1:]:
+        titles = re.findall('<div class="title">(.*?)</div>', part)
+        assert len(set(titles)) == len(titles)
+    assert html.count('<div class="title">T grid at 6 s</div>') == 2  # around it, and how it reached clients
+
+
 def test_a_phase_without_events_is_told_in_words(tmp_path: Path) -> None:
     html = report(run(scenario(duration=10, timeline=[step(1, "grid")], workload={"start": 5})), tmp_path)
     text = words(html)
