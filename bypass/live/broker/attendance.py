@@ -309,11 +309,12 @@ class Attendance:
 
     def _look_after_unclaimed(self, session: Session, since: float) -> None:
         """Warn of subscriptions of earlier lives that nobody claims, and withdraw them after a while."""
-        if not session.unclaimed:
+        # A version that could not be told of some cannot claim them either.
+        unclaimed, age = sorted(session.unclaimed - session.untold), self._served() - since
+        if not unclaimed:
             session.unclaimed_since = None
             self._warned.discard(session)
             return
-        unclaimed, age = sorted(session.unclaimed), self._served() - since
         if age > self._config.limits.unclaimed_age:
             reason = f"not claimed within {self._config.limits.unclaimed_age:g} s: withdrawn"
             log.warning("%s: kept subscriptions %s: %s", session.name, unclaimed, reason)
@@ -352,6 +353,7 @@ class Attendance:
 
     def withdraw(self, session: Session, handle: int, why: str = WITHDRAWN) -> None:
         """End a subscription; no effect if there is none. What was not sent for it is missed: `why`."""
+        own = handle in session.own
         session.own.discard(handle)
         known = session.handles.pop(handle, None)
         if known is None:
@@ -359,10 +361,10 @@ class Attendance:
         session.sizes.pop(handle, None)
         self._broker.withdraw(session.number, handle)
         turn = self._deliveries.turn
-        turn.changes.append((session, handle, known))
+        turn.changes.append((session, handle, known, own))
         if session.durable:
             turn.batch.unsubscribed(session.number, handle)
-        self._deliveries.kept.lanes.withdrawn(session, handle, why)
+        self._deliveries.kept.lanes.withdrawn(session, handle, why, own or session.restored)
         if handle in session.lanes:  # what may have arrived before: the client acknowledges it
             self._deliveries.feed(session)
 

@@ -32,6 +32,7 @@ from bypass.live.broker.awaited_columns import (
     OF,
     OTHER,
     RECEIVED,
+    SEQ,
     STATE,
     UNSENT,
     UNSENT_COUNT,
@@ -263,7 +264,8 @@ class Awaited:
 
     def acknowledge(self, slot: int, numbers: Ints, sent: bool = False) -> tuple[int, list[int]]:
         """A client has these events: how many of them it waited for, and places in the log that nobody waits
-        for any more. `sent`: others than those that were sent on this connection are not meant."""
+        for any more. `sent`: others than those that were sent on this connection are not meant, and `numbers`
+        ascend."""
         count, done = columns.acknowledge(
             self._entries, self._events, self.slots, self._free, slot, numbers, sent
         )
@@ -292,6 +294,11 @@ class Awaited:
         others."""
         connected, away = columns.between(self._entries, self._events, self.slots, first, last)
         return connected, away
+
+    def first(self, slot: int) -> int:
+        """The place in the log of the first event that is waited for in a slot; 0 if there is none."""
+        entry = self.slots[slot, FIRST]
+        return 0 if entry == NONE else int(self._events[self._entries[entry, EVENT], SEQ])
 
     def moved(self, part: int, parts: int) -> list[tuple[int, int]]:
         """Slots whose clients have got on since that was asked last, and for which place each waits first."""

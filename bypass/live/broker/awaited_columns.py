@@ -195,8 +195,8 @@ def shrink(slots: Ints, slot: int, before: int) -> None:
 def acknowledge(
     entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, numbers: Ints, sent: bool
 ) -> tuple[int, Ints]:
-    """Take out what a client has, only of what was `sent` on this connection if that is said; gives how many
-    that were, and places in the log that nobody waits for."""
+    """Take out what a client has; of what was `sent` on this connection alone if that is said: `numbers` then
+    ascend. Gives how many that were, and places in the log that nobody waits for."""
     done = np.empty(slots[slot, COUNT], np.int64)
     n = count = 0
     before_it = in_flight(slots, slot)
@@ -214,8 +214,11 @@ def acknowledge(
         if seq:
             done[n] = seq
             n += 1
-    if count < len(numbers) and slots[slot, FIRST] != NONE:
-        others = np.sort(numbers[count:])
+    nothing = slots[slot, FIRST] == NONE or (sent and slots[slot, FIRST] == slots[slot, UNSENT])
+    if count < len(numbers) and not nothing:
+        others = numbers[count:]
+        if not sent:
+            others = np.sort(others)
         before, entry, unsent, fresh = NONE, slots[slot, FIRST], False, False
         while entry != NONE:
             after = entries[entry, AFTER]

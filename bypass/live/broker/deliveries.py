@@ -197,8 +197,9 @@ class Deliveries:
         numbers = np.array(ids, np.uint64).view(np.int64)
         count, done = self._awaited.acknowledge(session.slot, numbers)
         if session.lanes:
+            ordered = np.sort(numbers)
             for lane in session.lanes.values():
-                more, released = self._awaited.acknowledge(lane, numbers, sent=True)
+                more, released = self._awaited.acknowledge(lane, ordered, sent=True)
                 count += more
                 done += released
             self.kept.lanes.tidy(session)
@@ -266,6 +267,7 @@ class Deliveries:
         self.turn.batch.released(turn.released)
         self.turn.released += turn.released
         self.turn.batch.retry(turn.batch)
+        changed = {(session.route, handle) for session, handle, _, _ in turn.changes}
         for route, (ids, handles) in turn.acknowledged.items():
             refused = turn.taken.intersection(ids)
             if route in self.turn.acknowledged:  # sent twice, and taken once
@@ -273,9 +275,12 @@ class Deliveries:
                 later[:] = set(later) - refused
             answers = turn.packets.setdefault(route, [])
             answers += [encode(Refused(reason, id=number)) for number in ids if number in refused]
-            answers += [encode(Refused(reason, handle=handle)) for handle in handles]
-            if known := tuple(number for number in ids if number not in refused):  # from an earlier turn
-                answers.append(encode(Ack(known)))
+            answers += [encode(Refused(reason, handle=each)) for each in handles if (route, each) in changed]
+            # What is of an earlier turn holds: a subscription that was claimed anew is what it was.
+            known = tuple(number for number in ids if number not in refused)
+            claimed = tuple(handle for handle in handles if (route, handle) not in changed)
+            if known or claimed:
+                answers.append(encode(Ack(known, claimed)))
         self.sending.send(turn.packets)
 
     def retract(self, turn: Turn, route: bytes) -> None:
@@ -312,8 +317,9 @@ class Deliveries:
         if not session.divided or session.route is None or self._awaited.unsent(session.slot):
             return handles  # it is divided when it is read from the log, if that is necessary
         rest = []
+        unclaimed = session.unclaimed
         for handle in handles:
-            if handle not in session.lanes and handle not in session.unclaimed:
+            if handle not in session.lanes and handle not in unclaimed:
                 rest.append(handle)
                 continue
             self._event, added = self.kept.lanes.hold(

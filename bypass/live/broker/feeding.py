@@ -12,7 +12,7 @@ from bypass.live.broker.batch import Logged, Recipient
 from bypass.live.broker.lanes import Lanes
 from bypass.live.broker.missing import LOST, Missing
 from bypass.live.broker.reader import Found, Reader
-from bypass.live.broker.sessions import Session, Sessions
+from bypass.live.broker.sessions import NOWHERE, Session, Sessions
 from bypass.live.broker.store import StoreFailed
 from bypass.wire import Forwarding, recipient
 
@@ -61,13 +61,17 @@ class Feeding:
         for session in hungry:
             self.feed(session)
 
-    def feed(self, session: Session) -> None:
-        """Begin to send a connected client what waits for it; no effect if nothing does or it has no room."""
+    def feed(self, session: Session, besides: int = NOWHERE) -> None:
+        """Begin to send a connected client what waits for it, `besides` what is in that slot; no effect if
+        nothing does or it has no room."""
         if session.route is None:
             return
-        self._ask(session, session.slot)
-        for handle, slot in session.lanes.items():
-            if handle not in session.unclaimed:
+        slots = [session.slot]
+        if session.lanes:
+            unclaimed = session.unclaimed
+            slots += [slot for handle, slot in session.lanes.items() if handle not in unclaimed]
+        for slot in slots:
+            if slot != besides:
                 self._ask(session, slot)
 
     def close(self) -> None:
@@ -106,6 +110,7 @@ class Feeding:
             return
         self.unreadable = False
         awaited = self._awaited
+        blocked = NOWHERE
         if awaited.slots[slot, CONNECTION] == connection:
             handle = self._lanes.handle_of(session, slot)
             while (first := awaited.first_unsent(slot, 1)) and first[0][1] in asked and awaited.room(slot):
@@ -115,10 +120,14 @@ class Feeding:
                 elif handle is None:
                     self._send_or_divide(session, *found[seq])
                 elif self._lanes.elsewhere(session, slot, number):
-                    break  # one acknowledgement would be taken for that of the other
+                    blocked = slot  # one acknowledgement would be taken for that of the other: goes on then
+                    break
                 else:
                     self._send_on(session, slot, found[seq][0], _only(handle, found[seq][1]))
-        self.feed(session)
+        self.feed(session, blocked)
+        owner = self._sessions.by_slot.get(slot)
+        if owner is not None and owner is not session:  # it has the slot since, and could not ask
+            self.feed(owner)
 
     def _send_or_divide(self, session: Session, logged: Logged, own: list[Recipient]) -> None:
         """Send the first unsent event of a client's main slot for the subscriptions that have no lane."""

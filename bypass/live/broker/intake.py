@@ -171,6 +171,6 @@ class Intake:
     def _is_open(self, route: bytes) -> bool:
         try:
             self._listener.send(route, self._farewell)
-        except zmq.ZMQError:
-            return False
+        except zmq.ZMQError as error:
+            return error.errno == zmq.EAGAIN  # it is open and takes nothing
         return True

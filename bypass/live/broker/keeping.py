@@ -112,18 +112,30 @@ class Keeping:
     def note_cursors(self, part: int = 0, parts: int = 1) -> None:
         """Have the store know how far clients have got, one of so many parts of them, and give up what has
         become too old; clients are told what they have missed."""
-        self._expire()
-        batch = self._turn().batch
+        if not part:  # often enough
+            self._expire()
         for slot, before in self._awaited.moved(part, parts):
             session = self._sessions.by_slot[slot]
-            handle = self.lanes.handle_of(session, slot)
-            if handle is None:
-                batch.cursor(session.number, before - 1 if before else self.last)
-            else:  # what is to be divided yet comes after what it has had
-                batch.lane(session.number, handle, before - 1 if before else session.reached[handle])
-        for client, reason, count in self.missing.unsaved():
-            batch.misses(client, reason, count)
+            self._note_cursor(session, self.lanes.handle_of(session, slot), before)
         self.missing.tell()
+
+    def note_missed(self) -> None:
+        """Have the store know, with the very batch that releases it, what was given up: a broker that is
+        killed afterwards has neither forgotten to count it nor counts it once more."""
+        for session, reason, count in self.missing.unsaved():
+            self._turn().batch.misses(session.number, reason, count)
+            self._note_cursor(session, None, self._awaited.first(session.slot))
+            for handle, lane in session.lanes.items():
+                self._note_cursor(session, handle, self._awaited.first(lane))
+
+    def _note_cursor(self, session: Session, handle: int | None, before: int) -> None:
+        """Note that nothing before a place in the log waits any more, nothing at all if that is 0: for a
+        session, or for one of its subscriptions that has a lane."""
+        batch = self._turn().batch
+        if handle is None:
+            batch.cursor(session.number, before - 1 if before else self.last)
+        else:  # what is to be divided yet comes after what it has had
+            batch.lane(session.number, handle, before - 1 if before else session.reached[handle])
 
     def added(self, count: int) -> None:
         """So many deliveries are waited for that were not."""

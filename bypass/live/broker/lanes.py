@@ -63,8 +63,9 @@ class Lanes:
         """
         _, seq = self._awaited.first_unsent(session.slot, 1)[0]
         rest = []
+        unclaimed = session.unclaimed
         for handle in handles:
-            if handle not in session.lanes and handle not in session.unclaimed:
+            if handle not in session.lanes and handle not in unclaimed:
                 rest.append(handle)
                 continue
             lane = self._lane(session, handle, seq)
@@ -87,20 +88,22 @@ class Lanes:
             self._awaited.is_on_its_way(lane, number) for lane in session.lanes.values() if lane != slot
         )
 
-    def withdrawn(self, session: Session, handle: int, reason: str) -> None:
-        """A subscription is withdrawn: what was not sent for it is given up."""
+    def withdrawn(self, session: Session, handle: int, reason: str, claimed: bool) -> None:
+        """A subscription is withdrawn: what was not sent for it is given up; that is all if nobody had
+        `claimed` it."""
         lane = session.lanes.get(handle)
         if lane is not None:
-            self._missing.give_up(session, reason, *self._awaited.give_up(lane, fresh=True))
+            self._missing.give_up(session, reason, *self._awaited.give_up(lane, fresh=claimed))
         self.tidy(session)
 
     def tidy(self, session: Session) -> None:
         """End lanes that are empty and not needed; a session without any is like others."""
+        unclaimed = session.unclaimed
         for handle, lane in [*session.lanes.items()]:
-            if not self._awaited.count(lane) and handle not in session.unclaimed:
+            if not self._awaited.count(lane) and handle not in unclaimed:
                 self._sessions.remove_lane(session, handle)
                 self._turn().batch.lane(session.number, handle, None)
-        session.divided = bool(session.lanes or session.unclaimed)
+        session.divided = bool(session.lanes or unclaimed)
         self._awaited.divided(session.slot, session.divided)
 
     def set_apart(self, session: Session) -> None:

@@ -54,12 +54,12 @@ class Missing:
             self._unsaved.setdefault(session, set()).add(reason)
             self._untold.setdefault(session, set()).add(reason)
 
-    def unsaved(self) -> Iterable[tuple[int, str, int]]:
-        """What the store does not know: clients, reasons and how many; from now on it does."""
+    def unsaved(self) -> Iterable[tuple[Session, str, int]]:
+        """What the store does not know: sessions, reasons and how many; from now on it does."""
         changed, self._unsaved = self._unsaved, {}
         for session, reasons in changed.items():
             for reason in reasons if session.durable else ():
-                yield session.number, reason, session.missed[reason]
+                yield session, reason, session.missed[reason]
 
     def lost(self, sessions: Iterable[Session]) -> None:
         """What was given by `unsaved` could not be stored."""

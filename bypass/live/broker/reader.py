@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from bypass.live.broker.batch import Logged, Recipient, own_recipients
@@ -33,8 +34,9 @@ class Reader:
     def close(self) -> None:
         """Return when nothing is being read any more; what was asked for and not begun is not read."""
         if self._thread is not None:
-            while not self._asked.empty():
-                self._asked.get()
+            with suppress(queue.Empty):
+                while True:
+                    self._asked.get_nowait()  # the thread may take the last one meanwhile
             self._asked.put(None)
             self._thread.join()
 

@@ -180,7 +180,7 @@ class Reception:
         if known is None:
             session.handles[handle], session.sizes[handle] = kept, len(data)
             turn = self._deliveries.turn
-            turn.changes.append((session, handle, None))
+            turn.changes.append((session, handle, None, True))
             if session.durable:
                 turn.batch.subscribed(session.number, handle, data)
                 # Without a place, a broker that is started again would not know what concerns it.
@@ -249,7 +249,7 @@ class Reception:
                     session.refuse(number & COUNT)
                     if session.route != route:
                         misled.add(session)
-        for session, handle, before in reversed(turn.changes):
+        for session, handle, before, own in reversed(turn.changes):
             if session.number not in self._sessions.by_number:
                 continue
             if session.route is None or handle not in turn.acknowledged.get(session.route, ((), ()))[1]:
@@ -261,6 +261,8 @@ class Reception:
                 self._broker.withdraw(session.number, handle)
             else:
                 session.handles[handle], session.sizes[handle] = before, len(encode(before))
+                if own:
+                    session.own.add(handle)
                 self._broker.admit(session.number, (before,), None)
         for session in misled:
             if session.route is not None:

@@ -49,6 +49,9 @@ these are."""
 GARBAGE = (50_000, 20, 100)
 """The collector's thresholds: a turn makes thousands of objects that stay until it is sent, no cycles."""
 
+FAILED_S = 0.05
+"""How long a store that has failed is left alone."""
+
 CURSORS_S = 0.5
 CURSOR_PARTS = 10
 """So often cursors are noted, a part of them at a time: an event that comes meanwhile has to wait."""
@@ -103,6 +106,7 @@ class BrokerServer:
         self._writer = Writer(self.store, lambda error: self.loop.soon(self._written, error))
         self._gathering = Gathering(time.monotonic(), usable_processors())
         self._failing: str | None = None
+        self._tries_again = 0.0  # a store that has failed
         self._paused = False
         self._bytes_taken = 0  # of what came in, by turns that have ended
         self._closing = False
@@ -221,16 +225,20 @@ class BrokerServer:
         if self._writer.busy:
             collected = self.counters["bytes_in"] - self._bytes_taken
             much = len(turn.logged) > MOST_COLLECTED or collected > MOST_BYTES_COLLECTED
-            if much and not self._paused:
+            if much and not self._paused and not self._closing:
                 self._paused = True
                 self.loop.leave(self.socket)
             return
         now = time.monotonic()
+        if now < self._tries_again and not self._closing:
+            self.loop.gather_until = self._tries_again
+            return
         self.loop.gather_until = self._gathering.until(now, self.loop.idle)
         if self.loop.gather_until > now and turn.notifications.count and not self._closing:
             return
         self._gathering.begin(now)
         self.settings.note(turn.batch, self.broker, self.sessions)
+        self.deliveries.kept.note_missed()
         for session in self.attendance.unsaved:
             turn.batch.client(session.number, session.name, session.life, session.seen)
         self.attendance.unsaved.clear()
@@ -251,17 +259,19 @@ class BrokerServer:
         assert turn is not None
         self._in_flight = None
         self._writer.busy = False
-        if error is None:
-            if self._failing is not None:
-                log.warning("the store works again")
-            self._failing = None
-            self.deliveries.send_turn(turn)
-        else:
-            self._store_failed(turn, str(error))
-        if self._paused:
-            self._paused = False
-            self.loop.serve(self.socket, self.intake.read)
-            self.attendance.listens_again()
+        try:
+            if error is None:
+                if self._failing is not None:
+                    log.warning("the store works again")
+                self._failing = None
+                self.deliveries.send_turn(turn)
+            else:
+                self._store_failed(turn, str(error))
+        finally:  # whatever was wrong with this turn, later ones are served
+            if self._paused:
+                self._paused = False
+                self.loop.serve(self.socket, self.intake.read)
+                self.attendance.listens_again()
         if self._closing and error is not None:  # it would fail again, and again
             self.loop.stop()
 
@@ -270,6 +280,7 @@ class BrokerServer:
         if self._failing is None:
             log.error("%s; events and subscriptions are refused until it works again", reason)
         self._failing = reason
+        self._tries_again = time.monotonic() + FAILED_S
         self.counters["refused"] += len(turn.logged)
         self.settings.lost()
         self.reception.undo(turn)

@@ -8,8 +8,6 @@ from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-import numpy as np
-
 from bypass.live.broker.awaited import NO_CLIENT, Awaited
 from bypass.live.broker.quotas import Account, Quotas
 from bypass.live.broker.store import StoredClient
@@ -238,8 +236,8 @@ class Sessions:
         """Whether each of these clients, as far as they are connected, is rich; None if all are."""
         if not self._poor:
             return None
-        poor = np.isin(clients, np.fromiter(self._poor, np.int64, len(self._poor)))
-        return (~poor).tolist() if poor.any() else None
+        rich = [client not in self._poor for client in clients.tolist()]
+        return None if all(rich) else rich
 
     def name(self, client: int) -> str:
         """The name of a client's session; empty if it has ended."""

@@ -20,8 +20,9 @@ class Turn:
         """Events that came in this turn; others are acknowledged in it once more."""
         self.logged: list[Logged] = []
         self.released: list[int] = []
-        self.changes: list[tuple[Session, int, Subscribe | None]] = []
-        """Handles that were subscribed (None) or withdrawn, and what was behind these."""
+        self.changes: list[tuple[Session, int, Subscribe | None, bool]] = []
+        """Handles that were subscribed (None) or withdrawn, what was behind these, and whether they were the
+        present life's."""
         self.fleeting: list[tuple[Session, int]] = []
         """Events for clients whose sessions are not durable."""
 
