@@ -8,7 +8,7 @@ from tests.benchmarks.runs import FOLDER, SMALL
 HELPERS = {
     *("common", "ns3_peer", "servers", "bare_router"),
     *("fanout_places", "fanout_clients", "fanout_streams", "fanout_systems", "fanout_turns"),
-    *("load_clients", "connectivity_pairs"),
+    *("load_clients", "connectivity_pairs", "fidelity_record"),
 }
 
 

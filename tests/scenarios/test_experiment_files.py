@@ -83,7 +83,7 @@ def test_changes_come_last_and_reach_into_lists(tmp_path: Path) -> None:
         ("main", "fast", "main is 'fast': expected one of the runs, none"),
         ("runs", {"../fast": {}}, "runs has '../fast': expected names without spaces, slashes"),
         ("runs", {"fast": {"clients": 0}}, "mine: run fast: clients is 0: expected greater than"),
-        ("colour", "red", "colour is unknown: expected one of name, about, mechanisms, clients,"),
+        ("colour", "red", "colour is unknown: expected one of name, about, mechanisms, seed,"),
     ],
 )
 def test_what_does_not_fit_is_named_with_key_value_and_expectation(
