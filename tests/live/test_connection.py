@@ -170,6 +170,19 @@ async def test_who_is_refused_for_a_while_says_so_when_it_runs_out_of_patience()
 
 
 @on_loop
+async def test_a_broker_that_says_when_to_come_again_takes_no_patience() -> None:
+    script = Script()
+    me = connect(script.endpoint, open=True, name="me", patience=2.5)
+    opening = asyncio.ensure_future(me.open())
+    for _ in range(3):  # longer than its patience, all in all
+        await script.expect(Hello)
+        script.send(Refused("compiling", retry=0.9))
+    await script.greet()
+    await opening
+    await leave(me, script)
+
+
+@on_loop
 async def test_a_scheme_that_is_not_known_here_is_refused() -> None:
     script = Script()
     me = connect(script.endpoint, open=True, name="me")

@@ -18,7 +18,7 @@ from bypass.live.client.clock import AsyncClock
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.exchange import Exchange
 from bypass.live.client.inbox import LiveSubscription
-from bypass.live.client.keeper import Keeper
+from bypass.live.client.keeper import Keeper, nothing
 from bypass.live.client.places import LiveSensor, Place, Source
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.live.neighbours import Neighbours
@@ -27,6 +27,10 @@ from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.subscriptions import Callback, SubHandle
 
 SHORTEST_INTERVAL_S = 0.001
+
+
+LONGEST_PATIENCE_S = 300.0
+"""How long a broker that says so may be tried again before the first connection is given up."""
 
 
 def connect(
@@ -50,7 +54,9 @@ def connect(
     `Connection.moved` does. Every `interval` seconds the place is asked for and reported to the broker, as
     often as its filter scheme wants it, while there is a subscription with a radius. A `durable`
     session is kept by the broker, with all that arrives for it, while nobody is connected. `patience` is how
-    many seconds the first connection may take. `neighbours` are devices nearby, reached without the broker.
+    many seconds the first connection may take; a broker that says when to come again, as it does while it
+    compiles, is waited for, for five minutes at most. `neighbours` are devices nearby, reached without the
+    broker.
     What an earlier life has subscribed is `kept` until it is subscribed again or withdrawn; with "drop" it is
     withdrawn, with all that waits for it, as soon as there is a connection.
 
@@ -119,16 +125,22 @@ class Connection:
             exchange = Exchange(self._name, self._durable, clock, sensor, self._neighbours, self._drop_kept)
             keeper = Keeper(self._endpoint, self._keys, exchange, lambda state: self.on_state(state))
             self._opened = exchange, keeper
+        now = asyncio.get_running_loop().time
+        latest = now() + max(self._patience, LONGEST_PATIENCE_S)
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._patience) as limit:
+                # A broker that compiles its kernels answers, and is not what patience is lost with.
+                self._keeper.on_later = lambda: limit.reschedule(min(now() + self._patience, latest))
                 await self.until_connected()
         except BaseException as error:
+            self._keeper.on_later = nothing
             await self._keeper.end()
             if isinstance(error, TimeoutError):
                 raise NotConnected(
                     f"{self._endpoint}: {self._keeper.why}; gave up after {self._patience:g} s"
                 ) from None
             raise
+        self._keeper.on_later = nothing
         return self
 
     async def close(self, *, forget: bool = False) -> None:

@@ -45,6 +45,8 @@ class Keeper:
         self.connected = False
         self.why = "no broker has answered"
         self.failure: Exception | None = None
+        self.on_later: Callable[[], None] = nothing
+        """Called when the broker wants to be asked again later."""
         self._endpoint = endpoint
         self._keys = keys
         self._exchange = exchange
@@ -190,6 +192,7 @@ class Keeper:
         if refusal.retry:
             self._not_before = min(refusal.retry, LONGEST_RETRY_S)
             link.lose(refusal.reason)
+            self.on_later()
         else:
             self._fail(ConnectionRefused(f"{self._endpoint}: {refusal.reason}"))
 
@@ -209,3 +212,7 @@ class Keeper:
             self._tell_state(state)
         except Exception:
             log.exception("what was to be called when %s failed", state)
+
+
+def nothing() -> None:
+    """Nobody wants to know."""
