@@ -24,17 +24,17 @@ def cell_of(v: float, low: float, size: float, n: int) -> int:
 
 @kernel
 def assign(
-    rows: Ints, x: Floats, y: Floats, margins: Floats,
+    rows: Ints, x: Floats, y: Floats, r: Floats, wide: bool,
     x0: float, y0: float, width: float, height: float, n: int, spans: Ints,
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """Cells each row listens to, as (offsets, keys); notes the spans (i0, i1, j0, j1) by row.
 
-    They are those that a square around the subscriber touches; each row has the half side of its own.
+    The cell the subscriber is in and, if `wide`, every cell that the square around its area touches.
     """
     offsets = np.zeros(len(rows) + 1, np.int64)
     for k in range(len(rows)):
         row = rows[k]
-        margin = margins[k]
+        margin = r[row] if wide else 0.0
         spans[row, 0] = cell_of(x[row] - margin, x0, width, n)
         spans[row, 1] = cell_of(x[row] + margin, x0, width, n)
         spans[row, 2] = cell_of(y[row] - margin, y0, height, n)
@@ -139,26 +139,11 @@ class ChannelIndex(Index):
             self._spans = spans
         width, height = layout.cell_size
         offsets, keys = assign(
-            rows, t.x, t.y, self._margins(rows),
+            rows, t.x, t.y, t.radius, self._wide,
             layout.area[0], layout.area[1], width, height, layout.n, self._spans,
         )  # fmt: skip
         self._buckets.remove(rows)
         self._buckets.insert(rows, offsets, keys)
-
-    def _margins(self, rows: Ints) -> Floats:
-        """How far around its subscriber each row listens.
-
-        A client says where it is when its largest area leaves the cells that it was assigned: until then, its
-        smaller ones must not depend on where it was.
-        """
-        t = self.table
-        if not self._wide:
-            return np.zeros(len(rows))
-        if not t.shared:
-            return t.radius[rows]
-        clients = t.client[rows].tolist()
-        largest = {client: t.largest_radius(client) for client in {*clients}}
-        return np.array([largest[client] for client in clients], np.float64)
 
     def removed(self, rows: Ints) -> None:
         self._buckets.remove(rows)

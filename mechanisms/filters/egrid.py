@@ -25,15 +25,8 @@ class EgridClient(GridClient):
 
 
 class Egrid(Grid):
-    """An event concerns the subscriptions of those whose largest areas touch its cell."""
+    """An event concerns the subscriptions whose areas touch its cell."""
 
     name: ClassVar[str] = "egrid"
     flag: ClassVar[int] = 4
     wide: ClassVar[bool] = True
-
-    def subscribed(self, client: int, row: int) -> None:
-        super().subscribed(client, row)
-        rows = self.table.located((client,))
-        radii = self.table.radius[rows]
-        if len(rows) > 1 and radii.min() < self.table.radius[row] == radii.max():
-            self.index.insert(rows)  # the client's other areas listen as far as its largest one

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bypass.events import Event
-from bypass.filters import attr
-from bypass.geo import PlanarLocation
 from bypass.messages import (
     Assignment,
     AssignmentRequest,
@@ -20,10 +17,7 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.region import Region
 from bypass.sim.cellular import CellularModel
-from bypass.sim.system import SimulatedSystem
-from bypass.transitions import Action, Plan
 from bypass.wire import decode, encode
 
 if TYPE_CHECKING:
@@ -274,28 +268,3 @@ def test_only_places_travel(new_world: type[World]) -> None:
     assert kinds == {Subscribe, AssignmentRequest, Unsubscribe}
     assert all(m.location is not None for m in world.up if isinstance(m, AssignmentRequest))
     assert all(isinstance(m, ContextMessage) for _, m in world.tap.messages)
-
-
-@pytest.mark.parametrize("radii", [(250,), (250, 400), (400, 250), (250, 400, 100)])
-def test_a_larger_area_takes_nothing_from_a_smaller_one(radii: tuple[int, ...]) -> None:
-    """A client that moves within its cell, and whose largest area stays within the cells that it listens to,
-    says nothing; what its smaller areas come to touch meanwhile concerns them all the same."""
-
-    class Walk:
-        def position(self, client: int, at: float) -> tuple[float, float]:
-            return (274.0, 300.0) if client else (274.0, max(620.0, 710.0 - 3.0 * at))
-
-        def velocity(self, client: int, at: float) -> tuple[float, float]:
-            return (0.0, 0.0) if client or at > 30.0 else (0.0, -3.0)
-
-    system = SimulatedSystem(2, Walk(), Region((0.0, 0.0, 1000.0, 1000.0)))
-    walker, publisher = system.clients
-    reached: list[int | None] = []
-    for radius in radii:
-        walker.subscribe(attr("a") == 1, lambda _, handle: reached.append(handle.radius), radius=radius)
-    system.run_until(1.0)
-    system.broker.execute(Plan(plan="wide", actions=(Action(proxy="filter", to="egrid"),)))
-    system.run_until(60.0)
-    publisher.publish(Event(a=1), PlanarLocation(274.0, 390.0))  # 230 m away
-    system.run_until(62.0)
-    assert {radius for radius in radii if radius >= 230} <= set(reached)
