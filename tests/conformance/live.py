@@ -116,8 +116,13 @@ class LiveWorld(World):
         return all(serving.scheme == self.running(name) for name, serving in self.serving().items())
 
     def _is_changing(self) -> bool:
-        grace = self._service.server.broker.filter_schemes[0].grace
-        return grace.overlapping or any(each["pending"] for each in self._service.followup.latest(100))
+        server = self._service.server
+        grace = server.broker.filter_schemes[0].grace
+        # What waits for one of several subscriptions that are claimed anew comes after an acknowledgement.
+        apart = any(session.lanes for session in server.sessions.by_route.values())
+        return (
+            apart or grace.overlapping or any(each["pending"] for each in self._service.followup.latest(100))
+        )
 
     async def _round_trip(self) -> None:
         """Have the broker answer everybody: it does so in order, with what it had to say before."""

@@ -218,7 +218,7 @@ def test_labels_without_room_are_cut() -> None:
     ]
     words = texts(traffic_over_time(experiment(timeline=steps), "all"))
     assert "radial" in words
-    assert [word for word in words if word.startswith("p ")] == ["p long…", "p long name"]
+    assert [word for word in words if word.startswith("p ")] == ["p long…", "p long name…"]
 
 
 def test_nothing_known_is_no_picture(run: Run) -> None:
