@@ -54,6 +54,7 @@ fast: $(VENV)/dev.stamp
 
 soak: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.live.fuzzing --seed $(SEED)
+	$(BIN)/pytest -q -m soak --timeout 0
 	$(BIN)/python benchmarks/fuzz.py --seed $(SEED)
 	$(BIN)/python benchmarks/hostile.py --seed $(SEED)
 	$(BIN)/python benchmarks/crashes.py --seed $(SEED) --faults 40

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bypass.client import Client
@@ -134,15 +134,36 @@ class World:
             self.tried.reconnect(self.make, self.service.server.endpoints[0])
 
 
+CASES: list[list[Any]] = [
+    ["pause", [ACTIONS[4]], [ACTIONS[3]], "wait", "go on"],
+    ["pause", [ACTIONS[0]], [ACTIONS[1]], "wait", "go on"],
+    ["stumble", [ACTIONS[5]], [ACTIONS[7]], "wait", "go on"],
+    ["stumble", [ACTIONS[4]], [ACTIONS[3]], "restart", "go on"],
+    ["pause", [ACTIONS[5], ACTIONS[0]], "wait", [ACTIONS[7]], "reconnect", "restart"],
+]
+SET = Action(proxy="filter", to="radial", set={"period": 3.0})
+LOST: list[Any] = ["pause", [SET], "reconnect", "restart"]
+
+
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-@given(steps=st.lists(STEPS, min_size=2, max_size=14))
-@example(["pause", [ACTIONS[4]], [ACTIONS[3]], "wait", "go on"])
-@example(["pause", [ACTIONS[0]], [ACTIONS[1]], "wait", "go on"])
-@example(["stumble", [ACTIONS[5]], [ACTIONS[7]], "wait", "go on"])
-@example(["stumble", [ACTIONS[4]], [ACTIONS[3]], "restart", "go on"])
-@example(["pause", [ACTIONS[5], ACTIONS[0]], "wait", [ACTIONS[7]], "reconnect", "restart"])
+@pytest.mark.parametrize("steps", CASES, ids=range(len(CASES)))
 def test_who_was_disturbed_ends_like_who_was_not(steps: list[Any]) -> None:
+    compare(steps)
+
+
+@pytest.mark.xfail(strict=True, reason="a parameter is not told to who missed it before a restart")
+def test_a_parameter_reaches_who_connects_again_before_and_after_a_restart() -> None:
+    compare(LOST)
+
+
+@pytest.mark.soak
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(STEPS, min_size=2, max_size=14))
+def test_whatever_disturbs_somebody_it_ends_like_who_was_not_disturbed(steps: list[Any]) -> None:
+    compare(steps)
+
+
+def compare(steps: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder, peers() as make:
         patch.setattr(followup, "ANSWER_S", 0.05)
         patch.setattr(followup, "RETRY_S", 1e-9)
