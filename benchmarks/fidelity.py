@@ -63,7 +63,7 @@ def measure(trials: list[Trial], folder: Path, processes: int) -> None:
 def carried_out(
     trials: list[Trial], folder: Path, code: dict[str, str], processes: int
 ) -> Iterator[tuple[str, float]]:
-    """What `carry_out` gives for each trial, as soon as it is done."""
+    """Give the outcome of each trial, as `carry_out` does, as soon as it is done."""
     if processes == 1 or len(trials) <= 1:
         yield from (carry_out(trial, folder, code) for trial in trials)
         return

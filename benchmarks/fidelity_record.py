@@ -71,7 +71,7 @@ class Compared:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """What a table has of it."""
+        """Give its row of a table."""
         holding = sum(verdict.verdict == "holds" for verdict in self.by_seed.values())
         verdict = f"{self.verdict} ({holding}/{len(self.by_seed)})"
         return (
@@ -111,7 +111,7 @@ def totals(compared: Iterable[Compared]) -> dict[str, int]:
 
 
 def recorded() -> dict[str, dict[int, Measured]]:
-    """What the record has, by scenario and seed."""
+    """Read the record, by scenario and seed."""
     if not RECORD.exists():
         return {}
     data = json.loads(RECORD.read_text(encoding="utf-8"))

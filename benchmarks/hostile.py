@@ -231,7 +231,7 @@ class Broker:
             "store": "bypass.db",
             "sync": "normal",
             "heartbeat": 600,  # nobody is to be lost because the machine is slow
-            # What is far too much is not read, and its connection is ended: nobody could say how much it was.
+            # Far too much is not read, and its connection is ended: nobody could say how much it was.
             "limits": {"client_rate": 3000, "clients": 500, "pending_events": 1000, "message_bytes": 8192},
             "log": {"level": "warning"},
         }

@@ -52,7 +52,7 @@ class InvalidInterval(BypassError):
 
 
 class InvalidCallback(BypassError, TypeError):
-    """What is to be called with events cannot be, or would not be done when the call returns."""
+    """A callback cannot be called with events, or would not be done when the call returns."""
 
 
 class UnknownHandle(BypassError):
@@ -64,7 +64,7 @@ class MetricConflict(BypassError):
 
 
 LAB = frozenset(("matplotlib", "osmium", "pandas", "pyarrow", "pyspark", "scipy"))
-"""What the extra of that name brings, by import name."""
+"""Packages that the extra of that name brings, by import name."""
 
 
 class MissingExtra(BypassError, ImportError):

@@ -101,7 +101,7 @@ def watched(label: str) -> Iterator[Callable[[float, float], None]]:
 
 
 def explained(error: Exception) -> str | None:
-    """What is wrong with the request; None if the error is not the request's fault."""
+    """Say why a request is wrong; None if the error is not the request's fault."""
     from bypass.transitions import TransitionError
 
     if isinstance(error, click.ClickException):

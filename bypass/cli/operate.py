@@ -34,7 +34,7 @@ OVER = {
     "kept_withdrawn": "kept subscriptions withdrawn",
     "subscriptions_over_limit": "kept subscriptions too large",
 }
-"""What a broker counts as over a limit, and how that is shown."""
+"""Counters of whatever is over a limit of a broker, and how they are shown."""
 
 
 def broker_options(command: F) -> F:
