@@ -69,9 +69,10 @@ class Circle:
 class Assignment(ContextMessage):
     """Broker to client: the channel to publish in, the channels to listen to, and what they cover.
 
-    `cell` and `cover` are rectangles (x0, y0, x1, y1): where `publish` is the right channel, and what
-    `channels` cover together. `circles` is sent when the channel map is new to the client.
-    `generation` numbers the channel layout.
+    `cell` and `cover` are rectangles (x0, y0, x1, y1): `cell` is where `publish` is the right channel and
+    where each of several areas touches no other cells than it did; `cover` is what `channels` cover together,
+    which the client's largest area must not leave. `circles` is sent when the channel map is new to the
+    client. `generation` numbers the channel layout.
     """
 
     generation: int

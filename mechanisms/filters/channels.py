@@ -100,6 +100,26 @@ class Layout:
             math.inf if j1 == last else y0 + (j1 + 1) * height,
         )
 
+    def steady(self, x: float, y: float, margins: Floats) -> Rect:
+        """The places at which no square of one of these half sides touches a cell that it does not touch at
+        (x, y). They are a rectangle, which holds (x, y) and is infinite where the squares touch the outermost
+        cells."""
+        width, height = self.cell_size
+        x0, x1 = self._steady(x, margins, self.area[0], width)
+        y0, y1 = self._steady(y, margins, self.area[1], height)
+        return x0, y0, x1, y1
+
+    def _steady(self, v: float, margins: Floats, low: float, size: float) -> tuple[float, float]:
+        """The same of one coordinate."""
+        last = self.n - 1
+        first, final = [
+            np.clip((edge - low) / size, 0.0, last).astype(np.int64) for edge in (v - margins, v + margins)
+        ]
+        lows = np.where(first == 0, -math.inf, low + first * size + margins)
+        highs = np.where(final == last, math.inf, low + (final + 1) * size - margins)
+        # By rounding, the place itself might be a hair beyond.
+        return min(float(lows.max()), v), max(float(highs.min()), math.nextafter(v, math.inf))
+
     def name(self, i: int, j: int) -> str:
         return f"g{self.generation}:{i}:{j}"
 

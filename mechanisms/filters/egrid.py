@@ -9,8 +9,9 @@ from bypass.mechanisms.filters.grid import Grid, GridClient, holds
 
 
 class EgridClient(GridClient):
-    """Asks for other channels when the client leaves its cell, or when its largest area leaves the cells
-    that it listens to."""
+    """Asks for other channels when the client leaves its cell, or when one of its areas leaves the cells that
+    this area touched before: the largest is compared with what the channels cover, for the others the broker
+    says in which part of its cell the client may be."""
 
     name: ClassVar[str] = "egrid"
     flag: ClassVar[int] = 4

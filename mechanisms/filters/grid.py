@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable
 from typing import Annotated, ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from bypass.location import Fix
 from bypass.mechanisms.filters.broker import FilterBroker
 from bypass.mechanisms.filters.channels import ChannelIndex, Layout, Rect
 from bypass.mechanisms.filters.client import FilterClient
+from bypass.mechanisms.filters.table import Floats
 from bypass.messages import Assignment, AssignmentRequest, ContextMessage, Publish
 from bypass.transitions import MechanismState
+
+NO_RADII: Floats = np.empty(0)
 
 
 def holds(rect: Rect, x: float, y: float, margin: float = 0.0) -> bool:
@@ -21,7 +25,8 @@ def holds(rect: Rect, x: float, y: float, margin: float = 0.0) -> bool:
 
 
 class GridClient(FilterClient):
-    """Asks for another channel when the client leaves the cell it was assigned."""
+    """Asks for another channel when the client leaves the cell it was assigned, or the part of it in which
+    its assignment holds."""
 
     name: ClassVar[str] = "grid"
     flag: ClassVar[int] = 3
@@ -79,7 +84,7 @@ class Grid(FilterBroker):
     index: ChannelIndex
 
     def start(self) -> None:
-        self._told: dict[Hashable, tuple[int, ...]] = {}
+        self._told: dict[Hashable, tuple[float, ...]] = {}
         self.layout = self._lay_out()
         super().start()
 
@@ -130,9 +135,13 @@ class Grid(FilterBroker):
         assert place is not None
         x, y, _ = place
         layout = self.layout
+        radii = self.table.radii(client) if self.wide else NO_RADII
         i, j = layout.cell(x, y)
-        i0, i1, j0, j1 = layout.span(x, y, self.table.largest_radius(client) if self.wide else 0.0)
-        told = (layout.generation, i, j, i0, i1, j0, j1)
+        i0, i1, j0, j1 = layout.span(x, y, float(radii.max(initial=0.0)))
+        cell = layout.bounds(i, i, j, j)
+        if len(radii) > 1:  # clients compare their largest area alone with what the channels cover
+            cell = layout.steady(x, y, np.append(radii, 0.0))
+        told = (layout.generation, i, j, i0, i1, j0, j1, *cell)
         if only_if_changed and self._told.get(client) == told:
             return
         self._told[client] = told
@@ -142,7 +151,7 @@ class Grid(FilterBroker):
                 generation=layout.generation,
                 publish=layout.name(i, j),
                 channels=tuple(layout.name(a, b) for a in range(i0, i1 + 1) for b in range(j0, j1 + 1)),
-                cell=layout.bounds(i, i, j, j),
+                cell=cell,
                 cover=layout.bounds(i0, i1, j0, j1),
             ),
         )

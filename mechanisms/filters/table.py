@@ -54,6 +54,7 @@ class SubscriptionTable:
         self.listeners: tuple[RowListener, ...] = ()
         self.shared = False  # whether some client has, or had, more than one subscription
         self._rows: dict[int, dict[int, int]] = {}  # by client and handle, in the order of subscribing
+        self._radii: dict[int, dict[float, int]] = {}  # by client: how many of its rows have each radius
         self._places: dict[int, tuple[float, float, float, float, float]] = {}
         self._group_numbers: dict[Subscription, int] = {}
         self._group_uses: list[int] = []
@@ -81,6 +82,9 @@ class SubscriptionTable:
         self.x[row], self.y[row], self.vx[row], self.vy[row] = place[:4] if place else (0.0, 0.0, 0.0, 0.0)
         self.handles[row] = _SINGLE[handle] if handle < len(_SINGLE) else (handle,)
         rows[handle] = row
+        if radius is not None:
+            radii = self._radii.setdefault(client, {})
+            radii[radius] = radii.get(radius, 0) + 1
         self.shared = self.shared or len(rows) > 1
         self._plain = None
         return row
@@ -89,12 +93,19 @@ class SubscriptionTable:
         """Forget a subscription; gives its former row, or None if there was none."""
         row = self._rows.get(client, {}).pop(handle, None)
         if row is not None:
+            radius = float(self.radius[row])
+            if not np.isnan(radius):
+                radii = self._radii[client]
+                radii[radius] -= 1
+                if not radii[radius]:
+                    del radii[radius]
             self._drop([row])
         return row
 
     def remove_client(self, client: int) -> None:
         """Forget a client, its place and all its subscriptions."""
         self._places.pop(client, None)
+        self._radii.pop(client, None)
         self._drop([*self._rows.pop(client, {}).values()])
 
     def locate(
@@ -160,11 +171,10 @@ class SubscriptionTable:
             self._plain = rows[np.isnan(self.radius[rows])]
         return self._plain
 
-    def largest_radius(self, client: int) -> float:
-        """The largest radius among the client's subscriptions; 0 if none has one."""
-        radii = self.radius[self.rows_of(client)]
-        radii = radii[~np.isnan(radii)]
-        return float(radii.max()) if len(radii) else 0.0
+    def radii(self, client: int) -> Floats:
+        """The distinct radii of the client's subscriptions, in no order."""
+        radii = self._radii.get(client, ())
+        return np.fromiter(radii, np.float64, len(radii))
 
     def clients(self) -> list[int]:
         """The clients that have a subscription."""

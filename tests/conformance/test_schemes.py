@@ -38,6 +38,21 @@ def test_people_who_move_are_found(make_world: Make, scheme: str) -> None:
     assert_events_arrive(world)
 
 
+@pytest.mark.parametrize("radii", [(250,), (250, 400), (400, 250), (250, 400, 100)])
+def test_a_larger_area_takes_nothing_from_a_smaller_one(make_world: Make, radii: tuple[int, ...]) -> None:
+    """Its client stays in its cell, and the largest area within the cells that the client listens to."""
+    world = make_world("egrid", grid=5)
+    mine = world.enter("walker", (274.0, 710.0), *radii)
+    world.enter("publisher", (274.0, 300.0))
+    world.settle()
+    world.move("walker", (274.0, 620.0))
+    world.settle()
+    event = world.publish("publisher", (274.0, 390.0))  # 230 m away
+    world.settle()
+    concerned = [own for own, radius in zip(mine, radii, strict=True) if radius >= 230]
+    assert world.heard(event) == sorted(("walker", own) for own in concerned)
+
+
 @pytest.mark.parametrize(("scheme", "values"), [("grid", {"grid": 8}), ("egrid", {"grid": 3})])
 def test_a_scheme_begins_with_its_parameters(make_world: Make, scheme: str, values: dict[str, int]) -> None:
     world = make_world(scheme, **values)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from bypass.events import Event
 from bypass.filters import Subscription, attr
@@ -74,6 +75,43 @@ def test_equal_to_brute_force(
             assert found is not None
             assert found.tolist() == expected
             assert index.members().tolist() == sorted(model)
+
+
+whole = st.tuples(st.integers(-200, 1200), st.integers(-200, 1200))
+margins = st.lists(st.integers(0, 600), min_size=1, max_size=4).map(lambda own: np.array(own, np.float64))
+
+
+@given(whole, whole, margins, st.sampled_from([1, 2, 5, 8, 10]))
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_who_stays_where_it_is_steady_touches_no_other_cells(
+    here: tuple[int, int], there: tuple[int, int], own: NDArray[np.float64], n: int
+) -> None:
+    layout = Layout((0.0, 0.0, 1000.0, 1000.0), n, 1)
+    x0, y0, x1, y1 = layout.steady(*here, own)
+    before, after = ([layout.span(*place, margin) for margin in own] for place in (here, there))
+    stays = all(
+        a[0] >= b[0] and a[1] <= b[1] and a[2] >= b[2] and a[3] <= b[3]
+        for a, b in zip(after, before, strict=True)
+    )
+    assert (x0 <= there[0] < x1 and y0 <= there[1] < y1) == stays
+
+
+finite = st.floats(-1e7, 1e7)
+
+
+@given(finite, st.floats(1e-3, 1e7), st.integers(1, 200), st.integers(0, 200), margins, st.integers(-3, 3))
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_everybody_is_steady_at_the_own_place_however_numbers_are_rounded(
+    low: float, size: float, n: int, border: int, own: NDArray[np.float64], beside: int
+) -> None:
+    """Also who is on a border, or as near to it as numbers can be."""
+    layout = Layout((low, low, low + n * size, low + n * size), n, 1)
+    v = low + border * size + float(own[0])
+    for _ in range(abs(beside)):
+        v = math.nextafter(v, math.copysign(math.inf, beside))
+    x0, y0, x1, y1 = layout.steady(v, -v, own)
+    assert x0 <= v < x1
+    assert y0 <= -v < y1
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,33 @@ def test_a_larger_area_gets_more_channels(new_world: type[World]) -> None:
     assert assignments(world)[sent:] == [] or assignments(world)[-1] == assignments(world)[-2]
 
 
+def test_whose_smaller_area_leaves_its_cells_asks_though_the_largest_stays(new_world: type[World]) -> None:
+    world = in_town(new_world, "egrid", (300.0, 500.0), (900.0, 900.0))
+    (smaller,) = [handle for client, handle in world.everybody() if client == 0]
+    larger = world.subscribe(0, 150)  # all of (0, 200) to (600, 800)
+    world.run()
+    assert assignments(world)[-1].cell == (250.0, 450.0, 350.0, 550.0)
+    world.put(0, (351.0, 500.0))
+    world.run(2.0)
+    assert len(requests(world)) == 1
+    assert assignments(world)[-1].cell == (350.0, 450.0, 400.0, 550.0)
+    event = world.publish(1, (401.0, 500.0))
+    world.run()
+    assert world.heard(event) == [(0, smaller.id), (0, larger.id)]
+
+
+def test_what_is_withdrawn_does_not_loosen_what_is_left(new_world: type[World]) -> None:
+    world = in_town(new_world, "egrid", (300.0, 500.0), (900.0, 900.0))
+    larger = world.subscribe(0, 150)
+    world.run()
+    world.clients[0].unsubscribe(larger)
+    world.put(0, (351.0, 500.0))
+    world.run(2.0)
+    event = world.publish(1, (401.0, 500.0))
+    world.run()
+    assert world.heard(event) == [(0, 1)]
+
+
 def test_local_events_carry_the_channel_and_others_the_place_only(new_world: type[World]) -> None:
     world = in_town(new_world, "grid", (250.0, 500.0), (290.0, 590.0), (410.0, 500.0))
     world.up.clear()

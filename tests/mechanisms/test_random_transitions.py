@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -188,15 +189,15 @@ class Transitions(RuleBasedStateMachine):
             n = scheme.settings()["grid"]
             assert self.cell(known[:2], n) == self.cell(place, n)
             if scheme.name == "egrid":
-                self.the_area_is_covered(client, known[:2], place, n)
+                self.every_area_is_covered(client, known[:2], place, n)
         else:
             assert known[:2] == place
 
-    def the_area_is_covered(
+    def every_area_is_covered(
         self, client: int, known: tuple[float, ...], place: tuple[float, ...], n: int
     ) -> None:
-        radius = max(handle.radius or 0 for owner, handle in self.handles if owner == client)
-        for sign in (-1, 1):
+        radii = {handle.radius or 0 for owner, handle in self.handles if owner == client}
+        for radius, sign in product(radii, (-1, 1)):
             assumed = self.cell([v + sign * radius for v in known], n)
             real = self.cell([v + sign * radius for v in place], n)
             assert all(sign * a >= sign * r for a, r in zip(assumed, real, strict=True))

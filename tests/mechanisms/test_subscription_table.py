@@ -119,7 +119,7 @@ class Table(RuleBasedStateMachine):
             own = [row for key, row in self.rows.items() if key[0] == client]
             assert t.rows_of(client).tolist() == own
             assert t.located((client,)).tolist() == sorted(row for row in own if radii[row] is not None)
-            assert t.largest_radius(client) == max((radii[row] or 0 for row in own), default=0)
+            assert sorted(t.radii(client)) == sorted({r for row in own if (r := radii[row]) is not None})
             place = self.places.get(client)
             assert t.place(client) == (None if place is None else (place[0], place[1], place[4]))
         more = any(sum(client == each for each, _ in self.rows) > 1 for client in range(5))
