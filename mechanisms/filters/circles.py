@@ -13,13 +13,19 @@ from bypass.messages import Circle, Publish
 
 
 @kernel
+def within(px: float, py: float, x: float, y: float, reach: float) -> bool:
+    """Whether a place lies in a circle."""
+    dx, dy = px - x, py - y
+    return dx * dx + dy * dy <= reach * reach
+
+
+@kernel
 def around(px: float, py: float, x: Floats, y: Floats, r: Floats, margin: float) -> Ints:
     """Numbers of the circles, each enlarged by `margin`, that hold a place."""
     found = np.empty(len(x), np.int64)
     n = 0
     for k in range(len(x)):
-        dx, dy, reach = px - x[k], py - y[k], r[k] + margin
-        if dx * dx + dy * dy <= reach * reach:
+        if within(px, py, x[k], y[k], r[k] + margin):
             found[n] = k
             n += 1
     return found[:n].copy()
@@ -32,11 +38,12 @@ def memberships(rows: Ints, rx: Floats, ry: Floats, x: Floats, y: Floats, r: Flo
     keys = np.empty(len(rows) * max(1, len(x)), np.int64)
     n = 0
     for i in range(len(rows)):
-        inside = around(rx[rows[i]], ry[rows[i]], x, y, r, 0.0)
-        for k in inside:
-            keys[n] = k
-            n += 1
-        if len(inside) == 0:
+        px, py = rx[rows[i]], ry[rows[i]]
+        for k in range(len(x)):
+            if within(px, py, x[k], y[k], r[k]):
+                keys[n] = k
+                n += 1
+        if n == offsets[i]:
             keys[n] = len(x)
             n += 1
         offsets[i + 1] = n
