@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from bypass.live.client.connection import Connection, connect
     from bypass.live.client.errors import (
         ConnectionRefused,
+        InvalidArgument,
         InvalidEndpoint,
         NotConnected,
         OutboxFull,
@@ -109,6 +110,7 @@ else:
             "ExperimentFailed": "bypass.scenarios.experiment",
             "GatewayChoice": "bypass.mechanisms.gateways",
             "GeoLocation": "bypass.geo",
+            "InvalidArgument": "bypass.live.client.errors",
             "InvalidEndpoint": "bypass.live.client.errors",
             "InvalidEvaluation": "bypass.scenarios.evaluation.schemes",
             "InvalidGroupKey": "bypass.live.datagrams",
@@ -197,6 +199,7 @@ __all__ = [
     "Filter",
     "GatewayChoice",
     "GeoLocation",
+    "InvalidArgument",
     "InvalidAttribute",
     "InvalidCallback",
     "InvalidEndpoint",

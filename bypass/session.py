@@ -37,6 +37,15 @@ CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE, EXPRESSIONS, RICH_
 only to a peer that has named it in its greeting."""
 
 
+LONGEST_NAME = 200
+
+
+def is_name(text: object, least: int = 0) -> bool:
+    """Whether a session, a command or a capability can have this name: `least` to `LONGEST_NAME` printable
+    characters. Clients and brokers refuse others."""
+    return isinstance(text, str) and least <= len(text) <= LONGEST_NAME and text.isprintable()
+
+
 def needed(message: Publish | Subscribe) -> frozenset[str]:
     """The capabilities without which a peer cannot read a message."""
     if isinstance(message, Publish):

@@ -71,6 +71,8 @@ class Group:
 
     def __init__(self, key: bytes, number: int, clock: Callable[[], float] = time.monotonic) -> None:
         """Raises InvalidGroupKey."""
+        if not isinstance(key, bytes):
+            raise InvalidGroupKey(f"group key of type {type(key).__name__}: expected bytes")
         if not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
             raise InvalidGroupKey(
                 f"group key of {len(key)} bytes: expected {SHORTEST_KEY} to {LONGEST_KEY} random ones"

@@ -87,7 +87,10 @@ def load_broker_keys(path: str | Path) -> BrokerKeys:
 
 def load_client_keys(path: str | Path) -> ClientKeys:
     """What a client's file holds. Raises InvalidKeys, also if others may read the file."""
-    path = Path(path)
+    try:
+        path = Path(path)
+    except TypeError:
+        raise InvalidKeys(f"keys {shown(path)}: expected the path of a key file") from None
     data = _read(path, private=True)
     _check_fields(path, data, ("name", "public", "secret", "broker"))
     public, secret = _pair(path, data)
@@ -170,6 +173,8 @@ def _read(path: Path, *, private: bool) -> dict[str, Any]:
     except OSError as error:
         kind = InvalidKeys if isinstance(error, FileNotFoundError) else _NotRead
         raise kind(f"{path}: {error.strerror}: expected a key file") from None
+    except ValueError:  # a zero among its characters, or one that no file's name can have
+        raise InvalidKeys(f"{shown(str(path))}: no path: expected a key file") from None
     if content is None:
         raise InvalidKeys(f"{path}: not a regular file: expected a key file")
     if private and mode & (stat.S_IRWXG | stat.S_IRWXO):

@@ -16,6 +16,7 @@ from ipaddress import IPv4Address, IPv4Interface
 
 from bypass.adhoc import PORTS, Unless
 from bypass.errors import BypassError, shown
+from bypass.live.addresses import LARGEST_PORT
 from bypass.live.datagrams import MOST_CONTENT, Group, Refusal
 from bypass.live.hearing import MICROSECONDS, Copies, LivePort
 from bypass.mechanisms.transports import Bluetooth, Wifi
@@ -61,8 +62,7 @@ class Neighbours:
 
     def __post_init__(self) -> None:
         Group(self.key, 0)
-        for each in self.interfaces:
-            _interface(each)
+        _interfaces(self.interfaces, self.port)
 
     def of(self, loop: asyncio.AbstractEventLoop, number: int) -> Neighbourhood:
         """The neighbourhood of the client with this number."""
@@ -97,8 +97,6 @@ class Neighbourhood:
         drop: Callable[[int], bool] | None = None,
     ) -> None:
         """Raises InvalidInterface and InvalidGroupKey."""
-        if not interfaces:
-            raise InvalidInterface("no interfaces: expected at least one, such as 192.168.1.5/24")
         self.sent = 0
         self.called_off = 0
         self.too_long = 0
@@ -108,7 +106,7 @@ class Neighbourhood:
         self.refused: Counter[Refusal] = Counter()
         self._loop = loop
         self._group = Group(key, number)
-        self._doors = [_Door(_interface(each), port) for each in interfaces]
+        self._doors = [_Door(each, port) for each in _interfaces(interfaces, port)]
         self._drop = drop
         self._is_open = False
         self.is_on = False
@@ -326,10 +324,21 @@ class _Door:
         return opened
 
 
+def _interfaces(texts: Sequence[str], port: int) -> list[IPv4Interface]:
+    """Raises InvalidInterface, also for a port that is none."""
+    if not isinstance(texts, list | tuple):
+        raise InvalidInterface(f"interfaces {shown(texts)}: expected a tuple of them")
+    if not texts:
+        raise InvalidInterface("no interfaces: expected at least one, such as 192.168.1.5/24")
+    if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= LARGEST_PORT:
+        raise InvalidInterface(f"port {shown(port)}: expected 1 to {LARGEST_PORT}")
+    return [_interface(text) for text in texts]
+
+
 def _interface(text: str) -> IPv4Interface:
     try:
         interface = IPv4Interface(text)
-    except ValueError:
+    except (ValueError, TypeError):
         interface = None
     if interface is None or interface.network.prefixlen > 30:  # longer ones have no broadcast address
         raise InvalidInterface(

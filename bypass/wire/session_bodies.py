@@ -8,13 +8,23 @@ from typing import Any
 
 from bypass.errors import shown
 from bypass.messages import Message
-from bypass.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
+from bypass.session import (
+    LONGEST_NAME,
+    Ack,
+    Bye,
+    Control,
+    Hello,
+    Kept,
+    Missed,
+    Ping,
+    Refused,
+    Reply,
+    Welcome,
+    is_name,
+)
 from bypass.wire import bypass_pb2 as pb
 from bypass.wire.fields import extend, finite, rectangle, required
 from bypass.wire.subscriptions import read_subscribe, write_subscribe
-
-MAX_NAME = 200
-"""Characters in the name of a session or a command."""
 
 MOST_CAPABILITIES = 64
 """Capabilities that one side of a connection may name."""
@@ -27,8 +37,10 @@ MAX_REASON = 500
 
 
 def _name(what: str, text: str, least: int) -> str:
-    if not least <= len(text) <= MAX_NAME or not text.isprintable():
-        raise ValueError(f"{what} of {len(text)} characters: expected {least} to {MAX_NAME} printable ones")
+    if not is_name(text, least):
+        raise ValueError(
+            f"{what} of {len(text)} characters: expected {least} to {LONGEST_NAME} printable ones"
+        )
     return text
 
 

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from bypass.errors import BypassError, shown
+from bypass.live.addresses import can_listen, can_serve
 from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
 from bypass.region import Place, Region
 from bypass.transitions.yaml_text import NotYaml, parse_yaml
@@ -28,12 +29,6 @@ DASHBOARD = "127.0.0.1:7780"
 
 PREFIX = "BYPASS_BROKER_"
 """How variables begin that change a key; `__` leads into a group, as in BYPASS_BROKER_LIMITS__CLIENTS."""
-
-_HOST = r"(?:[^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\])"
-_TCP = re.compile(rf"tcp://{_HOST}:(\d{{1,5}}|\*)")
-_HTTP = re.compile(rf"{_HOST}:(\d{{1,5}})")
-_LARGEST_PORT = 65_535
-_LONGEST_IPC = 107  # bytes; more do not fit into the address of a Unix socket
 
 _PATHS = ("keys", "clients", "store", "rules")
 
@@ -165,8 +160,7 @@ class BrokerConfig(_Group):
     @classmethod
     def _addresses(cls, addresses: tuple[str, ...]) -> tuple[str, ...]:
         for i, address in enumerate(addresses):
-            tcp, path = _TCP.fullmatch(address), address.removeprefix("ipc://")
-            if not (_is_port(tcp[1]) if tcp else path != address and 0 < len(path.encode()) <= _LONGEST_IPC):
+            if not can_listen(address):
                 raise _Misfit((i,), address, "expected tcp://HOST:PORT or ipc://PATH")
         return addresses
 
@@ -197,10 +191,8 @@ class BrokerConfig(_Group):
     @field_validator("http")
     @classmethod
     def _address(cls, http: str | None) -> str | None:
-        if http is not None:
-            found = _HTTP.fullmatch(http)
-            if not (found and _is_port(found[1])):
-                raise ValueError("expected HOST:PORT, as in 127.0.0.1:7780")
+        if http is not None and not can_serve(http):
+            raise ValueError("expected HOST:PORT, as in 127.0.0.1:7780")
         return http
 
     @property
@@ -303,7 +295,3 @@ def _expected(message: str) -> str:
         return message
     found = re.fullmatch(r"\w+ (?:should (?:be|have)|is not) (.*)", message, re.DOTALL)
     return f"expected {found[1]}" if found else f"expected otherwise: {message}"
-
-
-def _is_port(text: str) -> bool:
-    return text == "*" or int(text) <= _LARGEST_PORT

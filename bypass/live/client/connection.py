@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable
-from numbers import Real
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
-from bypass.errors import InvalidInterval, shown
 from bypass.events import Event
 from bypass.filters import Filter, Subscription
 from bypass.geo import GeoLocation, PlanarLocation, Projection
+from bypass.live.client.arguments import (
+    check_endpoint,
+    check_kept,
+    check_name,
+    check_neighbours,
+    check_truth,
+    interval_of,
+    patience_of,
+)
 from bypass.live.client.clock import AsyncClock
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.exchange import Exchange
 from bypass.live.client.inbox import LiveSubscription
 from bypass.live.client.keeper import Keeper, nothing
-from bypass.live.client.places import LiveSensor, Place, Source
+from bypass.live.client.places import LiveSensor, Place, Source, check_source
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.live.neighbours import Neighbours
 from bypass.location import LocationRequest
 from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.subscriptions import Callback, SubHandle
-
-SHORTEST_INTERVAL_S = 0.001
-
 
 LONGEST_PATIENCE_S = 300.0
 """How long a broker that says so may be tried again before the first connection is given up."""
@@ -60,22 +63,28 @@ def connect(
     What an earlier life has subscribed is `kept` until it is subscribed again or withdrawn; with "drop" it is
     withdrawn, with all that waits for it, as soon as there is a connection.
 
-    Raises InvalidKeys if the keys cannot be used, or if there are none and `open` does not say so,
-    InvalidInterval, and ValueError for another `kept`.
+    What cannot be right is refused here, before anything is opened. Raises InvalidEndpoint, InvalidKeys if
+    the keys cannot be used, or if there are none and `open` does not say so, InvalidLocation for a `location`
+    that is no source of places, InvalidInterval, and InvalidArgument for all else.
     """
-    if kept not in ("keep", "drop"):
-        raise ValueError(f"kept {kept!r}: expected 'keep' or 'drop'")
+    check_endpoint(endpoint)
+    check_truth("open", open)
+    check_truth("durable", durable)
+    check_kept(kept)
+    check_neighbours(neighbours)
+    check_source(location)
     if (keys is None) != open:
         found = f"{keys} and open=True" if open else "no keys"
         raise InvalidKeys(f"{endpoint}: {found}: expected either a key file or open=True")
+    check_name(name, needed=open)
     return Connection(
         endpoint,
         None if keys is None else load_client_keys(keys),
         name,
         location,
-        _interval(interval),
+        interval_of(interval),
         durable,
-        patience,
+        patience_of(patience),
         neighbours,
         kept == "drop",
     )
@@ -117,8 +126,8 @@ class Connection:
 
     async def open(self) -> Self:
         """Connect; no effect if it is open. Raises NotConnected if no broker answers in time,
-        ConnectionRefused if it does not want this client, InvalidEndpoint for an address that cannot be one,
-        and InvalidLocation for a `location` that is no source of places."""
+        ConnectionRefused if it does not want this client, and InvalidEndpoint for an address that this system
+        does not know."""
         if self._opened is None:
             clock = AsyncClock()
             sensor = LiveSensor(clock, self._location)
@@ -339,10 +348,3 @@ class Connection:
 
 def _nothing(state: str) -> None:
     """Nobody wants to know."""
-
-
-def _interval(seconds: Any) -> float:
-    """Raises InvalidInterval."""
-    if not isinstance(seconds, Real) or not SHORTEST_INTERVAL_S <= float(seconds) < math.inf:
-        raise InvalidInterval(f"interval {shown(seconds)}: expected seconds, {SHORTEST_INTERVAL_S:g} or more")
-    return float(seconds)

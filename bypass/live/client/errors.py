@@ -9,6 +9,10 @@ class InvalidEndpoint(BypassError):
     """An address that no broker can have."""
 
 
+class InvalidArgument(BypassError, ValueError):
+    """An argument of `connect` that no connection can be made of."""
+
+
 class NotConnected(BypassError):
     """There is no connection, or it ended before what was asked for was certain."""
 

@@ -31,6 +31,14 @@ STILL_MOVING_S = 60.0
 """Two places that are further apart in time do not say how fast the client is."""
 
 
+def check_source(source: Source | None) -> None:
+    """Raises InvalidLocation for what is no source of places."""
+    if not (source is None or isinstance(source, AsyncIterable) or is_plain_function(source)):
+        raise InvalidLocation(
+            f"location {shown(source)}: expected a function or an asynchronous iterable of places"
+        )
+
+
 class LiveSensor:
     """The location sensor of a live client; without a source it knows nothing.
 
@@ -54,14 +62,11 @@ class LiveSensor:
         self._told_at = float("-inf")  # when the fix was made that listeners were told last
         self._round = 0
         self._task: asyncio.Task[None] | None = None
+        check_source(source)
         if isinstance(source, AsyncIterable):
             self._task = asyncio.get_running_loop().create_task(self._follow(source))
-        elif is_plain_function(source):
+        else:
             self._ask = source
-        elif source is not None:
-            raise InvalidLocation(
-                f"location {shown(source)}: expected a function or an asynchronous iterable of places"
-            )
 
     def enter(
         self, area: tuple[float, float, float, float], origin: tuple[float, float] | None

@@ -1,0 +1,78 @@
+"""What `connect` is given is looked at here, before anything is opened."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+from bypass.errors import InvalidInterval, shown
+from bypass.live.addresses import can_reach
+from bypass.live.client.errors import InvalidArgument, InvalidEndpoint
+from bypass.live.neighbours import Neighbours
+from bypass.session import LONGEST_NAME, is_name
+
+SHORTEST_INTERVAL_S = 0.001
+
+
+def check_endpoint(endpoint: Any) -> None:
+    """Raises InvalidEndpoint for what is no address of a broker."""
+    if not isinstance(endpoint, str) or not can_reach(endpoint):
+        raise InvalidEndpoint(
+            f"endpoint {shown(endpoint)}: no address: expected tcp://host:port or ipc://path"
+        )
+
+
+def check_name(name: Any, needed: bool) -> None:
+    """Raises InvalidArgument for what a broker would not take for the name of a session; who has no keys is
+    known by nothing else, and so is `needed` to have one."""
+    if not is_name(name, least=int(needed)):
+        length = f" of {len(name)} characters" if isinstance(name, str) else ""
+        why = ": without keys a session has no other" if needed else ""
+        raise InvalidArgument(
+            f"name {shown(name)}{length}: expected {int(needed)} to {LONGEST_NAME} printable characters{why}"
+        )
+
+
+def check_truth(what: str, value: Any) -> None:
+    """Raises InvalidArgument for what is no truth value: a text, which is always true, says nothing."""
+    if not isinstance(value, bool):
+        raise InvalidArgument(f"{what} {shown(value)}: expected True or False")
+
+
+def check_kept(kept: Any) -> None:
+    """Raises InvalidArgument for another word than the two there are."""
+    if not isinstance(kept, str) or kept not in ("keep", "drop"):
+        raise InvalidArgument(f"kept {shown(kept)}: expected 'keep' or 'drop'")
+
+
+def check_neighbours(neighbours: Any) -> None:
+    """Raises InvalidArgument for what does not say who is nearby."""
+    if neighbours is not None and not isinstance(neighbours, Neighbours):
+        raise InvalidArgument(f"neighbours {shown(neighbours)}: expected Neighbours or None")
+
+
+def patience_of(seconds: Any) -> float:
+    """The seconds, which may be infinite. Raises InvalidArgument."""
+    number = _number(seconds)
+    if not number >= 0.0:
+        raise InvalidArgument(f"patience {shown(seconds)}: expected seconds, 0 or more")
+    return number
+
+
+def interval_of(seconds: Any) -> float:
+    """The seconds. Raises InvalidInterval."""
+    number = _number(seconds)
+    if not SHORTEST_INTERVAL_S <= number < math.inf:
+        raise InvalidInterval(f"interval {shown(seconds)}: expected seconds, {SHORTEST_INTERVAL_S:g} or more")
+    return number
+
+
+def _number(value: Any) -> float:
+    """A number as a float; not a number, what is none or too large."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
