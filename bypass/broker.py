@@ -39,6 +39,7 @@ from bypass.roles import GatewaySelection
 from bypass.sis import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.standing import Standing
 from bypass.transitions import (
+    Action,
     AtomicTransition,
     Coordinator,
     Distribution,
@@ -100,8 +101,8 @@ class PlanListener(Protocol):
     def plan_distributed(self, distribution: Distribution) -> None:
         """Clients were told a share of a plan, or what they had missed."""
 
-    def client_returned(self, client: int, epoch: int, missed: bool) -> None:
-        """A client is back, with this epoch; if it has `missed` plans, it is told next all that holds."""
+    def client_returned(self, client: int, epoch: int, again: Sequence[Distribution] | None) -> None:
+        """A client is back, with this epoch: as it was left (None), or it was told all that holds `again`."""
 
 
 class GatewayAnalyzer(Protocol):
@@ -137,7 +138,7 @@ class Broker:
 
     `set` are parameters, for `scheme` and for all that come after it as far as they have them.
     `grace` is how long, in seconds, what a transition replaced goes on matching (0: not at all).
-    `state_transfer=False` makes every transition start from nothing.
+    `state_transfer=False` makes every transition start from nothing. `begin` is what clients do first.
     """
 
     def __init__(
@@ -150,6 +151,7 @@ class Broker:
         set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
         grace: float = 1.5,
         state_transfer: bool = True,
+        begin: Iterable[Action] = (),
     ) -> None:
         self.host = host
         self.downlink = downlink
@@ -162,7 +164,7 @@ class Broker:
         self.listeners: list[ClientListener] = []
         self.plan_listeners: list[PlanListener] = []
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
-        self.standing = Standing({"filter": scheme})
+        self.standing = Standing(scheme, set or {}, begin)
         self.decisions: dict[int, int] = {}  # the number of the latest decision, by scope
         self.told: dict[int, int] = {}  # the epoch of the latest plan that was sent to a client
         self._state_transfer = state_transfer
@@ -227,9 +229,9 @@ class Broker:
         succeeded = [action for action in plan.actions if action not in failed]
         if failed and plan.on_error == "abort":
             succeeded = list(plan.actions[: plan.actions.index(failed[0])])
-        if succeeded:
-            self.standing.remember(plan, succeeded)
+        if succeeded and not any(record.outcome == "repeated" for record in records):
             served = [scheme.clients for scheme in self.filter_schemes]
+            self.standing.remember(plan, succeeded, served)
             self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}), served)
         return records
 
@@ -237,10 +239,11 @@ class Broker:
         """The id that a plan without one gets if it is executed next."""
         return f"{plan.plan[:100]}-{self.epoch + 1}"
 
-    def tell_again(self, client: int, plan: Plan, name: str) -> None:
-        """Send a client what holds of a plan that it was told, under another name and as the newest plan: one
-        that it knows it only answers, and an old one it ignores."""
-        self.epoch += 1
+    def tell_again(self, client: int, plan: Plan) -> None:
+        """Send a client what holds of a plan that it was told, as the newest plan and under a name that no
+        other has: one that it knows it only answers, and an old one it ignores."""
+        self.epoch = min(self.epoch + 1, LAST_EPOCH)
+        name = f"{plan.id.partition('~')[0][:100]}~{client}.{self.epoch}"
         self._distribute(plan.model_copy(update={"id": name, "epoch": self.epoch}), [{client}])
 
     def decide(self, scope: int) -> int:
@@ -248,13 +251,15 @@ class Broker:
         self.decisions[scope] = successor(self.decisions.get(scope, 0))
         return self.decisions[scope]
 
-    def _distribute(self, plan: Plan, served: Sequence[AbstractSet[int]]) -> None:
+    def _distribute(self, plan: Plan, served: Sequence[AbstractSet[int]]) -> list[Distribution]:
+        made = []
         for share, clients in shares(plan, served, resubscribe=not self._state_transfer):
             self.told.update(dict.fromkeys(clients, share.epoch))
-            distribution = self.coordinator.distribute(share, clients)
-            self.distributions.append(distribution)
+            made.append(self.coordinator.distribute(share, clients))
+            self.distributions.append(made[-1])
             for listener in self.plan_listeners:
-                listener.plan_distributed(distribution)
+                listener.plan_distributed(made[-1])
+        return made
 
     def transition_started(self, record: Record) -> None:
         """Nothing: the table's listeners change when the transition is complete."""
@@ -311,12 +316,26 @@ class Broker:
         schemes = [scheme for scheme in self.filter_schemes if client in scheme.clients]
         for scheme in schemes:
             scheme.reconnected(client)
-        missed = bool(schemes) and (self.told.get(client) != epoch or flag != schemes[0].flag)
+        again = None
+        if schemes and (self.told.get(client) != epoch or flag != schemes[0].flag):
+            again = self.tell_all(client, new=False, switch=flag != schemes[0].flag)
         for listener in self.plan_listeners:
-            listener.client_returned(client, epoch, missed)
-        if missed:
+            listener.client_returned(client, epoch, again)
+
+    def tell_all(self, client: int, *, new: bool, switch: bool) -> list[Distribution]:
+        """Tell a client all that holds for it, each thing by its decision.
+
+        One that is `new` has done nothing of it. `switch`: it has another filter scheme than the one that
+        serves it.
+        """
+        if not new:
             self.coordinator.forget(client)  # what it was told before is said again
-            self._welcome(client, schemes[0], flag)
+        made = []
+        for plan in self.standing.plans(client, new=new, switch=switch):
+            self.epoch = min(self.epoch + 1, LAST_EPOCH)
+            about = {"why": f"client {client} has come", "id": f"join-{self.epoch}", "epoch": self.epoch}
+            made += self._distribute(plan.model_copy(update=about), [{client}])
+        return made
 
     def admit(
         self,
@@ -343,6 +362,7 @@ class Broker:
         scheme.gone(client)
         self.addresses.pop(client, None)
         self.told.pop(client, None)
+        self.standing.forget(client)
         self._velocities.forget(client)
         self.coordinator.forget(client)
         for listener in self.listeners:
@@ -362,15 +382,8 @@ class Broker:
         new = not any(client in scheme.clients for scheme in self.filter_schemes)
         scheme = self.scheme_of(client)
         if new:
-            self._welcome(client, scheme, flag)
+            self.tell_all(client, new=True, switch=flag != scheme.flag)
         return scheme
-
-    def _welcome(self, client: int, scheme: FilterBroker, flag: int) -> None:
-        """Tell a client that is new, or back, what all others were told, each thing by its decision."""
-        for plan in self.standing.plans(scheme.name, flag != scheme.flag):
-            self.epoch = min(self.epoch + 1, LAST_EPOCH)
-            about = {"why": f"client {client} has come", "id": f"join-{self.epoch}", "epoch": self.epoch}
-            self._distribute(plan.model_copy(update=about), [{client}])
 
     def _subscribe(self, message: Subscribe) -> None:
         client = message.client

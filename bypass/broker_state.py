@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from bypass.broker import LAST_EPOCH, Broker
-from bypass.standing import Standing
+from bypass.mechanisms import CLIENT_MECHANISMS
+from bypass.standing import Held
 from bypass.transitions import Action, Mechanism, Nothing, Plan, TransitionError
 
 
@@ -23,7 +24,11 @@ class Installed(BaseModel):
 
 
 class BrokerState(BaseModel):
-    """The configuration of a broker as data; `of` reads it off, `restore` brings a new broker to it."""
+    """The configuration of a broker as data; `of` reads it off, `restore` brings a new broker to it.
+
+    `held` is what holds for all clients, and `ever` are the parameters that were ever set, by proxy. Version
+    0.1.0 had what all clients were `told` instead.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,6 +37,8 @@ class BrokerState(BaseModel):
     schemes: Annotated[tuple[Installed, ...], Field(min_length=1)]
     selection: Installed | None = None
     told: tuple[Plan, ...] = ()
+    held: dict[str, Held] | None = None
+    ever: dict[str, set[str]] = {}
 
     @classmethod
     def of(cls, broker: Broker) -> BrokerState:
@@ -42,7 +49,8 @@ class BrokerState(BaseModel):
             decisions=dict(broker.decisions),
             schemes=(_installed(first), *(_installed(each, each.clients) for each in others)),
             selection=None if isinstance(selection, Nothing) else _installed(selection),
-            told=tuple(broker.standing.told),
+            held=broker.standing.all,
+            ever=broker.standing.ever,
         )
 
     def restore(self, broker: Broker) -> None:
@@ -69,8 +77,34 @@ class BrokerState(BaseModel):
         # One that no message can carry is none that clients have: they are told everything again.
         broker.epoch = broker.coordinator.epoch = min(self.epoch, LAST_EPOCH)
         broker.decisions.update(self.decisions)
-        broker.standing = Standing({"filter": first.name})
-        broker.standing.told = list(self.told)
+        self._restore_standing(broker, first.name)
+
+    def _restore_standing(self, broker: Broker, scheme: str) -> None:
+        standing = broker.standing
+        if self.held is None:
+            for plan in self.told:
+                standing.remember(plan, plan.actions, ())
+            # What else was set, and overridden later, nobody knows.
+            for proxy, kinds in CLIENT_MECHANISMS.items():
+                standing.ever[proxy].update(name for kind in kinds.values() for name in kind.parameters())
+        else:
+            standing.all.update({proxy: self.held[proxy] for proxy in standing.all.keys() & self.held.keys()})
+            for proxy in standing.ever.keys() & self.ever.keys():
+                standing.ever[proxy].update(self.ever[proxy])
+        if standing.all["filter"].to != scheme:
+            standing.all["filter"] = self._scheme(scheme)
+        for each in broker.filter_schemes[1:]:
+            for client in each.clients:
+                standing.put(client, "filter", self._scheme(each.name))
+
+    def _scheme(self, name: str) -> Held:
+        """Give what holds for whom a filter scheme serves, as far as 0.1.0 said that."""
+        held = Held(name, self.epoch, self.epoch)
+        for plan in self.told:
+            for action in plan.actions:
+                if action.proxy == "filter" and action.to is None:
+                    held = held.after(plan, action)
+        return held
 
 
 def _installed(mechanism: Mechanism, members: Collection[int] | None = None) -> Installed:

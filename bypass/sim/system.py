@@ -52,6 +52,7 @@ class SimulatedSystem:
         radios: Mapping[str, RadioModel] = RADIOS,
         durable: bool = False,
     ) -> None:
+        begin = tuple(begin)
         self.clock = VirtualClock()
         self.monitor = Monitor()
         links = DurableCellular if durable else Cellular
@@ -64,12 +65,11 @@ class SimulatedSystem:
             set=set,
             grace=grace,
             state_transfer=state_transfer,
+            begin=begin,
         )
         self.cellular.attach_broker(self.broker.receive)
         self.local = LocalNetwork(self.clock, _positions(trace, clients), clients, seed, radios)
-        self._make_client = partial(
-            Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=tuple(begin)
-        )
+        self._make_client = partial(Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=begin)
         self._delays = DelayEstimator(self.cellular.notified, durable=durable)
         self.broker.host.sis.provide(EXPECTED_DELAY, self._expected_delay)
         self._hosts: list[SimHost] = []

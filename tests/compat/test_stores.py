@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import signal
 import sqlite3
@@ -14,6 +15,8 @@ from shutil import copyfile
 import pytest
 
 from bypass.live.broker.store import Store, StoreFailed
+from bypass.messages import PlanMessage
+from bypass.transitions import Plan
 from tests.compat.make_store import MISSED, WAITING
 from tests.live.brokers import config, peers, running
 
@@ -58,6 +61,35 @@ def test_all_that_waited_in_a_store_of_0_1_0_arrives(path: Path) -> None:
     assert copied(path).read_bytes()[:16] == OLD.read_bytes()[:16]
     assert version(copied(path)) == 2
     assert version(path) == 3
+
+
+def test_what_clients_were_told_by_0_1_0_holds(path: Path) -> None:
+    """One has another filter scheme than all others, and none knows what it was told of the rest."""
+    with sqlite3.connect(path) as connection:
+        (bob,) = connection.execute("SELECT number FROM clients WHERE name = 'bob'").fetchone()
+        (text,) = connection.execute("SELECT value FROM settings WHERE key = 'state'").fetchone()
+        state = json.loads(text)
+        scheme = {"set": {"resolver": False, "missing_context": "ignore"}}
+        state["schemes"] = [
+            {**scheme, "name": "radial", "members": None},
+            {**scheme, "name": "ste", "members": [bob]},
+        ]
+        actions = [
+            {"proxy": "filter", "set": {"period": 4.0}},
+            {"proxy": "direct", "to": "gossip", "set": {"p": 0.5}},
+        ]
+        state["told"] = [{"plan": "p", "epoch": 1, "actions": [action]} for action in actions]
+        connection.execute("UPDATE settings SET value = ? WHERE key = 'state'", (json.dumps(state),))
+    connection.close()
+    with running(config(path.parent)) as service, peers() as make:
+        for name, life, flag, mechanism in (("bob", 12, 2, "ste"), ("carol", 13, 1, "radial")):
+            peer = make(service.server.endpoints[0], name, life=life, scheme=flag, epoch=1)
+            plan = Plan.from_bytes(peer.get(PlanMessage).plan)
+            told = {action.proxy: (action.to, action.set) for action in plan.actions}
+            assert told["filter"][0] == mechanism
+            assert {"period": 4.0, "threshold": 10.0}.items() <= told["filter"][1].items()
+            assert told["direct"][0] == "gossip"
+            assert {"p": 0.5, "jitter": 0.005}.items() <= told["direct"][1].items()
 
 
 _OPEN = """

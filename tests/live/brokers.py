@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -75,6 +76,23 @@ def until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came to that"
         time.sleep(0.005)
+
+
+def killed(service: Service, folder: Path, **changes: object) -> BrokerConfig:
+    """The configuration of a broker that starts with what this one has in its files now."""
+    folder.mkdir()
+    store = service.server.config.store
+
+    def copy() -> bool:
+        if service.server._writer.busy:
+            return False
+        for path in store.parent.glob(f"{store.name}*"):
+            if not path.name.endswith(("-shm", "-lock")):
+                shutil.copy(path, folder)
+        return True
+
+    until(lambda: in_loop(service, copy))
+    return config(folder, **changes)
 
 
 class Peer:

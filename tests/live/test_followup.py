@@ -299,3 +299,88 @@ def test_everybody_is_followed_however_many_were_told_together(
     for peer in members:
         follow(peer)
     assert service.followup.retries == len(members)
+
+
+# -- what the log says ------------------------------------------------------------------------------------
+
+
+def test_what_holds_and_was_missed_is_done_when_the_client_is_back_and_does_it(
+    service: Service, make: Make
+) -> None:
+    peer = member(service, make, "a")
+    execute(service, SLOW)
+    execute(service, TO_STE)
+    back = make(service.server.endpoints[0], "a", handles=(1,), scheme=RADIAL)
+    until(lambda: latest(service, "slow")["obsolete"] == 1)
+    assert latest(service)["done"] == 0
+    plan = fail(back)
+    assert [action.to for action in plan.actions] == ["ste"]
+    until(lambda: latest(service)["failed"] == 1)
+    follow(back)
+    until(lambda: latest(service)["done"] == 1)
+    assert latest(service, "slow")["done"] == latest(service)["failed"] == 0
+    assert peer.number == back.number
+    assert not [each for each in back.settle() if isinstance(each, PlanMessage)]
+
+
+def test_who_has_failed_for_good_is_told_again_when_it_connects_again(service: Service, make: Make) -> None:
+    peer = member(service, make, "a")
+    execute(service, SLOW)
+    for _ in range(followup.ATTEMPTS):
+        fail(peer)
+    until(lambda: latest(service, "slow")["failed"] == 1)
+    execute(service, QUICK)
+    message = peer.get(PlanMessage)
+    answer(peer, Plan.from_bytes(message.plan))
+    until(lambda: latest(service, "quick")["done"] == 1)
+    back = make(service.server.endpoints[0], "a", handles=(1,), scheme=RADIAL, epoch=message.epoch)
+    assert [action.set for action in told(back).actions] == [{"period": 1.0, "threshold": 3.0}]
+
+
+def test_who_leaves_too_much_without_an_answer_is_told_all_that_holds(
+    service: Service, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followup, "MOST_TOLD", 4)
+    peer = member(service, make, "a")
+    execute(service, SLOW)
+    for period in range(4):
+        execute(service, Plan(plan="more", actions=(Action(proxy="filter", set={"period": float(period)}),)))
+    until(lambda: latest(service, "slow")["failed"] == 1)
+    whole = {"period": 3.0, "threshold": 3.0}
+    until(lambda: whole in [action.set for action in told(peer).actions])
+    of = in_loop(service, lambda: [each.plan.plan for each in service.server.settings.told.of(peer.number)])
+    assert of == ["join"]
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_who_is_forgotten_has_not_done_what_it_was_told(service: Service, make: Make, durable: bool) -> None:
+    """Under the same name it is another client, whatever epoch it says."""
+    peer = member(service, make, "a", durable=durable)
+    execute(service, TO_STE)
+    epoch = peer.get(PlanMessage).epoch
+    peer.send(Bye(forget=True) if durable else Bye())
+    peer.get(Bye)
+    until(lambda: latest(service)["pending"] == 0)
+    back = make(service.server.endpoints[0], "a", scheme=RADIAL, epoch=epoch, durable=durable)
+    assert back.number != peer.number
+    back.scheme = RADIAL
+    back.subscribe()
+    assert [action.to for action in told(back).actions] == ["ste"]
+    in_loop(service, service.server._note_told)
+    execution = latest(service)
+    assert (execution["done"], execution["failed"], execution["pending"]) == (0, 1, 0)
+
+
+def test_a_session_that_is_not_durable_begins_anew_after_a_restart(tmp_path: Path, make: Make) -> None:
+    settings = config(tmp_path)
+    with running(settings) as service:
+        peer = member(service, make, "a", durable=False)
+        named = Action(proxy="direct", to="flooding", members=(peer.number,))
+        execute(service, Plan(plan="p", actions=(named, Action(proxy="mode", to="augment"))))
+        epoch = peer.get(PlanMessage).epoch
+    with running(settings) as service:
+        back = make(service.server.endpoints[0], "a", durable=False, scheme=RADIAL, epoch=epoch)
+        back.subscribe()
+        assert [action.proxy for action in told(back).actions] == ["mode"]
+        assert latest(service, "p")["done"] == 0
+        assert in_loop(service, lambda: service.server.broker.standing.own) == {}

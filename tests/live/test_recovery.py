@@ -5,7 +5,6 @@ A broker is killed by going on with a copy of its files as they are between two 
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from bypass.live.broker import server as server_module
-from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.service import Service
 from bypass.live.broker.store import StoreFailed
 from bypass.messages import ContextUpdate, Notify, PlanMessage, Subscribe
 from bypass.session import Ack, Bye, Hello, Ping, Refused
 from bypass.transitions import Action, Plan
-from tests.live.brokers import ANYTHING, Peer, config, in_loop, peers, running, until
+from tests.live.brokers import ANYTHING, Peer, config, in_loop, killed, peers, running, until
 
 Make = Callable[..., Peer]
 
@@ -38,23 +36,6 @@ def never_idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def endpoint(service: Service) -> str:
     return service.server.endpoints[0]
-
-
-def killed(service: Service, folder: Path, **changes: object) -> BrokerConfig:
-    """The configuration of a broker that starts with what this one has in its files now."""
-    folder.mkdir()
-    store = service.server.config.store
-
-    def copy() -> bool:
-        if service.server._writer.busy:
-            return False
-        for path in store.parent.glob(f"{store.name}*"):
-            if not path.name.endswith(("-shm", "-lock")):
-                shutil.copy(path, folder)
-        return True
-
-    until(lambda: in_loop(service, copy))
-    return config(folder, **changes)
 
 
 def test_where_a_subscriber_is_is_as_safe_as_its_subscription(tmp_path: Path, make: Make) -> None:
@@ -87,7 +68,7 @@ def test_what_only_clients_do_is_known_again(tmp_path: Path, make: Make) -> None
         settings = killed(service, tmp_path / "copy")
     with running(settings) as service:
         assert service.server.broker.epoch == 1
-        assert [told.actions[0].to for told in service.server.broker.standing.told] == ["augment"]
+        assert service.server.broker.standing.all["mode"].to == "augment"
 
 
 def test_the_same_life_withdraws_what_it_does_not_name_after_a_restart(tmp_path: Path, make: Make) -> None:

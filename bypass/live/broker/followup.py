@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 from bypass.live.broker.executions import OPEN, Execution, Verdict
@@ -17,7 +18,6 @@ from bypass.live.broker.server import BrokerServer
 from bypass.live.broker.sessions import Session
 from bypass.live.broker.told import MOST_TOLD, Told
 from bypass.mechanisms.filters import BROKER_PARTS
-from bypass.standing import still_holding
 from bypass.transitions import Action, Distribution, Outcome, Plan, Record, TransitionError
 
 log = logging.getLogger(__name__)
@@ -50,9 +50,9 @@ class Followup:
         self.obsolete = 0  # what was not repeated, because later plans had left nothing of it
         self._server = server
         self._told = server.settings.told
-        self._told.restore(server.broker.told, server.sessions, server.deliveries.last + 1)
+        self._told.restore(server.broker, server.sessions, server.deliveries.last + 1)
         self._executions = OrderedDict(self._told.executions)  # by epoch
-        self._repeating: Told | None = None  # what is being told again
+        self._repeating: list[Plan] | None = None  # what is told again, so far
         for execution in self._executions.values():
             execution.deliveries = server.deliveries.deliveries
             server.loop.after(ANSWER_S, self._answered, execution)
@@ -78,11 +78,10 @@ class Followup:
 
     def plan_distributed(self, distribution: Distribution) -> None:
         """Clients were told: those who are connected have to answer."""
-        plan, again = distribution.plan, self._repeating
+        plan = distribution.plan
         clients = [client for client in distribution.pending if isinstance(client, int)]
-        if again is not None:
-            again.epoch, again.waiting = plan.epoch, again.waiting | {plan.id}
-            self._told.changed(clients[0])
+        if self._repeating is not None:
+            self._repeating.append(plan)
         else:
             self._new_share(plan, clients)
         self._server.loop.after(ANSWER_S, self._look_again, plan.id, clients)
@@ -97,65 +96,68 @@ class Followup:
         for client in clients:
             session = sessions.get(client)
             if session is not None and session.route is not None:
-                begin = self._begin(client, plan)
-                self._told.add(client, Told(execution, plan, plan.epoch, begin, waiting))
-                self._bound(client)
+                self._told.add(client, Told(execution, plan, plan.epoch, waiting))
+                if len(self._told.of(client)) > MOST_TOLD:
+                    self._server.loop.after(0.0, self._relieve, client)
             else:
                 self._told.changed(client)
 
-    def _bound(self, client: int) -> None:
-        every = self._told.of(client)
-        if len(every) > MOST_TOLD:
-            every[0].reason = f"{MOST_TOLD} plans have come after it"
-            log.warning("%s: plan %s: given up: %s", self._name(client), every[0].plan.id, every[0].reason)
-            self._settle(client, every[0], "failed")
-
-    def _begin(self, client: int, share: Plan) -> dict[str, str]:
-        """The mechanisms of a client whose parameters a share is about, by proxy."""
+    def _relieve(self, client: int) -> None:
+        """Tell a client that has too much to answer all that holds instead."""
+        every, session = [*self._told.of(client)], self._server.sessions.by_number.get(client)
+        if len(every) <= MOST_TOLD or session is None or session.route is None:
+            return
+        log.warning("%s: %d plans without an answer: given up", session.name, len(every))
+        for told in every:
+            if self._holds(client, told):
+                self._settle(client, told, "failed")
         broker = self._server.broker
-        return {
-            action.proxy: broker.scheme_of(client).name
-            if action.proxy == "filter"
-            else broker.standing.mechanism(action.proxy) or ""
-            for action in share.actions
-            if action.to is None
-        }
+        broker.tell_all(client, new=False, switch=session.scheme != broker.scheme_of(client).flag)
 
-    def client_returned(self, client: int, epoch: int, missed: bool) -> None:
-        """What a client left without an answer it has done, or is told again."""
-        for told in [each for each in self._told.of(client) if each.verdict in OPEN]:
-            if missed:  # it is told next all that holds
-                self._obsolete(client, told)
-            elif told.epoch == epoch:
-                self._settle(client, told, "done")
-            else:
-                told.judge("retried")
-                self._repeat(client, told)
+    def client_returned(self, client: int, epoch: int, again: Sequence[Distribution] | None) -> None:
+        """What a client left without an answer it has done, or was told again, or is now."""
+        if again is None and client in self._told.given_up:
+            again = self._server.broker.tell_all(client, new=False, switch=False)
+        self._told.given_up.discard(client)
+        plans = [distribution.plan for distribution in again or ()]
+        names = {plan.id for plan in plans}
+        left = [told for told in self._told.of(client) if not told.waiting & names]
+        for told in left:  # nothing of an earlier connection is answered any more
+            told.waiting = told.names = frozenset()
+        if again is None:
+            for told in left:
+                if told.epoch == epoch:
+                    self._settle(client, told, "done")
+            self._repeat(client, [told for told in left if told.verdict in OPEN])
+        else:
+            for told in left:
+                if self._holds(client, told):
+                    if plans:
+                        told.wait(plans)
+                    else:  # it is about the scheme that the client says it has
+                        self._settle(client, told, "done")
+            self._told.changed(client)
 
     def _outcome_arrived(self, client: int, data: bytes) -> None:
         outcome = Outcome.from_bytes(data)
-        for told in self._told.of(client):
-            if told.verdict in OPEN and outcome.plan in told.waiting | told.names:
-                self._answer_arrived(client, told, outcome)
-                return
-
-    def _answer_arrived(self, client: int, told: Told, outcome: Outcome) -> None:
-        latest = outcome.plan in told.waiting
-        if outcome.ok:
-            told.waiting -= {outcome.plan}
-            if not told.waiting or not latest:
-                self._settle(client, told, "obsolete" if outcome.obsolete else "done")
-        elif latest and told.verdict == "pending":
-            errors = [record.error for record in outcome.records if record.error]
-            told.reason = errors[0] if errors else "failed"
-            self._failed(client, told)
+        failed = []
+        for told in [*self._told.of(client)]:
+            latest = outcome.plan in told.waiting
+            if outcome.ok and (latest or outcome.plan in told.names):
+                told.waiting -= {outcome.plan}
+                if not told.waiting or not latest:
+                    self._settle(client, told, "obsolete" if outcome.obsolete else "done")
+            elif latest and told.verdict == "pending":
+                errors = [record.error for record in outcome.records if record.error]
+                told.reason = errors[0] if errors else "failed"
+                failed.append(told)
+        self._failed(client, failed)
 
     def _departed(self, session: Session) -> None:
         """Who is away is told when it comes back; nobody waits for it."""
         for told in self._told.of(session.number):
-            if told.verdict in OPEN:
-                told.judge("away")
-                self._answered(told.execution)
+            told.judge("away")
+            self._answered(told.execution)
         self._told.changed(session.number)
 
     # -- clients that fail --------------------------------------------------------------------------------
@@ -163,60 +165,67 @@ class Followup:
     def _look_again(self, share: str, clients: list[int]) -> None:
         """Some time after a plan was sent: who has not answered?"""
         for client in clients:
-            for told in self._told.of(client):
-                if told.verdict == "pending" and share in told.waiting:
-                    told.reason = f"no answer for {ANSWER_S:g} s"
-                    self._failed(client, told)
-                    break
+            silent = [t for t in self._told.of(client) if t.verdict == "pending" and share in t.waiting]
+            for told in silent:
+                told.reason = f"no answer for {ANSWER_S:g} s"
+            self._failed(client, silent)
 
-    def _failed(self, client: int, told: Told) -> None:
-        if not self._holding(client, told):
-            self._obsolete(client, told)
-            return
-        session = self._server.sessions.by_number.get(client)
-        told.attempts += 1
-        log.warning(
-            "%s: plan %s: attempt %d of %d failed: %s",
-            self._name(client), told.plan.id, told.attempts, ATTEMPTS, told.reason,
-        )  # fmt: skip
-        if told.attempts < ATTEMPTS and told.plan.plan != ISOLATE:
-            told.judge("retried")
+    def _failed(self, client: int, failed: list[Told]) -> None:
+        """Ask a client again that has failed these, or leave it alone."""
+        again = []
+        for told in failed:
+            if not self._holds(client, told):
+                continue
+            told.attempts += 1
+            log.warning(
+                "%s: plan %s: attempt %d of %d failed: %s",
+                self._name(client), told.plan.id, told.attempts, ATTEMPTS, told.reason,
+            )  # fmt: skip
+            if told.attempts < ATTEMPTS and told.plan.plan != ISOLATE:
+                told.judge("retried")
+                again.append(told)
+            else:
+                self._give_up(client, told)
+        if again:
             self._told.changed(client)
-            self._server.loop.after(RETRY_S * 2.0 ** (told.attempts - 1), self._repeat, client, told)
-            return
-        self._settle(client, told, "failed")
-        if session is not None and told.plan.plan != ISOLATE:
-            self._isolate(told, session)
+            attempts = max(told.attempts for told in again)
+            self._server.loop.after(RETRY_S * 2.0 ** (attempts - 1), self._repeat_failed, client, again)
 
-    def _repeat(self, client: int, told: Told) -> None:
-        """Tell a client again what later plans have left of what it was told."""
-        if told.verdict != "retried":
-            return
-        plans = self._holding(client, told)
-        if not plans:
-            self._obsolete(client, told)
+    def _repeat_failed(self, client: int, failed: list[Told]) -> None:
+        self._repeat(client, [told for told in failed if told.verdict == "retried"])
+
+    def _repeat(self, client: int, left: list[Told]) -> None:
+        """Tell a client, once, what holds of all that it may not have done."""
+        holding = [told for told in left if self._holds(client, told)]
+        if not holding:
             return
         self.retries += 1
-        told.names, told.waiting = told.names | told.waiting, frozenset()
-        told.judge("pending")
-        base = told.plan.id.partition("~")[0]
-        self._repeating = told
+        broker, self._repeating = self._server.broker, []
         try:
-            for n, plan in enumerate(plans):
-                name = f"{base[:90]}~{client}.{told.attempts}" + (f".{n}" if n else "")
-                self._server.broker.tell_again(client, plan, name)
+            for plan in broker.standing.left_of(client, [told.plan for told in holding]):
+                broker.tell_again(client, plan)
+            for told in holding:
+                told.wait(self._repeating)
         finally:
             self._repeating = None
+        self._told.changed(client)
 
-    def _holding(self, client: int, told: Told) -> list[Plan]:
-        every = self._told.of(client)
-        later = [each.plan for each in every[every.index(told) + 1 :]]
-        return still_holding(told.plan, later, told.begin)
-
-    def _obsolete(self, client: int, told: Told) -> None:
+    def _holds(self, client: int, told: Told) -> bool:
+        """Whether later plans have left anything of what a client was told; if not, it is obsolete."""
+        if self._server.broker.standing.holds(client, told.plan):
+            return True
         self.obsolete += 1
         log.info("%s: plan %s: obsolete, it was told newer ones", self._name(client), told.plan.id)
         self._settle(client, told, "obsolete")
+        return False
+
+    def _give_up(self, client: int, told: Told) -> None:
+        """Leave a client alone until it connects again."""
+        self._settle(client, told, "failed")
+        session = self._server.sessions.by_number.get(client)
+        if session is not None and told.plan.plan != ISOLATE:
+            self._isolate(told, session)
+        self._told.given_up.add(client)
 
     def _isolate(self, told: Told, session: Session) -> None:
         """Serve a client by the scheme that it says it has."""

@@ -206,7 +206,7 @@ class BrokerServer:
                 self.deliveries.kept.lanes.restore(session, handle)
             self.broker.admit(stored.number, session.handles.values(), stored.place)
         self.deliveries.kept.restore(loaded.waiting)
-        if self.settings.restore(self.broker):
+        if self.settings.restore(self.broker, self.sessions):
             log.info(
                 "restored %d sessions, epoch %d, from %s", len(self.sessions), self.broker.epoch, config.store
             )

@@ -11,6 +11,7 @@ from itertools import count
 from bypass.broker import Broker
 from bypass.broker_state import BrokerState
 from bypass.live.broker.batch import Batch
+from bypass.live.broker.named import NamedClients
 from bypass.live.broker.sessions import Sessions
 from bypass.live.broker.told import ToldClients
 
@@ -32,6 +33,7 @@ class Settings:
     def __init__(self, stored: Mapping[str, str]) -> None:
         self.changed = False
         self.told = ToldClients(stored)
+        self._named = NamedClients(stored)
         # Numbers of a store that is lost must not be given again: clients remember events by them.
         self.first_number = int(stored.get("numbers") or 1 + secrets.randbelow(FIRST_NUMBERS))
         self._state = stored.get("state")
@@ -54,11 +56,12 @@ class Settings:
             self.changed = True
             yield number
 
-    def restore(self, broker: Broker) -> bool:
+    def restore(self, broker: Broker, sessions: Sessions) -> bool:
         """Configure a broker as the store says; gives whether it says anything."""
         if self._state is None:
             return False
         BrokerState.model_validate_json(self._state).restore(broker)
+        self._named.restore(broker.standing, sessions)
         self._epoch = broker.epoch
         return True
 
@@ -70,6 +73,7 @@ class Settings:
             batch.setting("generation", str(self._generation))
             self.changed = False
             self._epoch = broker.epoch
+        self._named.note(batch, broker.standing, sessions)
         if sessions.last_number >= self._reserved:
             self._reserved = sessions.last_number + NUMBERS
             batch.setting("numbers", str(self._reserved))
@@ -86,3 +90,4 @@ class Settings:
         self.changed = True
         self._reserved = 0
         self.told.lost()
+        self._named.lost()

@@ -1,48 +1,47 @@
-"""What each client of a live broker was told, and may not have done: in memory, and in the store."""
+"""What each client of a live broker was told and may not have done: in memory, and in the store."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
+from bypass.broker import Broker
 from bypass.live.broker.batch import Batch
 from bypass.live.broker.executions import OPEN, Execution, KeptExecution, Verdict
+from bypass.live.broker.named import BUCKETS
 from bypass.live.broker.sessions import Sessions
 from bypass.transitions import Plan
 
 MOST_TOLD = 32
-"""Shares of plans that are remembered of one client, from the first on that it may not have done."""
-
-BUCKETS = 256
-"""Clients are stored in so many rows: to write one takes little time, and so does reading all."""
+"""Shares of plans that are remembered of one client, each of which it may not have done."""
 
 MOST_EXECUTIONS, MOST_BYTES = 100, 1 << 20
 """Of executions that have not ended, or that clients may have to be told again, the newest are stored."""
 
-Share = tuple[int, str, int, int, Verdict]
-"""A share that a client was told: the plan's epoch, the share's id, the epoch under which the client was told
-last, attempts that have failed, what is known of it."""
+Share = tuple[int, str, int, int]
+"""A share that a client may not have done: the plan's epoch, the share's id, the epoch under which the client
+was told last, attempts that have failed."""
 
-Entry = tuple[int, list[Share]]
-"""The epoch of the latest plan that a client was told, and all since the first that it may not have done."""
+Entry = tuple[int, int, list[Share]]
+"""The epoch of the latest plan that a client was told, 0 if it has to be told all that holds, in which of its
+lives it was, and the shares that it may not have done."""
 
 _BUCKET = TypeAdapter(dict[int, Entry])
 
 
 @dataclass(slots=True, eq=False)
 class Told:
-    """A client's share of a plan. `begin` are the client's mechanisms, by proxy, before it.
+    """A client's share of a plan.
 
-    `epoch` is that of the latest message with it, `waiting` are the names under which it was told then and is
-    not answered yet, `names` all others that it was told under.
+    `epoch` is that of the latest message with it, 0 if it took several, `waiting` are the names under which
+    it was told then and is not answered yet, `names` others each of which was all of it.
     """
 
     execution: Execution
     plan: Plan
     epoch: int
-    begin: Mapping[str, str] = field(default_factory=dict)
     waiting: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     attempts: int = 0
@@ -50,8 +49,15 @@ class Told:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        if self.verdict in OPEN:  # else it was counted before a restart
-            self.execution.counts[self.verdict] += 1
+        self.execution.counts[self.verdict] += 1
+
+    def wait(self, plans: Collection[Plan]) -> None:
+        """It was told again, by these plans, which all have to be answered."""
+        if len(self.waiting) == 1:
+            self.names |= self.waiting
+        self.waiting = frozenset(plan.id for plan in plans)
+        self.epoch = next(iter(plans)).epoch if len(plans) == 1 else 0
+        self.judge("pending")
 
     def judge(self, verdict: Verdict) -> None:
         """Something is known of what became of it."""
@@ -61,7 +67,7 @@ class Told:
 
 
 class ToldClients:
-    """What clients were told, from the first share on that a client may not have done, in its order.
+    """What clients were told and may not have done, in its order.
 
     The store has it a little later than the clients: who was told more than the store knows is told all that
     holds after a restart.
@@ -69,39 +75,41 @@ class ToldClients:
 
     def __init__(self, stored: Mapping[str, str]) -> None:
         self.executions: dict[int, Execution] = {}  # those that are stored until they have ended, by epoch
+        self.given_up: set[int] = set()
+        """Clients that have failed something for good, and were not told all that holds since."""
         self._of: dict[int, list[Told]] = {}
         self._buckets = [_BUCKET.validate_json(stored.get(f"told/{n}", "{}")) for n in range(BUCKETS)]
         self._kept = [*KeptExecution.from_json(stored.get("executions", "[]"))]
         self._changed: list[set[int]] = [set() for _ in range(BUCKETS)]
         self._stored: set[int] = set()
 
-    def restore(self, told: dict[int, int], sessions: Sessions, first: int) -> None:
-        """Go on where the broker before this one ended, when nobody is connected; `told` gets epochs.
+    def restore(self, broker: Broker, sessions: Sessions, first: int) -> None:
+        """Go on where the broker before this one ended, when nobody is connected.
 
         `first` is where the log goes on.
         """
         self.executions = {kept.plan.epoch: Execution.of(kept, first) for kept in self._kept}
         for bucket in self._buckets:
-            for client, (epoch, entries) in bucket.items():
+            for client, (epoch, life, entries) in bucket.items():
                 if client not in sessions.by_number:
                     self.changed(client)
                     continue
-                told[client] = epoch
-                for of, share, last, attempts, verdict in entries:
-                    execution = self.executions.get(of)
-                    if execution is None or share not in execution.shares:
-                        told[client] = 0  # it has to be told all that holds
-                        self._forget(client)
-                        break
-                    plan = execution.shares[share]
-                    # Whatever mechanism had these parameters, one that it was switched to later has not.
-                    begin = {action.proxy: "" for action in plan.actions if action.to is None}
-                    verdict = "away" if verdict in OPEN else verdict
-                    left = Told(execution, plan, last, begin, attempts=attempts, verdict=verdict)
-                    self._of.setdefault(client, []).append(left)
+                known = [entry for entry in entries if self._knows(*entry[:2])]
+                for of, share, last, attempts in known:
+                    execution = self.executions[of]
+                    told = Told(execution, execution.shares[share], last, attempts=attempts, verdict="away")
+                    self._of.setdefault(client, []).append(told)
+                # It may have been told more than that since; and a process that was started again has done
+                # nothing, whatever epoch it says.
+                latest = max(1, *(held.epoch for held in broker.standing.of(client).values()))
+                if len(known) == len(entries) and epoch >= latest and life == sessions.by_number[client].life:
+                    broker.told[client] = epoch
+
+    def _knows(self, epoch: int, share: str) -> bool:
+        return epoch in self.executions and share in self.executions[epoch].shares
 
     def of(self, client: int) -> list[Told]:
-        """What a client was told, from the first share on that it may not have done."""
+        """What a client was told and may not have done."""
         return self._of.get(client, [])
 
     def add(self, client: int, told: Told) -> None:
@@ -112,11 +120,11 @@ class ToldClients:
     def judge(self, client: int, told: Told, verdict: Verdict) -> None:
         """Something is known of what became of what a client was told."""
         told.judge(verdict)
-        every = self._of.get(client, [])
-        while every and every[0].verdict not in OPEN:
-            del every[0]
-        if not every:
-            self._of.pop(client, None)
+        if verdict not in OPEN:
+            every = self._of[client]
+            every.remove(told)
+            if not every:
+                del self._of[client]
         self.changed(client)
 
     def changed(self, client: int) -> None:
@@ -140,8 +148,8 @@ class ToldClients:
                 bucket.pop(client, None)
                 if session is None:
                     self._forget(client)
-                elif session.durable and client in told:
-                    bucket[client] = self._entry(client, told[client])
+                elif session.durable:
+                    bucket[client] = self._entry(client, told.get(client, 0), session.life)
             batch.setting(f"told/{n}", _BUCKET.dump_json(bucket).decode())
 
     def lost(self) -> None:
@@ -151,16 +159,17 @@ class ToldClients:
         for client in self._of:
             self.changed(client)
 
-    def _entry(self, client: int, epoch: int) -> Entry:
+    def _entry(self, client: int, epoch: int, life: int) -> Entry:
         every = self.of(client)
-        if any(each.execution.plan.epoch not in self._stored for each in every):
-            return 0, []  # after a restart it has to be told all that holds
-        return epoch, [(t.execution.plan.epoch, t.plan.id, t.epoch, t.attempts, t.verdict) for t in every]
+        known = [told for told in every if told.execution.plan.epoch in self._stored]
+        shares = [(t.execution.plan.epoch, t.plan.id, t.epoch, t.attempts) for t in known]
+        certain = len(known) == len(every) and client not in self.given_up
+        return epoch if certain else 0, life, shares
 
     def _forget(self, client: int) -> None:
+        self.given_up.discard(client)
         for left in self._of.pop(client, []):
-            if left.verdict in OPEN:
-                left.judge("failed")
+            left.judge("failed")
 
     def _note_executions(self, batch: Batch) -> None:
         used = {told.execution.plan.epoch for every in self._of.values() for told in every}
