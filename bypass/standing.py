@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.mechanisms.modes import Cloud
+from bypass.plans import PORT_OF
 from bypass.transitions import Action, Nothing, Parameter, Plan
 
 FIRST = dict.fromkeys(CLIENT_MECHANISMS, Nothing.name) | {"mode": Cloud.name}
@@ -24,8 +25,9 @@ FIRST = dict.fromkeys(CLIENT_MECHANISMS, Nothing.name) | {"mode": Cloud.name}
 class Held:
     """All that holds about one proxy: its mechanism, and the parameters that were set since that began.
 
-    `since` is the epoch of the plan that began it, each parameter has the epoch of its own plan, and `epoch`
-    is that of the latest plan about the proxy. 0 is before any plan.
+    `since` is the epoch of the plan that began it, `decided` that of the plan with the decision, each
+    parameter has the epoch of its own plan, and `epoch` is that of the latest plan about the proxy. 0 is
+    before any plan.
     """
 
     to: str
@@ -33,6 +35,7 @@ class Held:
     epoch: int = 0
     scope: int = 0
     decision: int = 0
+    decided: int = 0
     set: Mapping[str, tuple[JsonValue, int]] = field(default_factory=dict)
 
     def after(self, plan: Plan, action: Action) -> Held:
@@ -44,12 +47,12 @@ class Held:
         values = {name: (value, epoch) for name, value in action.set.items() if name in known}
         if action.to is None:
             return replace(self, epoch=epoch, set={**self.set, **values}) if values else self
-        # Clients do the same: a plan without a decision leaves them with the number that they have.
-        numbered = plan.decision or plan.scope != self.scope
-        scope, decision = (plan.scope, plan.decision) if numbered else (self.scope, self.decision)
+        then = replace(self, epoch=epoch, set={**self.set, **values})
         if to != self.to:
-            return Held(to, epoch, epoch, scope, decision, values)
-        return replace(self, epoch=epoch, scope=scope, decision=decision, set={**self.set, **values})
+            then = replace(then, to=to, since=epoch, set=values)
+        if plan.decision or plan.scope != self.scope:  # else clients, too, leave the number as it is
+            then = replace(then, scope=plan.scope, decision=plan.decision, decided=epoch)
+        return then
 
 
 class Standing:
@@ -156,8 +159,10 @@ class Standing:
     def _holds(self, held: Held, action: Action, epoch: int) -> bool:
         if action.to is None:
             return any(name in held.set and held.set[name][1] <= epoch for name in action.set)
+        if held.since <= epoch or (action.proxy in PORT_OF and 0 < held.decided <= epoch):
+            return True
         # Who did not leave a mechanism has old parameters in it when all others have come back to it.
-        return held.since <= epoch or bool(self._begun(action.proxy, held, self.ever[action.proxy]))
+        return bool(self._begun(action.proxy, held, self.ever[action.proxy]))
 
     def _whole(self, proxy: str, held: Held, unsure: Iterable[str]) -> Action:
         """Give the action that leads to what is held, wherever a client is, if only `unsure` parameters can
