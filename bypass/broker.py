@@ -51,6 +51,7 @@ from bypass.transitions import (
     check_plan,
     successor,
 )
+from bypass.transitions.recent import Recent
 
 KEPT_DISTRIBUTIONS = 1000
 
@@ -167,6 +168,7 @@ class Broker:
         self.standing = Standing(scheme, set or {}, begin)
         self.decisions: dict[int, int] = {}  # the number of the latest decision, by scope
         self.told: dict[int, int] = {}  # the epoch of the latest plan that was sent to a client
+        self._executed: Recent[str, None] = Recent()  # ids of plans
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
         self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
@@ -229,7 +231,9 @@ class Broker:
         succeeded = [action for action in plan.actions if action not in failed]
         if failed and plan.on_error == "abort":
             succeeded = list(plan.actions[: plan.actions.index(failed[0])])
-        if succeeded and not any(record.outcome == "repeated" for record in records):
+        repeated = name in self._executed  # hosts do nothing of it
+        self._executed[name] = None
+        if succeeded and not repeated:
             served = [scheme.clients for scheme in self.filter_schemes]
             self.standing.remember(plan, succeeded, served)
             self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}), served)

@@ -47,12 +47,11 @@ class Held:
         values = {name: (value, epoch) for name, value in action.set.items() if name in known}
         if action.to is None:
             return replace(self, epoch=epoch, set={**self.set, **values}) if values else self
-        then = replace(self, epoch=epoch, set={**self.set, **values})
-        if to != self.to:
-            then = replace(then, to=to, since=epoch, set=values)
-        if plan.decision or plan.scope != self.scope:  # else clients, too, leave the number as it is
-            then = replace(then, scope=plan.scope, decision=plan.decision, decided=epoch)
-        return then
+        since, values = (self.since, {**self.set, **values}) if to == self.to else (epoch, values)
+        if plan.decision or plan.scope != self.scope:
+            return Held(to, since, epoch, plan.scope, plan.decision, epoch, values)
+        # Clients do the same: a plan without a decision leaves them with the number that they have.
+        return Held(to, since, epoch, self.scope, self.decision, self.decided, values)
 
 
 class Standing:
@@ -88,7 +87,7 @@ class Standing:
             else:
                 concerned = [member for member in action.members if any(member in each for each in served)]
             for client in concerned:
-                before = self.of(client)[proxy]
+                before = self.own.get(client, self.all).get(proxy, self.all[proxy])
                 if id(before) not in known:
                     known[id(before)] = before, before.after(plan, action)
                 self.put(client, proxy, known[id(before)][1])

@@ -161,6 +161,19 @@ def test_a_plan_is_executed_once(new_world: type[World]) -> None:
     assert client_schemes(world) == ["radial"] * 4
 
 
+def test_who_comes_after_a_plan_was_repeated_has_what_all_others_have(new_world: type[World]) -> None:
+    world = new_world([HERE, NEAR])
+    world.subscribe(0, 50)
+    world.run()
+    once = plan({"proxy": "mode", "to": "augment"}, id="once")
+    for each in (once, plan({"proxy": "mode", "to": "cloud"}), once):
+        world.broker.execute(each)
+        world.run()
+    world.subscribe(1, 50)
+    world.run()
+    assert [client.engine.active("mode").name for client in world.clients] == ["cloud", "cloud"]
+
+
 def test_a_plan_may_have_a_long_name(new_world: type[World]) -> None:
     world = four(new_world)
     moves = Action(proxy="filter", to="grid", members=(0,)), Action(proxy="filter", to="ste", members=(1,))
