@@ -123,7 +123,8 @@ class Standing:
         for proxy, held in self.of(client).items():
             action = self._whole(proxy, held, self._first[proxy].set if new else self.ever[proxy])
             elsewhere = switch and proxy == "filter"
-            if elsewhere or (held.epoch and (proxy != "filter" or action.set)):
+            has_it = new and proxy == "filter" and not action.set  # it begins with the scheme that serves it
+            if elsewhere or (held.epoch and not has_it):
                 found.append((held, action))
         return _by_decision(Plan(plan="join", actions=(found[0][1],)), found) if found else []
 
@@ -156,6 +157,8 @@ class Standing:
         return _by_decision(shares[-1], found)
 
     def _holds(self, held: Held, action: Action, epoch: int) -> bool:
+        if held.to not in CLIENT_MECHANISMS[action.proxy]:
+            return False  # a module that has it is not used any more
         if action.to is None:
             return any(name in held.set and held.set[name][1] <= epoch for name in action.set)
         if held.since <= epoch or (action.proxy in PORT_OF and 0 < held.decided <= epoch):

@@ -269,10 +269,7 @@ class World:
                 until(lambda: any(map(self._all_have, fitting)), f"all clients have one of {fitting}")
 
     def _all_have(self, schemes: dict[str, str]) -> bool:
-        """Whether every client has the scheme that the broker has for it.
-
-        Who comes back to the scheme that it has left is told nothing: it has the epoch that it had.
-        """
+        """Whether every client has the scheme that the broker has for it."""
         for child in (self.broker, *self.clients):
             child.ended()
         self.ledger.read()

@@ -132,10 +132,7 @@ class Followup:
         else:
             for told in left:
                 if self._holds(client, told):
-                    if plans:
-                        told.wait(plans)
-                    else:  # it is about the scheme that the client says it has
-                        self._settle(client, told, "done")
+                    told.wait(plans)
             self._told.changed(client)
 
     def _outcome_arrived(self, client: int, data: bytes) -> None:
