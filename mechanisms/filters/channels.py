@@ -64,6 +64,20 @@ def scan_spans(inside: Ints, spans: Ints, i: int, j: int) -> Ints:
     return found[:n].copy()
 
 
+@kernel
+def steady_along(v: float, margins: Floats, low: float, size: float, n: int) -> tuple[float, float]:
+    """Where `Layout.steady` begins and ends along one axis."""
+    start, end = -np.inf, np.inf
+    for margin in margins:
+        first, last = cell_of(v - margin, low, size, n), cell_of(v + margin, low, size, n)
+        if first > 0:
+            start = max(start, low + first * size + margin)
+        if last < n - 1:
+            end = min(end, low + (last + 1) * size - margin)
+    # By rounding, v itself might be a hair beyond.
+    return min(start, v), max(end, np.nextafter(v, np.inf))
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """n × n equal cells over `area`; names carry the generation, so that a stale tag is recognised."""
@@ -105,20 +119,9 @@ class Layout:
         (x, y). They are a rectangle, which holds (x, y) and is infinite where the squares touch the outermost
         cells."""
         width, height = self.cell_size
-        x0, x1 = self._steady(x, margins, self.area[0], width)
-        y0, y1 = self._steady(y, margins, self.area[1], height)
+        x0, x1 = steady_along(x, margins, self.area[0], width, self.n)
+        y0, y1 = steady_along(y, margins, self.area[1], height, self.n)
         return x0, y0, x1, y1
-
-    def _steady(self, v: float, margins: Floats, low: float, size: float) -> tuple[float, float]:
-        """The same of one coordinate."""
-        last = self.n - 1
-        first, final = [
-            np.clip((edge - low) / size, 0.0, last).astype(np.int64) for edge in (v - margins, v + margins)
-        ]
-        lows = np.where(first == 0, -math.inf, low + first * size + margins)
-        highs = np.where(final == last, math.inf, low + (final + 1) * size - margins)
-        # By rounding, the place itself might be a hair beyond.
-        return min(float(lows.max()), v), max(float(highs.min()), math.nextafter(v, math.inf))
 
     def name(self, i: int, j: int) -> str:
         return f"g{self.generation}:{i}:{j}"

@@ -94,7 +94,8 @@ def _match() -> None:
         broker.execute(Plan(plan="warm up", actions=(Action(proxy="filter", to=scheme.name),)))
         for client in (1, 2, 3):
             context = ContextUpdate((100.0 * client, 100.0), (1.0, 0.5))
-            broker.receive(Subscribe(1, wanted, 150, context, client=client, scheme=scheme.flag))
+            for handle, radius in ((1, 150), (2, 250)):
+                broker.receive(Subscribe(handle, wanted, radius, context, client=client, scheme=scheme.flag))
             broker.receive(
                 ContextUpdate((90.0 * client, 100.0), (1.0, 0.5), client=client, scheme=scheme.flag)
             )
