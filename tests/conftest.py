@@ -31,6 +31,9 @@ from bypass.transitions import Action, Plan, Record
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Thousands of tests and what they import stay to the end: the garbage collector need not look at them.
+gc.disable()
+
 Point = tuple[float, float]
 
 AREA = (0.0, 0.0, 1000.0, 1000.0)
@@ -258,15 +261,22 @@ def in_envelope(at: Point, place: Point, radius: float, vector: Point, alpha: fl
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow files come first, those that share a worker before them: nobody is left with one at the end."""
-    marks = ("xdist_group", "slow")
-    items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in marks])
+    """Slow files come first, those that share a worker before them: nobody is left with one at the end.
+
+    Of these, tests that start Spark themselves come before those that share the fixture's session.
+    """
+
+    def turn(item: pytest.Item) -> tuple[bool, bool, bool]:
+        alone, quick = (item.get_closest_marker(mark) is None for mark in ("xdist_group", "slow"))
+        return alone, "spark" in getattr(item, "fixturenames", ()), quick
+
+    items.sort(key=turn)
 
 
 def pytest_collection_finish() -> None:
-    # Thousands of tests and what they import stay to the end: the garbage collector need not look at them.
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 class ByFile(LoadGroupScheduling):  # type: ignore[misc] # has no types
@@ -287,9 +297,9 @@ def new_world() -> type[World]:
     return World
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def spark() -> Iterator[SparkEngine]:
-    """Two cores of this machine. Files that use it are marked `xdist_group("spark")`: what takes long is to
-    start Java, and a worker that has done so keeps it for its next session."""
+    """Two cores of this machine. Files that use it are marked `xdist_group("spark")`: one worker starts Java,
+    which takes long, and imports in Spark's own workers what tests have them do."""
     with spark_engine("tests", "local[2]") as engine:
         yield engine

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
@@ -54,7 +57,18 @@ SMALL = {**SIMULATOR, **NEARBY, **EVALUATION, **LIVE, **REPEATED}
 def runs_and_writes_json(name: str, out: Path) -> None:
     """Raises unless the benchmark runs and writes what it measured. How fast it is, is not looked at."""
     small = [sys.executable, str(FOLDER / f"{name}.py"), *SMALL[name], "--out", str(out)]
-    printed = subprocess.run(small, check=True, capture_output=True, text=True).stdout
+    check(name, subprocess.run(small, check=True, capture_output=True, text=True).stdout, out)
+
+
+def run_here(name: str, options: list[str], patch: pytest.MonkeyPatch) -> None:
+    """Run the benchmark as a program in this process, which has imported most of what it imports."""
+    patch.syspath_prepend(FOLDER)
+    patch.setattr(sys, "argv", [name, *options])
+    runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+
+
+def check(name: str, printed: str, out: Path) -> None:
+    """Raises unless the benchmark has printed a table and written what it measured."""
     assert "---" in printed  # a table's rule
     measured = json.loads((out / f"{name}.json").read_text(encoding="utf-8"))
     assert measured["benchmark"] == name

@@ -1,12 +1,17 @@
+"""In this process, which has Java already if other tests of the group have run."""
+
 from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.runs import EVALUATION, runs_and_writes_json
+from tests.benchmarks.runs import EVALUATION, check, run_here
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 
 @pytest.mark.parametrize("name", EVALUATION)
-def test_it_runs_and_writes_json(name: str, tmp_path: Path) -> None:
-    runs_and_writes_json(name, tmp_path)
+def test_it_runs_and_writes_json(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_here(name, [*EVALUATION[name], "--out", str(tmp_path)], monkeypatch)
+    check(name, capsys.readouterr().out, tmp_path)

@@ -1,9 +1,6 @@
-import runpy
-import sys
-
 import pytest
 
-from tests.benchmarks.runs import FOLDER, SMALL
+from tests.benchmarks.runs import FOLDER, SMALL, run_here
 
 HELPERS = {
     *("common", "ns3_peer", "servers", "bare_router"),
@@ -20,10 +17,7 @@ def test_each_is_tested() -> None:
 def test_it_explains_itself(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In this process, which has imported most of what they import."""
-    monkeypatch.syspath_prepend(FOLDER)
-    monkeypatch.setattr(sys, "argv", [name, "--help"])
     with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+        run_here(name, ["--help"], monkeypatch)
     assert ended.value.code == 0
     assert "--out DIR" in capsys.readouterr().out

@@ -14,6 +14,8 @@ from tests.command import COMMAND, bypass, on_a_terminal
 # Sweeps start Spark.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
+ONE_CORE = ("--master", "local[1]")  # each of its workers would import everything
+
 # Members cannot be moved without state transfer, which turns out when the plan is executed.
 TINY = """
 about: Two phases
@@ -73,7 +75,7 @@ def test_a_sweep_prints_means_and_is_run_once(
 
 def test_options_reach_the_runs(tiny: Path) -> None:
     options = ("--duration", 10, "--clients", 5, "--set", "filter.alpha=3")
-    assert bypass("sweep", tiny, "--seeds", "4", "--seeds", "2", *options, "--out", "out") == 0
+    assert bypass("sweep", tiny, "--seeds", "4", "--seeds", "2", *options, *ONE_CORE, "--out", "out") == 0
     records = {path.name: json.loads(path.read_text()) for path in Path("out/runs").iterdir()}
     assert sorted(record["seed"] for record in records.values()) == [2, 4]
     expected = run(tiny, seed=2, duration=10, clients=5, set={"filter.alpha": 3}).summary()
@@ -83,7 +85,7 @@ def test_options_reach_the_runs(tiny: Path) -> None:
 
 
 def test_runs_that_failed_are_listed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--seeds", "1,2", "--grid", "state_transfer=true,false", "--out", "out")
+    options = ("--seeds", "1,2", "--grid", "state_transfer=true,false", *ONE_CORE, "--out", "out")
     for _ in range(2):
         assert bypass("sweep", tiny, *options) == 1
         out, err = capsys.readouterr()

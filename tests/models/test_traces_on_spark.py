@@ -35,7 +35,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     return made(LocalEngine(), tmp_path_factory.mktemp("local") / "trace", RandomWaypoint())
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 7, 64])
+@pytest.mark.parametrize("blocks", [1, 2, 7, 16])
 def test_rows_do_not_depend_on_who_writes_them(
     spark: SparkEngine, local: Trace, tmp_path: Path, blocks: int
 ) -> None:

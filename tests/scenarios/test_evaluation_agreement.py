@@ -28,7 +28,7 @@ SCHEMES: dict[str, dict[str, Any]] = {
     "multi": {"scheme": "multi"},
 }
 WORKLOADS = ("ar", "lbs", "rnd")
-CLIENTS, DURATION, SEED = 150, 60.0, 5
+CLIENTS, DURATION, SEED = 150, 30.0, 5
 
 Columns = dict[str, NDArray[Any]]
 
@@ -124,7 +124,7 @@ def test_spark_agrees_to_the_last_digit(
         assert cells[0].equals(cells[1])
 
 
-@pytest.mark.parametrize("pieces", [1, 7, 60])
+@pytest.mark.parametrize("pieces", [1, 7, 30])
 def test_the_number_of_pieces_makes_no_difference(
     trace: Trace, local: Evaluation, tmp_path: Path, pieces: int
 ) -> None:

@@ -356,7 +356,7 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(scenario: Path) -> None:
     out = scenario.parent / "out"
     code = (
         "import sys; from bypass.scenarios.sweep import sweep\n"
-        "sweep(sys.argv[1], seeds=range(1, 200), duration=600, out=sys.argv[2],"
+        "sweep(sys.argv[1], seeds=range(1, 200), duration=600, out=sys.argv[2], master='local[1]',"
         " progress=lambda done, _: done and print(done, flush=True))"
     )
     command = [sys.executable, "-c", code, str(scenario), str(out)]
