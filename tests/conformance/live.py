@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 FIXES = LocationRequest(interval=0.05)
 GRACE_S = 0.3
+PAUSE_S = 0.002
+"""Between two events of who publishes all the time; hundreds come while schemes are exchanged."""
 ENOUGH_FIXES = 2
 """The first one after a leap makes the leap a speed."""
 
@@ -184,8 +186,10 @@ class LiveWorld(World):
                 for place in places:
                     events.append(self.announce(name, place, {}))
                     await me.publish(self.published[events[-1]].event, PlanarLocation(*place))
+                    await asyncio.sleep(PAUSE_S)
                     events.append(self.announce(name, here, {}))
                     await me.publish_local(self.published[events[-1]].event)
+                    await asyncio.sleep(PAUSE_S)
 
         task = self._loop.ask(lambda: asyncio.ensure_future(publish()))
         try:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from bypass.broker import Broker
@@ -24,6 +25,9 @@ T = TypeVar("T")
 
 SCHEMES = ("radial", "ste", "grid", "egrid", "attract", "multi")
 NEWS = attr("kind") == "news"
+
+
+subscription_to = cache(Subscription.of)
 
 
 class Interest(NamedTuple):
@@ -246,7 +250,7 @@ class World(ABC):
             for number, interest in person.interests.items()
             if person.present
             and name != publisher
-            and matches(content, Subscription.of(interest.wanted))
+            and matches(content, subscription_to(interest.wanted))
             and (
                 at is None
                 or interest.radius is None
