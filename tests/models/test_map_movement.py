@@ -134,10 +134,10 @@ def test_blocks_fit_together_wherever_they_are_cut(
     cuts: list[int], seed: int, targets: str, chunk: int
 ) -> None:
     model = MapMovement.model_validate({"targets": targets, "warmup": 50, "pause": (0, 20)})
-    whole = model.block(100, 180, 200, np.uint64(seed))
+    whole = model.block(100, 180, 200.0, np.uint64(seed))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(map_movement, "CHUNK", chunk)
-        parts = [model.block(a, b, 200, np.uint64(seed)) for a, b in pairwise([100, *cuts, 180])]
+        parts = [model.block(a, b, 200.0, np.uint64(seed)) for a, b in pairwise([100, *cuts, 180])]
     for name in ("t", "x", "y"):
         together = np.concatenate([getattr(part, name) for part in parts])
         assert together.tobytes() == getattr(whole, name).tobytes()
