@@ -29,7 +29,7 @@ T = TypeVar("T")
 FIXES = LocationRequest(interval=0.05)
 GRACE_S = 0.3
 PAUSE_S = 0.002
-"""Between two events of who publishes all the time; hundreds come while schemes are exchanged."""
+"""Between two events of who publishes all the time; a hundred come while one scheme follows another."""
 ENOUGH_FIXES = 2
 """The first one after a leap makes the leap a speed."""
 
