@@ -20,6 +20,7 @@ CYCLE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("radial", {}),
 )
 PARTLY = 0.5
+STARTING = ("no answer", "compiling", "reads its store")  # what is said while it starts again
 
 
 class Operations(threading.Thread):
@@ -52,7 +53,7 @@ class Operations(threading.Thread):
                         with self.paused:
                             self._execute(operator, *next(steps))
             except OperatorFailed as failure:
-                if not any(word in str(failure) for word in ("no answer", "compiling")):  # it starts again
+                if not any(word in str(failure) for word in STARTING):
                     self.violations.append(f"operator: {failure}")
                     return
 

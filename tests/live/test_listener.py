@@ -15,10 +15,15 @@ from pathlib import Path
 import pytest
 
 from bypass import attr
-from bypass.live.broker import listener
+from bypass.live.broker import connections, listener
+from bypass.live.broker.service import Service
 from bypass.live.client.connection import connect
 from bypass.live.operator import Operator
-from tests.live.brokers import PATIENCE, config, peers, running
+from bypass.session import Bye, Hello
+from bypass.wire import encode
+from tests.live.brokers import PATIENCE, config, in_loop, peers, running, until
+from tests.live.stalling import broker_process
+from tests.live.zmtp import MORE, RawPeer, frame
 
 PAUSING = """
 import sys, threading
@@ -46,9 +51,11 @@ import sys, zmq
 socket = zmq.Context().socket(zmq.DEALER)
 socket.set(zmq.SNDHWM, 10)
 socket.connect(sys.argv[1])
-while socket.poll(200, zmq.POLLOUT):
+for _ in range(5000):
+    if not socket.poll(200, zmq.POLLOUT):  # nothing is taken any more
+        break
     socket.send(bytes(4000))
-print("nothing is taken any more", flush=True)
+print("sent", flush=True)
 sys.stdin.read()
 """
 
@@ -79,6 +86,91 @@ def test_a_publisher_that_is_killed_while_nobody_reads_does_not_end_the_broker(t
         broker.stdin.flush()
         assert make(endpoint, "somebody else").settle() is not None
         assert broker.poll() is None
+
+
+UNSEEDED = 0x6B8B4567
+"""What the generator that ZeroMQ takes gives first, if nobody has given it a seed."""
+
+
+def test_a_peer_that_calls_itself_by_the_number_of_the_next_one_does_not_end_the_broker(
+    tmp_path: Path,
+) -> None:
+    """ZeroMQ aborts if it gives a number that somebody has: so none can be foreseen."""
+    with broker_process(tmp_path) as broker, ExitStack() as stack:
+        for number in range(UNSEEDED, UNSEEDED + 20):
+            stack.enter_context(RawPeer(broker.port, b"\0" + number.to_bytes(4)))
+        with peers() as make:
+            for number in range(20):
+                make(broker.endpoint, f"peer {number}").settle()
+
+
+def test_a_message_whose_parts_have_no_end_is_not_kept_for_long(tmp_path: Path) -> None:
+    """ZeroMQ shows nothing of it before its last part has come."""
+    with broker_process(tmp_path) as broker, peers() as make:
+        peer = make(broker.endpoint, "peer")
+        peer.settle()
+        first = most = broker.mib()
+        with RawPeer(broker.port) as hostile:
+            hostile.send(encode(Hello("hostile", 1)))
+            with suppress(ConnectionError):
+                for _ in range(20_000):
+                    hostile.socket.sendall(frame(bytes(100_000), MORE))
+                    most = max(most, broker.mib())
+                raise AssertionError("two gigabytes were taken")
+        assert most - first < 1000
+        until(lambda: broker.count("swollen") == 1)
+        peer.settle()
+        until(lambda: broker.mib() - first < 100)
+
+
+@pytest.fixture
+def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A broker that waits for greetings for a moment only."""
+    assert connections.GREETING_S <= 10.0
+    monkeypatch.setattr(connections, "GREETING_S", 0.5)
+    with running(config(tmp_path, listen=("tcp://127.0.0.1:*",))) as service:
+        yield service
+
+
+def ungreeted(service: Service) -> int:
+    in_loop(service, service.status.refresh)
+    return int(service.status.snapshot["counters"]["ungreeted"])
+
+
+@pytest.mark.parametrize("said", [(), (b"",), (b"nonsense", b"more of it"), (encode(Hello("", 1)),)])
+def test_a_connection_without_a_session_is_ended_after_a_while(
+    impatient: Service, said: tuple[bytes, ...]
+) -> None:
+    """Whether nothing is said on it, or only what is no greeting, or one that is refused."""
+    port = int(impatient.server.endpoints[0].rpartition(":")[2])
+    with peers() as make, RawPeer(port) as stranger:
+        peer = make(impatient.server.endpoints[0], "peer")
+        stranger.send(*said)
+        stranger.until_ended()
+        assert ungreeted(impatient) == 1
+        peer.settle()
+        assert in_loop(impatient, lambda: len(impatient.server.sessions.by_route)) == 1
+
+
+def test_who_calls_itself_as_another_does_is_ended(impatient: Service) -> None:
+    """ZeroMQ lets nobody see what such a peer says; as long as the first one is there, it can say nothing."""
+    port = int(impatient.server.endpoints[0].rpartition(":")[2])
+    descriptors = len(os.listdir("/proc/self/fd"))
+    with RawPeer(port, b"x") as first, RawPeer(port, b"x") as second:
+        first.send(b"nonsense")
+        second.send(*[bytes(1000)] * 100)
+        for each in (first, second):
+            each.until_ended()
+    until(lambda: ungreeted(impatient) == 2)
+    until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)
+
+
+def test_who_has_left_is_ended_if_it_stays(impatient: Service) -> None:
+    port = int(impatient.server.endpoints[0].rpartition(":")[2])
+    with RawPeer(port) as peer:
+        peer.send(encode(Hello("peer", 1)), encode(Bye()))
+        peer.until_ended()
+    assert ungreeted(impatient) == 1
 
 
 def test_the_system_finds_peers_that_are_gone_without_a_word(tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bypass import Event, connect
+from bypass.live.broker import backlog
+from bypass.live.broker import connections as connections_module
+from bypass.live.broker.backlog import WAITING_BYTES, Backlog, Packet, room_of
 from bypass.live.broker.config import Limits
 from bypass.live.broker.connections import Connections
-from bypass.live.broker.listener import QUEUE_BYTES
 from bypass.live.broker.metrics import exposition
-from bypass.live.broker.quotas import Account, Bucket, Charge, Quotas
+from bypass.live.broker.quotas import BURST_S, Account, Bucket, Charge, Quotas
 from bypass.live.broker.service import Service
-from bypass.live.broker.sessions import MOST_REFUSED, Numbers, Session
+from bypass.live.broker.sessions import MOST_REFUSED, NOBODY, Numbers, Session
 from bypass.live.client.errors import PublicationRefused
-from bypass.live.keys import create_broker_keys, create_client_keys, load_client_keys
+from bypass.live.keys import Admitted, create_broker_keys, create_client_keys, load_client_keys
 from bypass.messages import Kind, Publish
 from bypass.session import Ack, Bye, Hello, Ping, Refused, Welcome
 from bypass.wire import decode, encode, pack, unpack
@@ -176,7 +179,7 @@ def test_a_connection_is_ended_only_while_its_descriptor_is_its_own() -> None:
     connections.turn += 1
     assert connections.end(b"s")
     assert innocent.recv(1) == b""
-    for each in (ours, theirs, other, innocent):
+    for each in (connections, ours, theirs, other, innocent):
         each.close()
 
 
@@ -189,8 +192,54 @@ def test_a_connection_that_is_gone_is_not_ended() -> None:
     assert not connections.end(b"unknown")
     theirs.send(b"x")
     assert ours.recv(1) == b"x"
-    ours.close()
-    theirs.close()
+    for each in (connections, ours, theirs):
+        each.close()
+
+
+def test_only_what_was_accepted_at_an_address_of_ours_is_ended_for_its_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections_module, "GREETING_S", 0.0)
+    connections = Connections(lambda route: True)
+    connections.ours = {str(tmp_path / "ours")}
+    with ExitStack() as stack:
+        stack.callback(connections.close)
+        pairs = []
+        for name in ("ours", "others"):
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listening.bind(str(tmp_path / name))
+            listening.listen()
+            peer = stack.enter_context(socket.socket(socket.AF_UNIX))
+            peer.connect(str(tmp_path / name))
+            pairs.append((stack.enter_context(listening.accept()[0]), peer))
+            connections.accepted(pairs[-1][0].fileno())
+        (_, silent), (accepted, innocent) = pairs
+        connections.look_after(())
+        assert connections.ungreeted == 1
+        assert silent.recv(1) == b""
+        accepted.send(b"x")
+        assert innocent.recv(1) == b"x"
+
+
+def test_time_in_which_nobody_was_heard_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    connections = Connections(lambda route: True)
+    ours, theirs = socket.socketpair()
+    connections.meet(b"r", _Frame(ours.fileno()))  # type: ignore[arg-type]
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 3600)
+    connections.listens_again()
+    connections.look_after(())
+    assert connections.ungreeted == 0
+    monkeypatch.setattr(time, "monotonic", lambda: now + 7200)
+    connections.look_after({b"r"})
+    assert connections.ungreeted == 0
+    monkeypatch.setattr(time, "monotonic", lambda: now + 10800)
+    connections.look_after(())
+    assert connections.ungreeted == 1
+    assert theirs.recv(1) == b""
+    assert not connections.by_route
+    for each in (connections, ours, theirs):
+        each.close()
 
 
 # -- at a broker ------------------------------------------------------------------------------------------
@@ -380,26 +429,79 @@ def test_what_is_stored_for_a_key_is_bounded(tmp_path: Path, make: Make) -> None
         publisher.publish()
 
 
-def test_what_waits_in_a_connection_is_bounded_by_bytes(tmp_path: Path, make: Make) -> None:
-    with running(config(tmp_path)) as service:
-        peer = make(endpoint(service))
-        peer.socket.close()
-        sender: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
-        sender.set(zmq.SNDHWM, 1)
-        sender.set(zmq.SNDTIMEO, 500)
-        sender.linger = 0
-        server = service.server
-        in_loop(service, lambda: server.loop.leave(server.socket))
-        sender.connect(endpoint(service))
-        packet = bytes(server.config.limits.packet_bytes)
+@pytest.mark.parametrize("size", [100, 100_000])
+def test_what_waits_to_be_read_is_bounded_for_each_key(tmp_path: Path, make: Make, size: int) -> None:
+    """Whoever sends more has to connect again, and there is room for others."""
+    limits = {"client_rate": 0.0, "client_byte_rate": 0.0}
+    with running(config(tmp_path, limits=limits)) as service:
+        peer, other = make(endpoint(service), "hostile"), make(endpoint(service), "other")
+        server, sessions = service.server, service.server.sessions
+        account = in_loop(service, lambda: sessions.by_name["hostile"].account)
+        in_loop(service, lambda: setattr(server.intake, "paused", True))
         sent = 0
-        with suppress(zmq.Again):
-            while sent < 4 * QUEUE_BYTES:
-                sender.send(packet)
-                sent += len(packet)
-        sender.close()
-        assert QUEUE_BYTES // 2 < sent < QUEUE_BYTES + 20 * len(packet)
-        in_loop(service, lambda: server.loop.serve(server.socket, server.intake.read))
+        while not count(service, "overflowed"):
+            for _ in range(max(100_000 // size, 1)):
+                peer.publish(wait=False, size=size // 2)
+                sent += 1
+        assert WAITING_BYTES // 2 < account.waiting <= WAITING_BYTES
+        number = other.publish(wait=False)
+        in_loop(service, server.intake.resume)
+        assert number in other.get(Ack).ids
+        assert count(service, "disconnected") == 1
+        peer.close()
+        until(lambda: account.waiting == 0)
+        taken = count(service, "publications") - 1
+        assert taken + count(service, "overflowed") + count(service, "unread") <= sent
+        back = make(endpoint(service), "hostile", life=2)
+        assert back.published == taken  # all in a row, up to the first that could not wait
+        back.publish()
+
+
+def test_one_packet_can_always_wait_and_all_together_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backlog, "WAITING_BYTES", 2000)
+    monkeypatch.setattr(backlog, "WAITING_BYTES_IN_ALL", 8000)
+    accounts = [Account(name, Limits(), 0.0) for name in "abcd"]
+    waiting = Backlog()
+
+    def put(account: Account, size: int) -> bool:
+        room = room_of(size, 1)
+        if not waiting.has(account, room):
+            return False
+        waiting.put(Packet(NOBODY, account, size, room, (bytes(size),), 1, "", 0, None))
+        return True
+
+    assert put(accounts[0], 5000)
+    assert not put(accounts[0], 1)
+    assert put(accounts[1], 100)
+    assert put(accounts[1], 100)
+    assert not put(accounts[1], 1000)
+    assert not put(accounts[2], 5000)
+    assert not accounts[0].is_idle(100.0)
+    while len(waiting):
+        waiting.take()
+    assert [each.waiting for each in accounts] == [0] * 4
+    assert accounts[0].is_idle(100.0)
+
+
+def test_a_key_that_floods_makes_no_further_connections_for_a_while() -> None:
+    account = Account("a", Limits(), 0.0)
+    assert account.charge_connection(1.0)
+    account.bar(1.0)
+    assert not account.charge_connection(1.0 + BURST_S / 2)
+    assert not account.is_idle(1.0 + BURST_S / 2)
+    assert account.charge_connection(1.0 + BURST_S)
+
+
+def test_nobody_but_operators_is_let_in_while_more_comes_than_can_be_taken(
+    tmp_path: Path, make: Make
+) -> None:
+    with running(guarded(tmp_path)) as service:
+        attendance = service.server.attendance
+        alice, boss = Admitted("alice", frozenset()), Admitted("boss", frozenset({"admin"}))
+        assert in_loop(service, lambda: attendance.may_connect(alice, "192.0.2.1", False))
+        assert not in_loop(service, lambda: attendance.may_connect(alice, "192.0.2.1", True))
+        assert in_loop(service, lambda: attendance.may_connect(boss, "192.0.2.1", True))
+        assert count(service, "over_connections") == 1
 
 
 def test_an_application_that_publishes_too_fast_hears_of_every_event(tmp_path: Path) -> None:

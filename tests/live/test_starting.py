@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,18 +18,21 @@ from bypass.live.operator import Operator, OperatorFailed
 from bypass.session import RETRY, Bye, Hello, Ping, Refused
 from bypass.wire import encode, pack
 from tests.live.brokers import PATIENCE, config, peers, until
+from tests.live.zmtp import RawPeer
 
 
 @contextmanager
-def starting(folder: Path, work: Callable[[], None]) -> Iterator[tuple[str, list[BaseException]]]:
-    """A broker that does `work` first: where it listens, and what it raises in the end."""
+def starting(
+    folder: Path, work: Callable[[], None], restore: Callable[[], None] = lambda: None, **changes: Any
+) -> Iterator[tuple[str, list[BaseException]]]:
+    """A broker that does `work`, then `restore`: where it listens, and what it raises in the end."""
     loop = Loop()
-    listener = Listener(config(folder), loop)
+    listener = Listener(config(folder, **changes), loop)
     raised: list[BaseException] = []
 
     def run() -> None:
         try:
-            Starting(listener, loop, work).run()
+            Starting(listener, loop, work, restore).run()
         except BaseException as error:
             raised.append(error)
 
@@ -63,6 +67,38 @@ def test_whoever_comes_is_told_to_come_again(tmp_path: Path, caplog: pytest.LogC
         compiled.set()
     assert not raised
     assert "compiled in" in caplog.text
+
+
+def test_whoever_comes_while_the_store_is_read_is_told_so(tmp_path: Path) -> None:
+    read = threading.Event()
+    with (
+        peers() as make,
+        starting(tmp_path, lambda: None, lambda: wait(read)) as (endpoint, raised),
+    ):
+        peer = make(endpoint)
+        peer.send(Hello("x", 1, capabilities=(RETRY,)))
+        refused = peer.get(Refused)
+        assert "reads its store" in refused.reason
+        assert refused.retry > 0
+        read.set()
+    assert not raised
+
+
+def test_who_floods_meanwhile_is_ended_and_others_are_answered(tmp_path: Path) -> None:
+    compiled = threading.Event()
+    with (
+        peers() as make,
+        starting(tmp_path, lambda: wait(compiled), listen=("tcp://127.0.0.1:*",)) as (endpoint, raised),
+        RawPeer(int(endpoint.rpartition(":")[2])) as hostile,
+    ):
+        with suppress(OSError):
+            while True:  # it breaks, or nothing is taken any more
+                hostile.send(*[b"nonsense"] * 1000)
+        peer = make(endpoint)
+        peer.send(Hello("x", 1, capabilities=(RETRY,)))
+        assert peer.get(Refused).retry > 0
+        compiled.set()
+    assert not raised
 
 
 def wait(event: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""Who may connect: answers what ZeroMQ asks about a client's key before it lets the client in (ZAP)."""
+"""Who may connect: answers what ZeroMQ asks about a client before it lets the client in (ZAP)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ USER_ID = "User-Id"
 PUBLIC_KEY = "Public-Key"
 """Property of every frame that an authenticated client has sent: its key in Z85, to look it up again."""
 
+NOBODY = Admitted("", frozenset())
+"""Whoever is admitted without a key."""
+
 _ADDRESS = "inproc://zeromq.zap.01"
 _VERSION = b"1.0"
 
@@ -24,7 +27,8 @@ _log = logging.getLogger(__name__)
 
 
 class Authenticator:
-    """Admits the keys of an allow-list to the sockets of one domain. There is one in a context.
+    """Admits the keys of an allow-list to the sockets of one domain. There is one in a context. Without a
+    list, everybody is admitted who has no key.
 
     Whoever runs it polls `socket` and calls `handle` when there is something to read; clients wait until
     then. `admitted` and `refused` count connections. One for which there is no place is closed without a
@@ -32,11 +36,13 @@ class Authenticator:
     admit everybody who knows the broker's public key.
     """
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], allow_list: AllowList, domain: str) -> None:
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], allow_list: AllowList | None, domain: str
+    ) -> None:
         if not domain:
             raise ValueError("domain '': expected a name")
-        self.has_place: Callable[[Admitted], bool] = _always
-        """Whether whoever is admitted may have a connection more."""
+        self.has_place: Callable[[Admitted, str], bool] = _always
+        """Whether whoever is admitted may have a connection more, from this address."""
         self.admitted = 0
         self.refused = 0
         self._allow_list = allow_list
@@ -45,11 +51,13 @@ class Authenticator:
         self.socket.linger = 0
         self.socket.bind(_ADDRESS)
 
-    def guard(self, socket: zmq.Socket[bytes], keys: BrokerKeys) -> None:
-        """Let nobody connect to `socket`, which is not bound yet, but those whom this one admits."""
-        socket.curve_server = True
-        socket.curve_publickey = keys.public
-        socket.curve_secretkey = keys.secret
+    def guard(self, socket: zmq.Socket[bytes], keys: BrokerKeys | None) -> None:
+        """Let nobody connect to `socket`, which is not bound yet, but those whom this one admits; there are
+        keys if there is an allow-list."""
+        if keys is not None:
+            socket.curve_server = True
+            socket.curve_publickey = keys.public
+            socket.curve_secretkey = keys.secret
         socket.zap_domain = self._domain
         socket.zap_enforce_domain = True
 
@@ -69,40 +77,46 @@ class Authenticator:
     def _answer(self, request: list[bytes]) -> list[bytes]:
         number = request[1] if len(request) > 1 else b""
         try:
-            key, admitted = self._admit(request)
+            key, admitted, address = self._admit(request)
         except _NotAdmitted as refusal:
             self.refused += 1
             _log.info("not admitted: %s", refusal)
             return [_VERSION, number, b"400", b"not admitted", b"", b""]
-        if not self.has_place(admitted):
+        if not self.has_place(admitted, address):
             return [_VERSION, number, b"300", b"come again", b"", b""]
         self.admitted += 1
-        properties = _property(PUBLIC_KEY, z85.encode(key))
+        properties = _property(PUBLIC_KEY, z85.encode(key)) if key else b""
         return [_VERSION, number, b"200", b"OK", admitted.name.encode(), properties]
 
-    def _admit(self, request: list[bytes]) -> tuple[bytes, Admitted]:
-        """The key that is asked about and whose it is. Raises _NotAdmitted."""
-        if len(request) != 7 or request[0] != _VERSION:
-            raise _NotAdmitted(f"request of {len(request)} parts: expected 7, of version {_VERSION.decode()}")
-        _, _, domain, address, _, mechanism, key = request
+    def _admit(self, request: list[bytes]) -> tuple[bytes, Admitted, str]:
+        """The key that is asked about, whose it is, and where that client is. Raises _NotAdmitted."""
+        expected = 6 if self._allow_list is None else 7
+        if len(request) != expected or request[0] != _VERSION:
+            raise _NotAdmitted(
+                f"request of {len(request)} parts: expected {expected}, of version {_VERSION.decode()}"
+            )
+        _, _, domain, address, _, mechanism, *credentials = request
+        where = address.decode(errors="backslashreplace")
         if domain != self._domain:
             raise _NotAdmitted(f"domain {shown(domain)}: expected {self._domain!r}")
+        if self._allow_list is None:
+            return b"", NOBODY, where
+        key = credentials[0]
         if mechanism != b"CURVE" or len(key) != 32:
             raise _NotAdmitted(f"mechanism {shown(mechanism)}: expected CURVE with a key of 32 bytes")
         admitted = self._allow_list.find(key)
         if admitted is None:
-            where = address.decode(errors="backslashreplace")
             raise _NotAdmitted(
                 f"key {z85.encode(key).decode()} from {where!r}: expected one of the allow-list"
             )
-        return key, admitted
+        return key, admitted, where
 
 
 class _NotAdmitted(Exception):
     """Why."""
 
 
-def _always(_: Admitted) -> bool:
+def _always(_: Admitted, __: str) -> bool:
     return True
 
 

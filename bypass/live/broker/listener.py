@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
+import secrets
 from math import ceil
 
 import zmq
+from zmq.utils.monitor import recv_monitor_message
 
 from bypass.errors import BypassError
 from bypass.live.broker.authentication import PUBLIC_KEY, Authenticator
 from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.connections import Connections
 from bypass.live.broker.descriptors import reserved
 from bypass.live.broker.loop import Loop
 from bypass.live.keys import AllowList, load_broker_keys
+from bypass.session import Bye
+from bypass.wire import encode
 
 HIGH_WATER = 1000
 """Packets that wait for one client in its socket."""
-
-QUEUE_BYTES = 1 << 24
-"""Bytes that wait for the broker on one connection at most, as packets of the largest size, beside what the
-system holds."""
 
 NOW, NOW_AND_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
 """Flags as plain numbers: joining them anew for each packet would cost more than sending it."""
@@ -36,28 +38,45 @@ LONGEST_PROBE_S = 3600
 LINGER_MS = 500
 DOMAIN = "bypass"
 
+WATCH_S = 0.1
+"""How often it is found out whether ZeroMQ holds too much."""
+
+SEALED_BYTES = 33
+"""What encryption adds to a packet."""
+
+LONG_BYTES = 256
+"""From so many bytes on, a packet has a header of nine bytes; of two before."""
+
+_ACCEPTED = "inproc://accepted"
+_FAREWELL = encode(Bye())
+
 
 class Listener:
     """A socket that is bound to all addresses of a configuration, and who is admitted there.
 
-    `loop` answers what ZeroMQ asks about keys; whoever makes this serves `socket`. An open broker has neither
-    `allow_list` nor `authenticator`. Raises InvalidKeys, and BypassError for an address that cannot be had;
-    nothing is left open then.
+    `loop` answers what ZeroMQ asks about clients, and watches over `connections`; whoever makes this serves
+    `socket`, which must not be left unread: there is no end to what ZeroMQ keeps for it. An open broker has
+    no `allow_list`. Raises InvalidKeys, and BypassError for an address that cannot be had; nothing is left
+    open then.
     """
 
     def __init__(self, config: BrokerConfig, loop: Loop) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, 1 << 16)
         self.allow_list: AllowList | None = None
-        self.authenticator: Authenticator | None = None
+        self.connections = Connections(self._is_open)
+        self._seal = 0 if config.open else SEALED_BYTES
         try:
             self.socket = self._make_socket(config)
-            if not config.open:
-                self._admit_only_listed(config, loop)
+            self._accepted = self._monitor()
+            self.authenticator = self._guard(config)
             self.endpoints = [self._bind(address) for address in config.listen]
         except BaseException:
             self._context.destroy(0)
+            self.connections.close()
             raise
+        self.connections.ours = {_local_name(endpoint) for endpoint in self.endpoints}
+        self.serve(loop)
         # What `Socket.send` ends in: the options that it looks for first cost as much as sending does.
         self._send_part = super(zmq.Socket, self.socket).send
 
@@ -67,24 +86,41 @@ class Listener:
         self._send_part(route, NOW_AND_MORE)
         self._send_part(packet, NOW)
 
+    def serve(self, loop: Loop) -> None:
+        """Have another loop do what the first one has done, which does not run any more."""
+        loop.serve(self.authenticator.socket, self.authenticator.handle)
+        loop.serve(self._accepted, self._note_accepted)
+        self._watch(loop)
+
+    def wire_bytes(self, size: int) -> int:
+        """How many bytes a packet of this size has on its way."""
+        size += self._seal
+        return size + (2 if size < LONG_BYTES else 9)
+
     def close(self) -> None:
         """Let go of all sockets; what was sent last may take a moment to get out."""
+        self.socket.disable_monitor()
+        self._accepted.close()
+        self.connections.close()
         self.socket.close()
-        if self.authenticator is not None:
-            self.authenticator.close()
+        self.authenticator.close()
         self._context.term()
 
     def _make_socket(self, config: BrokerConfig) -> zmq.Socket[bytes]:
+        # Routes are numbers from a random one on, which libzmq takes where nobody has made it random. It
+        # aborts if a peer has called itself by the number that is next.
+        ctypes.CDLL(None).srand(secrets.randbits(32))
         socket = self._context.socket(zmq.ROUTER)
         socket.set(zmq.ROUTER_MANDATORY, 1)
         socket.set(zmq.SNDHWM, HIGH_WATER)
-        socket.set(zmq.RCVHWM, max(QUEUE_BYTES // config.limits.packet_bytes, 1))
+        # With a limit, the input of a connection is stopped when its queue is full; if that breaks then, and
+        # a ping of the peer's is found there when the queue is read, libzmq aborts the process.
+        socket.set(zmq.RCVHWM, 0)
         socket.set(zmq.LINGER, LINGER_MS)
         socket.set(zmq.MAXMSGSIZE, config.limits.packet_bytes)
         socket.set(zmq.BACKLOG, 4096)
         socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
-        # No heartbeats of ZeroMQ's: it aborts the process if one is due on a connection that broke while its
-        # queue was full.
+        # Heartbeats of ZeroMQ's could do the same.
         seconds = min(ceil(config.heartbeat), LONGEST_PROBE_S)
         socket.set(zmq.TCP_KEEPALIVE, 1)
         socket.set(zmq.TCP_KEEPALIVE_IDLE, seconds)
@@ -93,12 +129,41 @@ class Listener:
         socket.set(zmq.TCP_MAXRT, GONE_HEARTBEATS * seconds * 1000)
         return socket
 
-    def _admit_only_listed(self, config: BrokerConfig, loop: Loop) -> None:
-        keys = load_broker_keys(config.keys)
-        self.allow_list = AllowList(config.clients, reserved)
-        self.authenticator = Authenticator(self._context, self.allow_list, DOMAIN)
-        loop.serve(self.authenticator.socket, self.authenticator.handle)
-        self.authenticator.guard(self.socket, keys)
+    def _monitor(self) -> zmq.Socket[bytes]:
+        """A socket that tells of every connection which is accepted."""
+        told: zmq.Socket[bytes] = self._context.socket(zmq.PAIR)
+        told.set(zmq.RCVHWM, 0)  # else ZeroMQ would wait until it is read
+        self.socket.monitor(_ACCEPTED, zmq.EVENT_ACCEPTED)
+        told.connect(_ACCEPTED)
+        return told
+
+    def _note_accepted(self) -> None:
+        try:
+            while True:
+                self.connections.accepted(int(recv_monitor_message(self._accepted, NOW)["value"]))
+        except zmq.Again:
+            return
+
+    def _watch(self, loop: Loop) -> None:
+        self.connections.watch()
+        loop.after(WATCH_S, self._watch, loop)
+
+    def _is_open(self, route: bytes) -> bool:
+        try:
+            self.send(route, _FAREWELL)
+        except zmq.ZMQError as error:
+            return error.errno == zmq.EAGAIN  # it is open and takes nothing
+        return True
+
+    def _guard(self, config: BrokerConfig) -> Authenticator:
+        """Have ZeroMQ ask about every client; nothing of one is kept before it is let in."""
+        keys = None
+        if not config.open:
+            keys = load_broker_keys(config.keys)
+            self.allow_list = AllowList(config.clients, reserved)
+        authenticator = Authenticator(self._context, self.allow_list, DOMAIN)
+        authenticator.guard(self.socket, keys)
+        return authenticator
 
     def _bind(self, address: str) -> str:
         """Bind to an address; gives the one that clients can connect to."""
@@ -108,6 +173,12 @@ class Listener:
         except zmq.ZMQError as error:
             raise BypassError(f"listen {address!r}: {error.strerror}: expected a free address") from None
         return str(self.socket.get_string(zmq.LAST_ENDPOINT))
+
+
+def _local_name(endpoint: str) -> int | str:
+    """What tells an address from others of this machine: its port, or its path."""
+    transport, _, address = endpoint.partition("://")
+    return address if transport == "ipc" else int(address.rpartition(":")[2])
 
 
 def address_of(frame: zmq.Frame) -> str:

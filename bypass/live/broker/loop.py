@@ -53,6 +53,7 @@ class Loop:
         self.idle = 0.0  # seconds for which it has waited
         self._poller = zmq.Poller()
         self._served: dict[Any, Callable[[], None]] = {}
+        self._again: set[Any] = set()
         self._timers: list[tuple[float, int, LoopTimer]] = []
         self._number = itertools.count()
         self._soon: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
@@ -82,6 +83,10 @@ class Loop:
         """Do not look at a socket until it is served again."""
         if self._served.pop(socket, None) is not None:
             self._poller.unregister(socket)
+
+    def again(self, socket: zmq.Socket[bytes] | int) -> None:
+        """Serve a socket in the next turn, whether something can be read from it or not."""
+        self._again.add(socket)
 
     def soon(self, action: Callable[..., None], *args: Any) -> None:
         """Call `action(*args)` in the loop's thread; from any thread."""
@@ -116,7 +121,8 @@ class Loop:
 
     def _turn(self) -> None:
         began = time.monotonic()
-        wait = LONGEST_WAIT
+        again, self._again = self._again, set()
+        wait = 0.0 if again else LONGEST_WAIT
         if self._timers:
             wait = min(max(self._timers[0][0] - began, 0.0), wait)
         if self.gather_until > began:
@@ -126,7 +132,7 @@ class Loop:
             wait -= pause
         ready = self._poller.poll(ceil(wait * 1000.0))
         self.idle += time.monotonic() - began
-        for socket, _ in ready:
+        for socket in {*dict(ready), *again}:
             action = self._served.get(socket)
             if action is not None:
                 self._guarded(action)

@@ -41,13 +41,28 @@ COUNTERS = {  # by their key in the snapshot; one that is not here is named by i
     "limited": ("messages_limited", "Messages refused because their key sent too many a second."),
     "limited_bytes": ("messages_limited_bytes", "Messages refused because their key sent too much a second."),
     "unread": ("messages_unread", "Messages, or packets of some, dropped unread: far too many of one key."),
+    "overflowed": (
+        "messages_overflowed",
+        "Messages dropped unread: too much of one key, or of all, waited to be read.",
+    ),
     "offended": ("connections_offended", "Connections given up because something on them was not read."),
     "disconnected": (
         "connections_disconnected",
-        "Connections ended because their client went on then.",
+        "Connections ended because their client went on then, or what it sent could not wait.",
+    ),
+    "ungreeted": (
+        "connections_ungreeted",
+        "Connections ended because they had no session for ten seconds.",
+    ),
+    "swollen": (
+        "connections_swollen",
+        "Connections ended because too much of them was held that nobody could read.",
     ),
     "over_sessions": ("sessions_refused", "Sessions refused: too many of one key, or of all."),
-    "over_connections": ("connections_refused", "Connections refused: too many of one key in a short time."),
+    "over_connections": (
+        "connections_refused",
+        "Connections refused: too many of one key in a short time, or more came than could be read.",
+    ),
     "over_stored": ("publications_refused_stored", "Publications refused: too much of one key is stored."),
     "hello_repeated": ("hellos_repeated", "Greetings dropped: their connection had greeted before."),
     "kept_untold": ("subscriptions_untold", "Kept subscriptions that did not fit into a welcome of 0.1.0."),

@@ -75,9 +75,11 @@ class Bucket:
 
 
 class Account:
-    """What one key has at the moment: `sessions`, and in the store so many bytes of events (`stored`)."""
+    """What one key has at the moment: `sessions`, in the store so many bytes of events (`stored`), and
+    bytes that came and were not read yet (`waiting`)."""
 
     __slots__ = (
+        "_barred_until",
         "_bytes",
         "_connections",
         "_messages",
@@ -86,12 +88,15 @@ class Account:
         "name",
         "sessions",
         "stored",
+        "waiting",
     )
 
     def __init__(self, name: str, limits: Limits, now: float) -> None:
         self.name = name
         self.sessions = 0
         self.stored = 0
+        self.waiting = 0
+        self._barred_until = now
         rate, byte_rate = limits.client_rate, limits.client_byte_rate
         connections = limits.sessions_per_key + SPARE_CONNECTIONS
         # A packet must not be over what is there in the best case.
@@ -119,13 +124,19 @@ class Account:
 
     def charge_connection(self, now: float) -> bool:
         """Charge a connection: gives whether there may be one more."""
-        return self._connections.take_all(now, 1)
+        return now >= self._barred_until and self._connections.take_all(now, 1)
+
+    def bar(self, now: float) -> None:
+        """Let there be no further connection for a while."""
+        self._barred_until = now + BURST_S
 
     def is_idle(self, now: float) -> bool:
         """Whether a new account would be the same."""
         return (
             not self.sessions
             and not self.stored
+            and not self.waiting
+            and now >= self._barred_until
             and self._messages.is_full(now)
             and self._refused.is_full(now)
             and self._bytes.is_full(now)
@@ -151,6 +162,14 @@ class Quotas:
 
     def __len__(self) -> int:
         return len(self._accounts)
+
+    def newcomer(self, key: str, address: str) -> Account | None:
+        """The account of a connection that is about to be made: `key` is the name of its key. None if it will
+        have one of its own."""
+        if not self._open:
+            return self._account(key)
+        name = _address(address)
+        return self._account(name) if name else None
 
     def stranger(self, key: str, route: bytes, address: str) -> Account:
         """The account of a connection that has no session: `key` is the name of its key."""

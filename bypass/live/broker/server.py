@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 
 MOST_COLLECTED = 20_000
 MOST_BYTES_COLLECTED = 1 << 24
-"""Events, and bytes of whatever, that are collected while others are written; then nothing is read until
-these are."""
+"""Events, and bytes of whatever, that are collected while others are written; then what arrives has to wait
+until these are."""
 
 GARBAGE = (50_000, 20, 100)
 """The collector's thresholds: a turn makes thousands of objects that stay until it is sent, no cycles."""
@@ -72,12 +72,11 @@ class BrokerServer:
         self.ticks: list[Callable[[], None]] = []
         """Are called every second."""
         self.store = Store(config.store, sync=config.sync)
-        self.loop = Loop()
+        self.loop, starting = Loop(), Loop()
         try:
-            self.listener = Listener(config, self.loop)
+            self.listener = Listener(config, starting)
             try:
-                Starting(self.listener, self.loop, warm_up).run()
-                self._restore()
+                Starting(self.listener, starting, warm_up, self._restore).run()
             except BaseException:
                 self.listener.close()
                 raise
@@ -85,11 +84,12 @@ class BrokerServer:
             self.loop.close()
             self.store.close()
             raise
+        finally:
+            starting.close()
+        self.listener.serve(self.loop)
         self.socket = self.listener.socket
         parts = (config, self.broker, self.sessions, self.deliveries, self.counters, self.loop.now)
         self.attendance = Attendance(*parts, self.settings.served, self.listener.allow_list)
-        if self.listener.authenticator is not None:
-            self.listener.authenticator.has_place = self.attendance.may_connect
         self.reception = Reception(*parts, self.attendance)
         self.intake = Intake(
             self.listener,
@@ -100,14 +100,17 @@ class BrokerServer:
             self.reception,
             self.counters,
             self.loop.now,
+            lambda: self.loop.again(self.socket),
         )
         self.loop.serve(self.socket, self.intake.read)
+        self.listener.authenticator.has_place = lambda admitted, address: self.attendance.may_connect(
+            admitted, address, self.intake.behind
+        )
         self._in_flight: Turn | None = None
         self._writer = Writer(self.store, lambda error: self.loop.soon(self._written, error))
         self._gathering = Gathering(time.monotonic(), usable_processors())
         self._failing: str | None = None
         self._tries_again = 0.0  # a store that has failed
-        self._paused = False
         self._bytes_taken = 0  # of what came in, by turns that have ended
         self._closing = False
         self.loop.end_of_turn = self._end_of_turn
@@ -147,6 +150,11 @@ class BrokerServer:
     def failing(self) -> str | None:
         """What is wrong with the store at the moment."""
         return self._failing
+
+    @property
+    def _paused(self) -> bool:
+        """Whether what arrives has to wait until the store has taken what came before."""
+        return self.intake.paused
 
     @property
     def commits(self) -> tuple[int, float]:
@@ -225,9 +233,8 @@ class BrokerServer:
         if self._writer.busy:
             collected = self.counters["bytes_in"] - self._bytes_taken
             much = len(turn.logged) > MOST_COLLECTED or collected > MOST_BYTES_COLLECTED
-            if much and not self._paused and not self._closing:
-                self._paused = True
-                self.loop.leave(self.socket)
+            if much and not self._closing:
+                self.intake.paused = True
             return
         now = time.monotonic()
         if now < self._tries_again and not self._closing:
@@ -269,8 +276,7 @@ class BrokerServer:
                 self._store_failed(turn, str(error))
         finally:  # whatever was wrong with this turn, later ones are served
             if self._paused:
-                self._paused = False
-                self.loop.serve(self.socket, self.intake.read)
+                self.intake.resume()
                 self.attendance.listens_again()
         if self._closing and error is not None:  # it would fail again, and again
             self.loop.stop()
@@ -329,15 +335,17 @@ class BrokerServer:
         self._look_after_later()
         if time.monotonic() - due > self.config.heartbeat:  # this process was stopped, or got no time
             self.attendance.listens_again()
-        elif not self._paused:  # else it is us who do not listen
+            self.listener.connections.listens_again()
+            return
+        if not self._paused:  # else it is us who do not listen
             self.attendance.look_after()
+        self.listener.connections.look_after(self.sessions.by_route)
 
     # -- end ----------------------------------------------------------------------------------------------
 
     def _begin_to_close(self) -> None:
         self._closing = True
-        self.loop.leave(self.socket)
-        self._paused = False
+        self.intake.closed = True
         self.deliveries.kept.note_cursors()
         self.reception.note_places()
         self._note_told()

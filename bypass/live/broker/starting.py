@@ -1,4 +1,5 @@
-"""A broker that clients reach already and that cannot serve them yet: its kernels are being compiled."""
+"""A broker that clients reach already and that cannot serve them yet: its kernels are being compiled, and
+its store is read."""
 
 from __future__ import annotations
 
@@ -26,13 +27,26 @@ SILENT_S, SAID_EVERY_S = 3.0, 10.0
 MOST_PER_TURN = 500
 
 
-class Starting:
-    """Does `work`, which compiles, in a thread of its own; tells whoever comes meanwhile to come again."""
+def _nothing() -> None:
+    """Nothing is done."""
 
-    def __init__(self, listener: Listener, loop: Loop, work: Callable[[], None]) -> None:
+
+class Starting:
+    """Does `work`, which compiles, and then `restore`, which reads the store, in a thread of its own; tells
+    whoever comes meanwhile to come again."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        loop: Loop,
+        work: Callable[[], None],
+        restore: Callable[[], None] = _nothing,
+    ) -> None:
         self._listener = listener
         self._loop = loop
         self._work = work
+        self._restore = restore
+        self._compiled = False
         self._began = time.monotonic()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._compile, name="compiling", daemon=True)
@@ -47,8 +61,6 @@ class Starting:
         self._loop.leave(self._listener.socket)
         if self._error is not None:
             raise self._error
-        if self._seconds > SILENT_S:
-            log.info("compiled in %.0f s", self._seconds)
 
     @property
     def _seconds(self) -> float:
@@ -57,6 +69,10 @@ class Starting:
     def _compile(self) -> None:
         try:
             self._work()
+            self._compiled = True
+            if self._seconds > SILENT_S:
+                log.info("compiled in %.0f s", self._seconds)
+            self._restore()
         except BaseException as error:
             self._error = error
         self._loop.soon(_nothing)  # so that it sees the end at once
@@ -67,21 +83,31 @@ class Starting:
             self._loop.after(SAID_EVERY_S, self._say)
 
     def _reason(self) -> str:
+        if self._compiled:
+            return (
+                f"starting for {self._seconds:.0f} s now: reads its store: clients come again by themselves"
+            )
         return (
             f"compiling for {self._seconds:.0f} s now: takes about a minute, the first time on a machine: "
             "clients come again by themselves"
         )
 
     def _read(self) -> None:
+        listener, connections = self._listener, self._listener.connections
+        connections.turn += 1
         for _ in range(MOST_PER_TURN):
             try:
-                route, packet, *_ = self._listener.socket.recv_multipart(NOW)
+                first, packet, *_ = listener.socket.recv_multipart(NOW, copy=False)
             except zmq.Again:
                 return
-            except ValueError:  # no packet behind the route
+            route, size = first.bytes, len(packet)
+            connection = connections.meet(route, packet)
+            connection.taken += listener.wire_bytes(size)
+            if connection.floods(size):
+                connections.end(route)
                 continue
             with suppress(MalformedMessage, zmq.ZMQError):  # who cannot be read or reached comes again
-                self._answer(route, packet)
+                self._answer(route, packet.bytes)
 
     def _answer(self, route: bytes, packet: bytes) -> None:
         for data in unpack(packet):
@@ -92,7 +118,3 @@ class Starting:
                 answer = Refused(self._reason(), retry=RETRY_S) if understood else Bye()
                 self._listener.send(route, encode(answer))
                 return
-
-
-def _nothing() -> None:
-    """Just to be awake."""

@@ -15,6 +15,7 @@ QUOTAS = (
     "limited",
     "limited_bytes",
     "unread",
+    "overflowed",
     "offended",
     "disconnected",
     "over_sessions",
@@ -51,7 +52,7 @@ class Status:
         server, now = self._server, self._server.loop.now()
         broker, config, deliveries = server.broker, server.config, server.deliveries
         region, authenticator = config.region, server.listener.authenticator
-        allow_list = server.listener.allow_list
+        allow_list, connections = server.listener.allow_list, server.listener.connections
         return {
             "at": now,
             "started": self._started,
@@ -85,7 +86,9 @@ class Status:
                 "missed": deliveries.kept.missing.total,
                 "stalled": deliveries.sending.stalled,
                 "bytes_out": deliveries.sending.bytes_out,
-                "not_admitted": 0 if authenticator is None else authenticator.refused,
+                "not_admitted": authenticator.refused,
+                "ungreeted": connections.ungreeted,
+                "swollen": connections.swollen,
                 "list_not_read": 0 if allow_list is None else allow_list.not_read,
             },
             "missed_by": dict(deliveries.kept.missing.by_reason),
