@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 from common import arguments, integer, print_table, write
 from numpy.typing import NDArray
 
-from bypass.mechanisms.filters.envelopes import SECONDS_AHEAD, WIDENING
-from bypass.models.engines import Engine, LocalEngine, spark_engine
+from bypass.mechanisms.filters.indexes.envelopes import SECONDS_AHEAD, WIDENING
+from bypass.models.compute.engines import ComputeEngine, LocalEngine, spark_engine
 from bypass.models.mobility import Darmstadt
 from bypass.models.traces import Trace, write_trace
 from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.evaluation.stretch import MICROSECONDS, sensor_phases
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.schema import Scenario
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.runs.experiment import Experiment
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,7 +65,7 @@ def simulated(trace: Path, workload: str, scheme: str) -> Columns:
     return {name: columns[name][order] for name in (*EVENT, *COUNTS)}
 
 
-def evaluated(trace: Trace, engine: Engine, out: Path) -> dict[str, Columns]:
+def evaluated(trace: Trace, engine: ComputeEngine, out: Path) -> dict[str, Columns]:
     """What an engine counts, by workload."""
     workloads: dict[str, dict[str, Any]] = {name: {} for name in WORKLOADS}
     evaluate(trace, list(SCHEMES), out=out, engine=engine, workloads=workloads, seed=SEED)

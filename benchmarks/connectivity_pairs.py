@@ -18,11 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # networks are 
 
 from bypass import Event, PlanarLocation, Region, SimulatedSystem, attr, connect
 from bypass.live.client.connection import Connection
-from bypass.messages import Publish
 from bypass.models.churn import Presence
+from bypass.protocol.messages import Publish
+from bypass.protocol.wire import notify_size
 from bypass.sim.cellular import CellularModel
 from bypass.sim.clock import MICROSECONDS
-from bypass.wire import notify_size
 from tests.live.faults import FaultyNetwork, faulty_network
 from tests.live.switching import Switched, switching
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from common import arguments, integer, one_by_one, pin, print_table, write
 
-from bypass.models.network.medium import Medium
+from bypass.models.radio.medium import Medium
 from bypass.scenarios import load
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.schema import Scenario
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.runs.experiment import Experiment
 
 RUNS: dict[str, tuple[str, str, float]] = {
     "GOSSIP": ("adhoc", "gossip", 18.0),
@@ -91,7 +91,7 @@ def main() -> None:
     integer(parser, "--most", SIZES[-1], "clients at the most")
     options = parser.parse_args()
     sizes = [size for size in SIZES if size <= options.most]
-    with one_by_one("bypass.scenarios.experiment") as pool:
+    with one_by_one("bypass.scenarios.runs.experiment") as pool:
         jobs = {
             name: pool.submit(measure, scenario(name, options.duration), options.repetitions) for name in RUNS
         }

@@ -27,17 +27,17 @@ from common import arguments, integer, print_table, ratio, rounds, write
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from bypass.draws import Purpose, normal_pair
-from bypass.mechanisms.filters.envelopes import SECONDS_AHEAD, WIDENING
-from bypass.models.engines import LocalEngine, SparkEngine, spark_engine
+from bypass.mechanisms.filters.indexes.envelopes import SECONDS_AHEAD, WIDENING
+from bypass.models.compute.engines import LocalEngine, SparkEngine, spark_engine
 from bypass.models.mobility import RandomDirection
 from bypass.models.traces import Trace, write_trace
 from bypass.models.waypoints import Singles, Waypoints
 from bypass.models.workloads import World
 from bypass.scenarios.evaluation import Evaluation, evaluate, make_workload, parse_schemes
 from bypass.scenarios.evaluation.events import WorkloadEvents
-from bypass.scenarios.evaluation.schemes import Catalogue
+from bypass.scenarios.evaluation.schemes import SchemeCatalogue
 from bypass.scenarios.evaluation.stretch import MICROSECONDS, Context, Counter, sensor_phases, windows
+from bypass.support.counter_rng import Purpose, normal_pair
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -98,7 +98,7 @@ def bare(path: Path, first: int, last: int) -> tuple[float, int, list[int]]:
     they come, results go nowhere. Gives the seconds it took, the events, and the work."""
     trace, x, y = held(path, first, last)
     began = time.perf_counter()
-    catalogue = Catalogue.of(parse_schemes(SCHEMES), RADIUS, trace.size, ())
+    catalogue = SchemeCatalogue.of(parse_schemes(SCHEMES), RADIUS, trace.size, ())
     source = WorkloadEvents("ar", make_workload("ar", {"radius": RADIUS}), SEED, World((), *trace.size))
     phases = sensor_phases(SEED, 0, trace.clients, INTERVAL_US)
     counter: Counter | None = None

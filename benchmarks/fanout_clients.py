@@ -18,12 +18,12 @@ import zmq
 from fanout_places import Places
 
 from bypass import Event, Subscription, attr
-from bypass.live.client.receipts import LATEST_S, MOST_TOGETHER
+from bypass.live.client.session.receipts import LATEST_S, MOST_TOGETHER
 from bypass.live.keys import ClientKeys
-from bypass.messages import ContextUpdate, Kind, Message, Publish, Subscribe
-from bypass.session import Ack, Hello, Ping, Welcome
-from bypass.wire import bypass_pb2 as pb
-from bypass.wire import decode, encode, pack, unpack
+from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe
+from bypass.protocol.session import Ack, Hello, Ping, Welcome
+from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire import decode, encode, pack, unpack
 
 PAYLOAD = 128
 PUBLISHERS = 8

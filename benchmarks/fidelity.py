@@ -21,16 +21,16 @@ from common import arguments, integer, machine, print_table, write
 from fidelity_record import RECORD, Measured, compare, enter, totals, write_page
 
 import bypass
-from bypass.scenarios.checks import figure
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.inputs import parameters
-from bypass.scenarios.loader import builtin_names, load
-from bypass.scenarios.paths import check_paths
-from bypass.scenarios.provenance import git_state, input_hashes
-from bypass.scenarios.result import Result, assembled
-from bypass.scenarios.schema import Scenario
-from bypass.scenarios.trial import Trial
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.checks import figure
+from bypass.scenarios.experiments.inputs import parameters
+from bypass.scenarios.experiments.provenance import git_state, input_hashes
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.report.result import Result, assembled
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import builtin_names, load
+from bypass.scenarios.runs.paths import check_paths
+from bypass.scenarios.runs.trial import Trial
 
 PACKAGE = Path(bypass.__file__).parent
 
@@ -80,14 +80,19 @@ def commit() -> str:
     )
 
 
+ROOMS = (
+    *("core", "events", "mechanisms", "models", "places", "ports", "protocol", "sim", "support"),
+    "transitions",
+    *(f"scenarios/{name}" for name in ("experiments", "figures", "rules", "runs")),
+)
+
+
 @cache
 def deciding_code() -> dict[str, str]:
     """Hashes of what decides about figures: not the live system, the commands, and the checks themselves."""
     parts = [
         *PACKAGE.glob("*.py"),
-        *(PACKAGE / name for name in ("mechanisms", "models", "sim", "transitions")),
-        *PACKAGE.glob("scenarios/*.py"),
-        PACKAGE / "scenarios" / "rules",
+        *(PACKAGE / name for name in ROOMS),
     ]
     return {
         Path(path).relative_to(PACKAGE).as_posix(): own for path, own in input_hashes(sorted(parts)).items()

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bypass.scenarios.checks import Check, Verdict, judge
-from bypass.scenarios.loader import builtin_names, load
+from bypass.scenarios.experiments.checks import Check, CheckVerdict, judge
+from bypass.scenarios.runs.loader import builtin_names, load
 
 RECORD = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parent.parent / "docs" / "thesis.md"
@@ -42,7 +42,7 @@ class Compared:
     """A check with the verdict for each seed: what holds with one and not with another does not hold."""
 
     check: Check
-    by_seed: Mapping[int, Verdict]
+    by_seed: Mapping[int, CheckVerdict]
 
     @property
     def name(self) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 from common import arguments, integer, pin, print_table, write
 
 from bypass import Event, attr
-from bypass.attributes import SET
-from bypass.filters import Subscription
-from bypass.messages import (
+from bypass.events.attributes import SET
+from bypass.events.filters import Subscription
+from bypass.protocol.messages import (
     Assignment,
     AssignmentRequest,
     Circle,
@@ -30,10 +30,19 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
-from bypass.wire import Forwarding, MalformedMessage, decode, decode_raw, encode, pack, recipient, unpack
-from bypass.wire.bodies import WRITERS
-from bypass.wire.fields import varint
+from bypass.protocol.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
+from bypass.protocol.wire import (
+    Forwarding,
+    MalformedMessage,
+    decode,
+    decode_raw,
+    encode,
+    pack,
+    recipient,
+    unpack,
+)
+from bypass.protocol.wire.bodies import WRITERS
+from bypass.protocol.wire.fields import varint
 
 BATCH = 1_000  # frames of one kind of damage at a time
 TARGET_MIB = 8.0  # more memory at the end than after the first tenth, at most

@@ -22,7 +22,7 @@ from servers import await_service
 
 from bypass import Event, Subscription, attr
 from bypass.live.operator import Operator
-from bypass.messages import (
+from bypass.protocol.messages import (
     ContextUpdate,
     Kind,
     Message,
@@ -32,9 +32,9 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Bye, Control, Hello, Ping, Welcome
+from bypass.protocol.session import Ack, Bye, Control, Hello, Ping, Welcome
+from bypass.protocol.wire import MalformedMessage, decode, encode, pack, unpack
 from bypass.transitions import Outcome
-from bypass.wire import MalformedMessage, decode, encode, pack, unpack
 
 BATCH = 500  # damaged packets on one connection, before it is somebody else's turn
 HONEST = 5  # events that an honest client publishes meanwhile

@@ -21,9 +21,9 @@ from fanout_clients import PATIENCE, RADIAL, Connections, Keys
 
 from bypass import Subscription, attr
 from bypass.live.keys import create_broker_keys, load_broker_keys
-from bypass.messages import ContextUpdate, Message, Subscribe
-from bypass.session import Ack, Hello, Ping, Welcome
-from bypass.wire import decode, encode, unpack
+from bypass.protocol.messages import ContextUpdate, Message, Subscribe
+from bypass.protocol.session import Ack, Hello, Ping, Welcome
+from bypass.protocol.wire import decode, encode, unpack
 
 GOAL_KIB = 100
 TOGETHER = 200

@@ -27,10 +27,10 @@ from fanout_clients import PATIENCE, Acknowledgements, Connections, Keys
 
 from bypass import Event, Subscription, attr
 from bypass.live.keys import load_client_keys
-from bypass.location import LocationRequest
 from bypass.mechanisms import CLIENT_MECHANISMS, find_mechanism
 from bypass.mechanisms.filters import FilterClient
-from bypass.messages import (
+from bypass.places.sensor import LocationRequest
+from bypass.protocol.messages import (
     Assignment,
     ContextUpdate,
     Kind,
@@ -40,11 +40,11 @@ from bypass.messages import (
     Publish,
     Subscribe,
 )
-from bypass.session import Ack, Hello, Ping, Welcome
+from bypass.protocol.session import Ack, Hello, Ping, Welcome
+from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire import decode, encode, unpack
 from bypass.transitions import Outcome, Plan
 from bypass.transitions.coordinator import Summary
-from bypass.wire import bypass_pb2 as pb
-from bypass.wire import decode, encode, unpack
 
 PAYLOAD = bytes(64)
 TOGETHER = 50

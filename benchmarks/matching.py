@@ -14,10 +14,10 @@ from common import arguments, integer, pin, print_table, ratio, rounds, write
 from numpy.typing import NDArray
 
 from bypass import Event, attr
-from bypass.filters import Subscription
+from bypass.events.filters import Subscription
 from bypass.mechanisms.filters import SubscriptionTable
-from bypass.mechanisms.filters.envelopes import EnvelopeIndex
-from bypass.messages import Kind, Publish
+from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
+from bypass.protocol.messages import Kind, Publish
 
 RADIUS = 125
 HITS = 11  # subscriptions near an event, on average

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bypass.models.network.radio import RadioModel
+    from bypass.models.radio.radio import RadioModel
 
 SCENARIO = r"""
 namespace peer {

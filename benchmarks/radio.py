@@ -17,8 +17,8 @@ from common import arguments, integer, print_table, write
 from ns3_peer import ask, by_error_rate, is_there, matched
 from numpy.typing import NDArray
 
-from bypass.models.network.medium import Medium
-from bypass.models.network.radio import RadioModel
+from bypass.models.radio.medium import Medium
+from bypass.models.radio.radio import RadioModel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,11 +13,11 @@ from common import arguments, integer, one_by_one, pin, print_table, seconds, wr
 
 from bypass import Event
 from bypass.mechanisms.filters import FilterBroker
-from bypass.messages import Kind, Publish
+from bypass.protocol.messages import Kind, Publish
 from bypass.scenarios import load
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.outcome import Run
-from bypass.scenarios.schema import Scenario
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.runs.experiment import Experiment
 
 TARGETS: dict[str, tuple[dict[str, Any], float]] = {
     "radial": ({}, 40.0),
@@ -106,7 +106,7 @@ def main() -> None:
     integer(parser, "--duration", 80, "seconds to simulate")
     options = parser.parse_args()
     size = (options.clients, options.duration, options.repetitions)
-    with one_by_one("bypass.scenarios.experiment") as pool:
+    with one_by_one("bypass.scenarios.runs.experiment") as pool:
         jobs = [pool.submit(measure, scheme, model, *size) for scheme in TARGETS for model in MOBILITY]
         results = [job.result() for job in jobs]
     columns = {

@@ -10,9 +10,9 @@ from typing import Any
 
 from common import arguments, integer, print_table, seconds, write
 
-from bypass.models.engines import LocalEngine, spark_engine
+from bypass.models.compute.engines import LocalEngine, spark_engine
 from bypass.models.queueing import ROWS, Centre, compose, simulate, sweep_paths
-from bypass.models.queueing.slides import BROKERS, SERVICE
+from bypass.models.queueing.published_figures import BROKERS, SERVICE
 
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
 PERIODS = ((math.inf, 0.0), (1.0, 1.0), (1.5, 1.5), (20.0, 20.0))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from common import arguments, integer, print_table, ratio, seconds, write
 
-from bypass.models.engines import Engine, LocalEngine, spark_engine
+from bypass.models.compute.engines import ComputeEngine, LocalEngine, spark_engine
 from bypass.models.mobility import RandomWaypoint
 from bypass.models.traces import Trace, write_trace
 from bypass.models.traces.blocks import ENCODING, SCHEMA
@@ -45,7 +45,7 @@ def limit(folder: Path, clients: int, duration: int) -> None:
         pq.write_table(table, folder / f"{begin}.parquet", **ENCODING)
 
 
-def trace(engine: Engine, folder: Path, clients: int, duration: int) -> Trace:
+def trace(engine: ComputeEngine, folder: Path, clients: int, duration: int) -> Trace:
     """The same positions as a trace."""
     return write_trace(
         RandomWaypoint(),
@@ -66,7 +66,7 @@ def read(path: Path) -> None:
         opened.read(*opened.slab_samples(slab))
 
 
-def measure(spark: Engine, clients: int, duration: int, repetitions: int) -> dict[str, Any]:
+def measure(spark: ComputeEngine, clients: int, duration: int, repetitions: int) -> dict[str, Any]:
     local = LocalEngine()
     ways: dict[str, Callable[[Path], object]] = {
         "limit": lambda folder: limit(folder, clients, duration),

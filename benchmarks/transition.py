@@ -11,10 +11,10 @@ from common import arguments, integer, pin, print_table, seconds, write
 from numpy.typing import NDArray
 
 from bypass import Action, Broker, Event, Plan, Region, attr
-from bypass.filters import Subscription
-from bypass.location import NoSensor
-from bypass.messages import ContextUpdate, Kind, Message, Publish, Subscribe
-from bypass.monitor import Monitor
+from bypass.events.filters import Subscription
+from bypass.places.sensor import NoSensor
+from bypass.ports.monitor import Monitor
+from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe
 from bypass.sim.clock import MICROSECONDS, VirtualClock
 from bypass.sim.host import SimHost
 from bypass.transitions import Record

@@ -6,7 +6,6 @@ imported when they are first used, so that `import bypass` costs next to nothing
 
 from typing import TYPE_CHECKING
 
-from bypass.attributes import BOOLEAN, FLOAT, INTEGER, SET, STRING, AttributeType, register_type
 from bypass.errors import (
     AttributeConflict,
     BypassError,
@@ -25,19 +24,20 @@ from bypass.errors import (
     UnknownOperator,
     UnknownType,
 )
-from bypass.events import Event, Publisher
-from bypass.filters import Filter, Subscription, attr
-from bypass.lazy import lazy_names
-from bypass.matching import matches
-from bypass.operators import OPERATORS
-from bypass.region import Place, Region
+from bypass.events.attributes import BOOLEAN, FLOAT, INTEGER, SET, STRING, AttributeType, register_type
+from bypass.events.event import Event, Publisher
+from bypass.events.filters import Filter, Subscription, attr
+from bypass.events.matching import matches
+from bypass.events.operators import OPERATORS
+from bypass.places.region import Place, Region
+from bypass.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from bypass.adaptation import Adaptation
-    from bypass.adhoc import Unless
-    from bypass.broker import Broker
-    from bypass.client import Client
-    from bypass.geo import GeoLocation, PlanarLocation, Projection
+    from bypass.core.adaptation import Adaptation
+    from bypass.core.broker import Broker
+    from bypass.core.client import Client
+    from bypass.live.adhoc.datagrams import InvalidGroupKey
+    from bypass.live.adhoc.udp import InvalidInterface, Neighbours, NoSuchRadio
     from bypass.live.client.blocking import BlockingConnection, BlockingSubscription, connect_blocking
     from bypass.live.client.connection import Connection, connect
     from bypass.live.client.errors import (
@@ -50,32 +50,33 @@ if TYPE_CHECKING:
         SubscriptionRefused,
         Unsupported,
     )
-    from bypass.live.client.gps import gpsd, nmea
-    from bypass.live.client.gpx import gpx
-    from bypass.live.client.inbox import LiveSubscription
-    from bypass.live.datagrams import InvalidGroupKey
+    from bypass.live.client.sources.gps import gpsd, nmea
+    from bypass.live.client.sources.gpx import gpx
+    from bypass.live.client.subscription import LiveSubscription
     from bypass.live.keys import InvalidKeys
-    from bypass.live.neighbours import InvalidInterface, Neighbours, NoSuchRadio
-    from bypass.location import LocationRequest
     from bypass.mechanisms import UnusableMechanism
     from bypass.mechanisms.dissemination import Disseminator
     from bypass.mechanisms.gateways import GatewayChoice
-    from bypass.messages import Publish
-    from bypass.models.engines import LocalEngine, SparkEngine, WorkerLost, spark_engine
+    from bypass.models.compute.engines import LocalEngine, SparkEngine, WorkerLost, spark_engine
+    from bypass.models.compute.spark_session import SparkUnavailable
     from bypass.models.maps.street_map import InvalidMap
-    from bypass.models.spark_session import SparkUnavailable
     from bypass.models.traces import Trace, lay_out, write_trace
     from bypass.models.traces.errors import InvalidTrace
+    from bypass.places.geo import GeoLocation, PlanarLocation, Projection
+    from bypass.places.sensor import LocationRequest
+    from bypass.ports.local_access import Unless
+    from bypass.ports.subscriptions import SubHandle
+    from bypass.protocol.messages import Publish
+    from bypass.protocol.wire import MalformedMessage
     from bypass.scenarios.evaluation import evaluate
     from bypass.scenarios.evaluation.schemes import InvalidEvaluation
-    from bypass.scenarios.experiment import ExperimentFailed
-    from bypass.scenarios.loader import InvalidScenario
-    from bypass.scenarios.result import Result
-    from bypass.scenarios.runner import run
-    from bypass.scenarios.sweep import InvalidSweep, sweep
-    from bypass.scenarios.trial import SweepFailed
+    from bypass.scenarios.report.result import Result
+    from bypass.scenarios.runs.experiment import ExperimentFailed
+    from bypass.scenarios.runs.loader import InvalidScenario
+    from bypass.scenarios.runs.runner import run
+    from bypass.scenarios.runs.sweep import InvalidSweep, sweep
+    from bypass.scenarios.runs.trial import SweepFailed
     from bypass.sim.system import SimulatedSystem
-    from bypass.subscriptions import SubHandle
     from bypass.transitions import (
         Action,
         InvalidParameter,
@@ -93,81 +94,80 @@ if TYPE_CHECKING:
         UnknownMechanism,
         UnknownProxy,
     )
-    from bypass.wire import MalformedMessage
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "Action": "bypass.transitions",
-            "Adaptation": "bypass.adaptation",
+            "Adaptation": "bypass.core.adaptation",
             "BlockingConnection": "bypass.live.client.blocking",
             "BlockingSubscription": "bypass.live.client.blocking",
-            "Broker": "bypass.broker",
-            "Client": "bypass.client",
+            "Broker": "bypass.core.broker",
+            "Client": "bypass.core.client",
             "Connection": "bypass.live.client.connection",
             "ConnectionRefused": "bypass.live.client.errors",
             "Disseminator": "bypass.mechanisms.dissemination",
-            "ExperimentFailed": "bypass.scenarios.experiment",
+            "ExperimentFailed": "bypass.scenarios.runs.experiment",
             "GatewayChoice": "bypass.mechanisms.gateways",
-            "GeoLocation": "bypass.geo",
+            "GeoLocation": "bypass.places.geo",
             "InvalidArgument": "bypass.live.client.errors",
             "InvalidEndpoint": "bypass.live.client.errors",
             "InvalidEvaluation": "bypass.scenarios.evaluation.schemes",
-            "InvalidGroupKey": "bypass.live.datagrams",
-            "InvalidInterface": "bypass.live.neighbours",
+            "InvalidGroupKey": "bypass.live.adhoc.datagrams",
+            "InvalidInterface": "bypass.live.adhoc.udp",
             "InvalidKeys": "bypass.live.keys",
             "InvalidMap": "bypass.models.maps.street_map",
             "InvalidParameter": "bypass.transitions",
             "InvalidPlan": "bypass.transitions",
             "InvalidRule": "bypass.transitions",
-            "InvalidScenario": "bypass.scenarios.loader",
-            "InvalidSweep": "bypass.scenarios.sweep",
+            "InvalidScenario": "bypass.scenarios.runs.loader",
+            "InvalidSweep": "bypass.scenarios.runs.sweep",
             "InvalidTrace": "bypass.models.traces.errors",
-            "LiveSubscription": "bypass.live.client.inbox",
-            "LocalEngine": "bypass.models.engines",
-            "LocationRequest": "bypass.location",
-            "MalformedMessage": "bypass.wire",
+            "LiveSubscription": "bypass.live.client.subscription",
+            "LocalEngine": "bypass.models.compute.engines",
+            "LocationRequest": "bypass.places.sensor",
+            "MalformedMessage": "bypass.protocol.wire",
             "MechanismState": "bypass.transitions",
             "MissingState": "bypass.transitions",
-            "Neighbours": "bypass.live.neighbours",
-            "NoSuchRadio": "bypass.live.neighbours",
+            "Neighbours": "bypass.live.adhoc.udp",
+            "NoSuchRadio": "bypass.live.adhoc.udp",
             "NotConnected": "bypass.live.client.errors",
             "OutboxFull": "bypass.live.client.errors",
             "Plan": "bypass.transitions",
-            "PlanarLocation": "bypass.geo",
-            "Projection": "bypass.geo",
+            "PlanarLocation": "bypass.places.geo",
+            "Projection": "bypass.places.geo",
             "PublicationRefused": "bypass.live.client.errors",
-            "Publish": "bypass.messages",
+            "Publish": "bypass.protocol.messages",
             "Record": "bypass.transitions",
-            "Result": "bypass.scenarios.result",
+            "Result": "bypass.scenarios.report.result",
             "Rule": "bypass.transitions",
             "RuleBook": "bypass.transitions",
             "RuleLike": "bypass.transitions",
             "SimulatedSystem": "bypass.sim.system",
-            "SparkEngine": "bypass.models.engines",
-            "SparkUnavailable": "bypass.models.spark_session",
-            "SubHandle": "bypass.subscriptions",
+            "SparkEngine": "bypass.models.compute.engines",
+            "SparkUnavailable": "bypass.models.compute.spark_session",
+            "SubHandle": "bypass.ports.subscriptions",
             "SubscriptionRefused": "bypass.live.client.errors",
-            "SweepFailed": "bypass.scenarios.trial",
+            "SweepFailed": "bypass.scenarios.runs.trial",
             "Trace": "bypass.models.traces",
             "TransitionError": "bypass.transitions",
             "TransitionFailed": "bypass.transitions",
             "UnknownMechanism": "bypass.transitions",
             "UnknownProxy": "bypass.transitions",
-            "Unless": "bypass.adhoc",
+            "Unless": "bypass.ports.local_access",
             "Unsupported": "bypass.live.client.errors",
             "UnusableMechanism": "bypass.mechanisms",
-            "WorkerLost": "bypass.models.engines",
+            "WorkerLost": "bypass.models.compute.engines",
             "connect": "bypass.live.client.connection",
             "connect_blocking": "bypass.live.client.blocking",
             "evaluate": "bypass.scenarios.evaluation",
-            "gpsd": "bypass.live.client.gps",
-            "gpx": "bypass.live.client.gpx",
+            "gpsd": "bypass.live.client.sources.gps",
+            "gpx": "bypass.live.client.sources.gpx",
             "lay_out": "bypass.models.traces",
-            "nmea": "bypass.live.client.gps",
-            "run": "bypass.scenarios.runner",
-            "spark_engine": "bypass.models.engines",
-            "sweep": "bypass.scenarios.sweep",
+            "nmea": "bypass.live.client.sources.gps",
+            "run": "bypass.scenarios.runs.runner",
+            "spark_engine": "bypass.models.compute.engines",
+            "sweep": "bypass.scenarios.runs.sweep",
             "write_trace": "bypass.models.traces",
         },
     )

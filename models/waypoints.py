@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from bypass.errors import BypassError
-from bypass.kernel import kernel
+from bypass.support.kernel import kernel
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Track = tuple[Floats, Floats, Floats]
 Arrays = tuple[Ints, Floats, Floats, Floats, Floats]
-Leg = tuple[float, float, float, float, float, float, float, float]
+WaypointLeg = tuple[float, float, float, float, float, float, float, float]
 
 # A leg holds for times from `start` until before `end`; at time `at` its client has gone the share
 # (at - t) / dt of (dx, dy), which begins at (x, y). No time lies inside `_NO_LEG`.
-_NO_LEG: Leg = (math.inf, -math.inf, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+_NO_LEG: WaypointLeg = (math.inf, -math.inf, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class InvalidWaypoints(BypassError):
@@ -145,14 +145,14 @@ class Cursor:
         """x and y (m) of all clients, rounded to single precision: rows of `out_x`, `out_y` for the times."""
         _sample(*self.arrays, times, out_x, out_y)
 
-    def _enter(self, client: int, at: float) -> Leg:
+    def _enter(self, client: int, at: float) -> WaypointLeg:
         # Calling a kernel costs a microsecond, so a leg is kept as plain floats until its client leaves it.
         leg = self._legs[client] = _leg(*self.arrays[:4], client, at)
         return leg
 
 
 @kernel
-def _leg(offsets: Ints, t: Floats, x: Floats, y: Floats, client: int, at: float) -> Leg:
+def _leg(offsets: Ints, t: Floats, x: Floats, y: Floats, client: int, at: float) -> WaypointLeg:
     first, last = offsets[client], offsets[client + 1] - 1
     k = first - 1 + np.searchsorted(t[first : last + 1], at, side="right")
     if k < first:

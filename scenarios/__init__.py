@@ -2,21 +2,21 @@
 
 from typing import TYPE_CHECKING
 
-from bypass.lazy import lazy_names
-from bypass.scenarios.files import builtin_names
+from bypass.scenarios.experiments.files import builtin_names
+from bypass.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from bypass.scenarios.loader import InvalidScenario, load
-    from bypass.scenarios.result import Result
-    from bypass.scenarios.runner import run
+    from bypass.scenarios.report.result import Result
+    from bypass.scenarios.runs.loader import InvalidScenario, load
+    from bypass.scenarios.runs.runner import run
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "InvalidScenario": "bypass.scenarios.loader",
-            "Result": "bypass.scenarios.result",
-            "load": "bypass.scenarios.loader",
-            "run": "bypass.scenarios.runner",
+            "InvalidScenario": "bypass.scenarios.runs.loader",
+            "Result": "bypass.scenarios.report.result",
+            "load": "bypass.scenarios.runs.loader",
+            "run": "bypass.scenarios.runs.runner",
         },
     )
 

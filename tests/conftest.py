@@ -14,18 +14,18 @@ import pytest
 from numpy.typing import NDArray
 from xdist.scheduler import LoadGroupScheduling
 
-from bypass.broker import Downlink
-from bypass.events import Event
-from bypass.filters import Filter, Subscription, attr
-from bypass.geo import PlanarLocation
-from bypass.location import LocationRequest
+from bypass.core.broker import Downlink
+from bypass.events.event import Event
+from bypass.events.filters import Filter, Subscription, attr
 from bypass.mechanisms.filters import Attract, Egrid, FilterBroker, Grid, Multi, Ste
-from bypass.messages import Message, Publish
-from bypass.models.engines import SparkEngine, spark_engine
-from bypass.region import Place, Region
+from bypass.models.compute.engines import SparkEngine, spark_engine
+from bypass.places.geo import PlanarLocation
+from bypass.places.region import Place, Region
+from bypass.places.sensor import LocationRequest
+from bypass.ports.subscriptions import SubHandle
+from bypass.protocol.messages import Message, Publish
 from bypass.sim.clock import MICROSECONDS
 from bypass.sim.system import SimulatedSystem
-from bypass.subscriptions import SubHandle
 from bypass.transitions import Action, Plan, Record
 
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.

@@ -13,15 +13,15 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from bypass.live.broker.warming import warm_up
-from bypass.models.engines import LocalEngine
+from bypass.live.broker.warmup import warm_up
+from bypass.models.compute.engines import LocalEngine
 from bypass.models.mobility import MOBILITY, Playback
 from bypass.models.queueing import Centre, sweep_paths
 from bypass.models.traces import write_trace
 from bypass.scenarios.evaluation import evaluate
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import load
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import load
 
 LOCAL = LocalEngine()
 

@@ -20,34 +20,34 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from bypass.adaptation import TOPICS
 from bypass.cli.group import commands
+from bypass.core.adaptation import TOPICS
 from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS
 from bypass.mechanisms.dissemination import DISSEMINATION
 from bypass.mechanisms.gateways import SELECTIONS
 from bypass.mechanisms.modes import ALL, LOCAL, MODES, NONE, OTHERS
 from bypass.models.churn import CHURN
-from bypass.models.engines import LocalEngine
+from bypass.models.compute.engines import LocalEngine
 from bypass.models.maps import MAPS, load_map, write_map
 from bypass.models.mobility import MOBILITY, Darmstadt
-from bypass.models.network.radio import BluetoothModel, RadioModel
-from bypass.models.queueing.network import Broker, Link, Network, Publisher, Subscriber
-from bypass.models.statistics import statistics
+from bypass.models.queueing.network import BrokerNetwork, BrokerNode, NetworkLink, PublisherNode, Subscriber
+from bypass.models.radio.radio import BluetoothModel, RadioModel
 from bypass.models.traces import write_trace
 from bypass.models.traces.manifest import Manifest
+from bypass.models.traces.statistics import statistics
 from bypass.models.workloads import WORKLOADS
 from bypass.scenarios import load, run
-from bypass.scenarios.checks import Check
 from bypass.scenarios.evaluation import evaluate
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.result import Result, timeline
-from bypass.scenarios.rulebooks import load_rules, rulebook_names
-from bypass.scenarios.schema import Publishing, RuleSettings, Scenario, Step, scheme_parameters
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.checks import Check
+from bypass.scenarios.experiments.rulebooks import load_rules, rulebook_names
+from bypass.scenarios.experiments.schema import Publishing, RuleSettings, Scenario, Step, scheme_parameters
+from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.report.result import Result, timeline
+from bypass.scenarios.runs.experiment import Experiment
 from bypass.sim.cellular import CellularModel
 from bypass.sim.ledger import COLUMNS
 from bypass.transitions import Firing, Mechanism, Record, Rule, RuleBook
-from bypass.transitions.rules import DECISION, NEXT_DECISION
+from bypass.transitions.rules.rules import DECISION, NEXT_DECISION
 
 pytestmark = pytest.mark.slow
 
@@ -275,7 +275,7 @@ def test_everything_that_an_evaluation_writes_is_documented(tmp_path: Path) -> N
 def test_everything_in_networks_and_in_what_is_said_of_them_is_documented(tmp_path: Path) -> None:
     network = ROOT / "examples" / "metro.yaml"
     said(f"bypass timeliness {network} --lifetime 60 --out {tmp_path}")
-    models = (Network, Broker, Link, Publisher, Subscriber)
+    models = (BrokerNetwork, BrokerNode, NetworkLink, PublisherNode, Subscriber)
     written = {*keys(json.loads((tmp_path / "summary.json").read_text()))}
     assert written | {name for model in models for name in model.model_fields} <= words("timeliness.md")
 

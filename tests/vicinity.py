@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from bypass.adhoc import DIRECT_PORT
-from bypass.events import Event
-from bypass.messages import Publish
-from bypass.models.network.state import S
+from bypass.events.event import Event
+from bypass.models.radio.state import S
+from bypass.ports.local_access import DIRECT_PORT
+from bypass.protocol.messages import Publish
 from bypass.transitions import Action, Plan, Record, Stamp
 from tests.conftest import Point, World
 

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from bypass.attributes import ANYTHING, BOOLEAN, FLOAT, INTEGER, SET, STRING, Attribute
-from bypass.events import Event
-from bypass.filters import Filter, Subscription
-from bypass.messages import (
+from bypass.events.attributes import ANYTHING, BOOLEAN, FLOAT, INTEGER, SET, STRING, Attribute
+from bypass.events.event import Event
+from bypass.events.filters import Filter, Subscription
+from bypass.protocol.messages import (
     Assignment,
     AssignmentRequest,
     Circle,
@@ -26,7 +26,7 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
+from bypass.protocol.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
 
 u32 = st.integers(0, 2**32 - 1)
 u64 = st.integers(0, 2**64 - 1)

@@ -7,9 +7,13 @@ hosts that missed one follow the others. A `RuleEngine` makes plans from what is
 """
 
 from bypass.transitions.catalogue import Catalogue, check_plan
-from bypass.transitions.conditions import Condition, InvalidRule
 from bypass.transitions.coordinator import Coordinator, Distribution, Outcome, Summary
-from bypass.transitions.engine import Engine
+from bypass.transitions.engine.engine import Engine
+from bypass.transitions.engine.executor import TransitionListener
+from bypass.transitions.engine.group import Divisible, Group
+from bypass.transitions.engine.proxy import make_proxy_class, make_stub
+from bypass.transitions.engine.record import Record
+from bypass.transitions.engine.slot import MechanismEnvironment
 from bypass.transitions.errors import (
     InvalidOutcome,
     InvalidParameter,
@@ -25,20 +29,16 @@ from bypass.transitions.errors import (
     UnknownMechanism,
     UnknownProxy,
 )
-from bypass.transitions.executor import Listener
-from bypass.transitions.group import Divisible, Group
 from bypass.transitions.healing import Healing, Stamp, newer, successor
 from bypass.transitions.mechanism import Mechanism, Nothing
 from bypass.transitions.plan import Action, Plan
-from bypass.transitions.proxy import make_proxy_class, make_stub
-from bypass.transitions.record import Record
-from bypass.transitions.rule_engine import Firing, RuleEngine
-from bypass.transitions.rules import PlanTemplate, Rule, RuleBook, RuleLike
-from bypass.transitions.schema import Parameter, State
-from bypass.transitions.slot import Lease
-from bypass.transitions.state import MechanismState, TransferState
-from bypass.transitions.transfer import auto_transfer
-from bypass.transitions.transition import AtomicTransition
+from bypass.transitions.rules.conditions import Condition, InvalidRule
+from bypass.transitions.rules.rule_engine import Firing, RuleEngine
+from bypass.transitions.rules.rules import PlanTemplate, Rule, RuleBook, RuleLike
+from bypass.transitions.state.marks import MechanismState, TransferState
+from bypass.transitions.state.schema import Parameter, State
+from bypass.transitions.state.transfer import auto_transfer
+from bypass.transitions.state.transition import AtomicTransition
 
 __all__ = [
     "Action",
@@ -56,9 +56,8 @@ __all__ = [
     "InvalidParameter",
     "InvalidPlan",
     "InvalidRule",
-    "Lease",
-    "Listener",
     "Mechanism",
+    "MechanismEnvironment",
     "MechanismState",
     "MechanismStopped",
     "MissingState",
@@ -82,6 +81,7 @@ __all__ = [
     "TransferState",
     "TransitionError",
     "TransitionFailed",
+    "TransitionListener",
     "UnknownMechanism",
     "UnknownProxy",
     "auto_transfer",

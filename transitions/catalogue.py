@@ -8,7 +8,7 @@ from typing import Any
 from bypass.transitions.errors import InvalidParameter, UnknownMechanism, UnknownProxy, short
 from bypass.transitions.mechanism import Mechanism
 from bypass.transitions.plan import Action, Plan
-from bypass.transitions.schema import Schema, schema_of
+from bypass.transitions.state.schema import Schema, schema_of
 
 Catalogue = Mapping[str, Mapping[str, type[Mechanism]]]
 """Proxy or group → name of a mechanism → its class."""

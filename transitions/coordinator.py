@@ -8,13 +8,13 @@ from typing import Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from bypass.transitions.attempt import Attempt
-from bypass.transitions.engine import Engine
+from bypass.transitions.engine.attempt import Attempt
+from bypass.transitions.engine.engine import Engine
+from bypass.transitions.engine.record import Record, TransitionResult
 from bypass.transitions.errors import InvalidOutcome, TransitionError, describe
 from bypass.transitions.listeners import Listeners
 from bypass.transitions.plan import Action, Plan, check_size, encode_json, parse_json
 from bypass.transitions.recent import Recent
-from bypass.transitions.record import Record, Result
 
 MAX_BYTES = 256 * 1024
 MAX_ERROR = 200
@@ -27,7 +27,7 @@ class Summary(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
-    outcome: Result
+    outcome: TransitionResult
     error: str = ""
 
 

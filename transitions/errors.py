@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bypass.root_error import BypassError
 
 if TYPE_CHECKING:
-    from bypass.transitions.record import Record
+    from bypass.transitions.engine.record import Record
 
 
 class TransitionError(BypassError):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from bypass.transitions.engine import Engine
+from bypass.transitions.engine.engine import Engine
+from bypass.transitions.engine.record import Record
 from bypass.transitions.errors import TransitionError, TransitionFailed
 from bypass.transitions.mechanism import Mechanism
 from bypass.transitions.recent import Recent
-from bypass.transitions.record import Record
 
 MOST_AHEAD = 256
 """How far a decision that is heard may be ahead of what a plan has said, or of the first that was heard."""

@@ -22,8 +22,8 @@ from bypass.transitions.yaml_text import NotYaml, dump_yaml, parse_yaml
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-    from bypass.transitions.engine import Engine
-    from bypass.transitions.record import Record
+    from bypass.transitions.engine.engine import Engine
+    from bypass.transitions.engine.record import Record
 
 MAX_BYTES = 64 * 1024
 """A plan on the wire is never larger: what reads plans from strangers must not be made to work for them."""

@@ -53,8 +53,8 @@ def broker(
       bypass broker --open --listen ipc:///tmp/bypass.sock
     """
     from bypass.live.broker.config import load_config
-    from bypass.live.broker.descriptors import raise_limit
-    from bypass.live.broker.logs import configure_logs
+    from bypass.live.broker.loop.descriptors import raise_limit
+    from bypass.live.broker.operations.logs import configure_logs
 
     environ = dict(os.environ)
     if listen:
@@ -79,7 +79,7 @@ def broker(
 
 
 def _serve(settings: BrokerConfig) -> None:
-    from bypass.live.broker.logs import announcement
+    from bypass.live.broker.operations.logs import announcement
     from bypass.live.broker.service import Service
 
     signal.signal(signal.SIGHUP, _hung_up)

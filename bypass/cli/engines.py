@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from bypass.models.engines import Engine
+    from bypass.models.compute.engines import ComputeEngine
 
 LARGEST_LOCAL = 50_000_000
 """Up to so many rows or events this process is faster than Spark, which takes ten seconds to begin."""
 
 
 @contextmanager
-def chosen_engine(wish: str | None, master: str | None, size: int, unit: str) -> Iterator[Engine]:
+def chosen_engine(wish: str | None, master: str | None, size: int, unit: str) -> Iterator[ComputeEngine]:
     """The engine that was asked for, or the one for work of this size; says which and why."""
-    from bypass.models.engines import LocalEngine, spark_engine
+    from bypass.models.compute.engines import LocalEngine, spark_engine
 
     if wish is None:
         large = size > LARGEST_LOCAL

@@ -86,8 +86,8 @@ def evaluate(
     from bypass.models.traces.source import count_rows
     from bypass.scenarios.evaluation import check_evaluation, draw
     from bypass.scenarios.evaluation import evaluate as judge
-    from bypass.scenarios.provenance import FILE as PROVENANCE
-    from bypass.scenarios.provenance import input_hashes, write_provenance
+    from bypass.scenarios.experiments.provenance import FILE as PROVENANCE
+    from bypass.scenarios.experiments.provenance import input_hashes, write_provenance
 
     if publications is not None and workloads is not None:
         raise click.UsageError("--publications with --workloads: expected one of them")

@@ -76,7 +76,7 @@ def need_lab(*also: str) -> None:
 
 
 def parse_change(text: str) -> tuple[str, Any]:
-    from bypass.scenarios.files import parse_yaml
+    from bypass.scenarios.experiments.files import parse_yaml
 
     key, equals, value = text.partition("=")
     if not key or not equals:

@@ -11,7 +11,7 @@ from bypass.cli.group import commands, need_lab, refuse_unusable
 
 if TYPE_CHECKING:  # maps take a second to import
     from bypass.models.maps import StreetMap
-    from bypass.models.maps.osm import Skipped
+    from bypass.models.maps.osm.reader import Skipped
 
 
 @commands.command("map")
@@ -45,7 +45,7 @@ def draw_map(file: str, bbox: str | None, out: Path) -> None:
     """
     need_lab("osmium")
     from bypass.models.maps import MAPS, load_map, write_map
-    from bypass.models.maps.osm import read_osm
+    from bypass.models.maps.osm.reader import read_osm
     from bypass.models.maps.picture import draw
 
     if out.suffix != ".json":

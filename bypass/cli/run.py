@@ -12,8 +12,8 @@ import click
 from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable, watched
 
 if TYPE_CHECKING:  # what runs experiments takes seconds to import
-    from bypass.scenarios.outcome import Run
-    from bypass.scenarios.result import Result
+    from bypass.scenarios.figures.outcome import Run
+    from bypass.scenarios.report.result import Result
 
 
 @commands.command()
@@ -86,9 +86,9 @@ def run(
     """
     need_lab()
     from bypass.models.request import check_request
-    from bypass.scenarios.checks import unexplained
-    from bypass.scenarios.loader import load
-    from bypass.scenarios.runner import run as run_scenario
+    from bypass.scenarios.experiments.checks import unexplained
+    from bypass.scenarios.runs.loader import load
+    from bypass.scenarios.runs.runner import run as run_scenario
 
     changed = dict(map(parse_change, changes))
     checked = load(scenario, changes=changed, duration=duration, clients=clients)
@@ -120,7 +120,7 @@ def _refuse_short(duration: float, whole: float) -> None:
 @commands.command()
 def scenarios() -> None:
     """List the scenarios that are built in."""
-    from bypass.scenarios.files import builtin_names, read
+    from bypass.scenarios.experiments.files import builtin_names, read
 
     width = max(map(len, builtin_names()))
     for name in builtin_names():
@@ -130,7 +130,7 @@ def scenarios() -> None:
 
 def _summary(result: Result) -> Iterable[str]:
     """What is worth a look right after a run."""
-    from bypass.scenarios.report import verdict_line
+    from bypass.scenarios.report.report import verdict_line
 
     for name, each in result.runs.items():
         scenario = each.scenario

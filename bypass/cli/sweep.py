@@ -12,7 +12,7 @@ import click
 from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable, watched
 
 if TYPE_CHECKING:
-    from bypass.scenarios.sweep import Sweep
+    from bypass.scenarios.runs.sweep import Sweep
 
 # Title, name in the means, factor, digits.
 _FIGURES = (
@@ -96,7 +96,7 @@ def sweep(
       bypass sweep grid-factor --seeds 1..10 --master spark://host:7077 --out /shared/grid-factor
     """
     need_lab("pyspark")
-    from bypass.scenarios.sweep import sweep as run_sweep
+    from bypass.scenarios.runs.sweep import sweep as run_sweep
 
     refuse_unusable(out)
     with watched(Path(scenario).stem) as progress:
@@ -132,7 +132,7 @@ def _parse_seeds(text: str) -> Iterator[int]:
 
 
 def _parse_grids(texts: Sequence[str]) -> dict[str, list[Any]]:
-    from bypass.scenarios.files import parse_yaml
+    from bypass.scenarios.experiments.files import parse_yaml
 
     grid: dict[str, list[Any]] = {}
     for text in texts:

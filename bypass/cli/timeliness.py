@@ -95,7 +95,7 @@ def timeliness(
         bypass timeliness examples/metro.yaml --out out/metro
     """
     need_lab()
-    from bypass.models.queueing import Network, Route, break_down, compose, routes
+    from bypass.models.queueing import BrokerNetwork, Route, break_down, compose, routes
 
     periods = {
         "publisher": (publisher_on, publisher_off),
@@ -126,7 +126,7 @@ def timeliness(
             if value is not None and key not in ("network", "lifetime", "events", "seed", "out"):
                 option = key.replace("_", "-")
                 raise click.UsageError(f"--{option} with NETWORK: expected nothing, the file says it")
-        found = routes(Network.load(network))
+        found = routes(BrokerNetwork.load(network))
         lines = _many(found)
     fates = None if lifetime is None else [_fates(route, lifetime) for route in found]
     simulated = None if events is None else [_simulated(route, events, seed) for route in found]

@@ -182,9 +182,9 @@ def _source(model: str, changes: Sequence[str]) -> tuple[str, MobilityModel | Pa
     """The model that was asked for, or the Parquet files to lay out, with a name."""
     from pydantic import ValidationError
 
-    from bypass.misfit import first_misfit
     from bypass.models.mobility import MOBILITY
     from bypass.models.traces import Format, recognise
+    from bypass.support.validation import first_misfit
 
     name, given = model, dict(map(parse_change, changes))
     if model.endswith(".json"):
@@ -214,7 +214,7 @@ def _note_origin(
     step: float,
 ) -> None:
     """Say beside a trace what it comes from; in a folder under a name that readers of Parquet look past."""
-    from bypass.scenarios.provenance import input_hashes, write_provenance
+    from bypass.scenarios.experiments.provenance import input_hashes, write_provenance
 
     files = (source,) if isinstance(source, Path) else source.inputs
     parameters = {} if isinstance(source, Path) else source.model_dump(mode="json")
@@ -231,8 +231,9 @@ def _refuse(what: str, **options: object) -> None:
 
 def _refuse_taken(out: Path, form: str) -> None:
     """Raise an error if something is in the way: after the work it would be too late."""
-    from bypass.models.traces import InvalidTrace, bonnmotion
+    from bypass.models.traces import InvalidTrace
     from bypass.models.traces.files import refuse_used
+    from bypass.models.traces.formats import bonnmotion
 
     if form == "parquet":
         refuse_used(out)
@@ -247,8 +248,8 @@ def _refuse_taken(out: Path, form: str) -> None:
 
 def _export(movement: Waypoints, model: MobilityModel, form: str, step: float, seed: int, out: Path) -> None:
     """Write movement in a format of other tools. A world that is nowhere on earth is put to 0° N, 0° E."""
-    from bypass.geo import GeoLocation
-    from bypass.models.traces import bonnmotion, gpx, ns2, one
+    from bypass.models.traces.formats import bonnmotion, gpx, ns2, one
+    from bypass.places.geo import GeoLocation
 
     match form:
         case "bonnmotion":
@@ -281,7 +282,7 @@ def _sampled(movement: Waypoints, step: float) -> tuple[Singles, Singles]:
 
 
 def _tell_statistics(x: Singles, y: Singles, step: float, size: tuple[float, float]) -> None:
-    from bypass.models.statistics import statistics
+    from bypass.models.traces.statistics import statistics
 
     figures = statistics(x, y, step, size=size).summary()
     width = max(map(len, figures))

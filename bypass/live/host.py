@@ -6,10 +6,10 @@ import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from bypass.host import Timer
-from bypass.location import LocationSensor
-from bypass.monitor import Monitor
-from bypass.sis import StateInformation
+from bypass.places.sensor import LocationSensor
+from bypass.ports.host import Timer
+from bypass.ports.monitor import Monitor
+from bypass.ports.state_info import StateInformation
 
 
 class Clock(Protocol):

@@ -13,8 +13,8 @@ import zmq
 
 from bypass.errors import BypassError
 from bypass.live.keys import load_client_keys
-from bypass.session import RETRY, Bye, Control, Hello, Ping, Refused, Reply, Welcome
-from bypass.wire import decode, encode, unpack
+from bypass.protocol.session import RETRY, Bye, Control, Hello, Ping, Refused, Reply, Welcome
+from bypass.protocol.wire import decode, encode, unpack
 
 PATIENCE = 5.0
 

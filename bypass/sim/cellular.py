@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from bypass.kernel import kernel
-from bypass.messages import (
+from bypass.protocol.messages import (
     Assignment,
     AssignmentRequest,
     ContextUpdate,
@@ -28,9 +27,10 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
+from bypass.protocol.wire import encoded_size, notify_size, piggyback_size
 from bypass.sim.clock import MICROSECONDS, VirtualClock
 from bypass.sim.streams import stream
-from bypass.wire import encoded_size, notify_size, piggyback_size
+from bypass.support.kernel import kernel
 
 Ints = NDArray[np.int64]
 BROKER = -1  # the broker's number among the random streams

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 MICROSECONDS = 1_000_000
 
-Action = Callable[..., None]
+TimerAction = Callable[..., None]
 
 
 class SimTimer:
@@ -18,8 +18,8 @@ class SimTimer:
 
     __slots__ = ("_action", "_args")
 
-    def __init__(self, action: Action, args: tuple[Any, ...]) -> None:
-        self._action: Action | None = action
+    def __init__(self, action: TimerAction, args: tuple[Any, ...]) -> None:
+        self._action: TimerAction | None = action
         self._args = args
 
     def cancel(self) -> None:
@@ -50,19 +50,19 @@ class VirtualClock:
     def __init__(self) -> None:
         self.now_us = 0
         self._processes: list[Process] = []
-        self._heap: list[tuple[int, int, Action, tuple[Any, ...]]] = []
+        self._heap: list[tuple[int, int, TimerAction, tuple[Any, ...]]] = []
         self._number = count()
 
     def now(self) -> float:
         """Seconds since the start."""
         return self.now_us / MICROSECONDS
 
-    def at(self, time_us: int, action: Action, *args: Any) -> None:
+    def at(self, time_us: int, action: TimerAction, *args: Any) -> None:
         """Call `action(*args)` at a time, now at the earliest. Cannot be called off: that would cost time."""
         due = time_us if time_us > self.now_us else self.now_us
         heappush(self._heap, (due, next(self._number), action, args))
 
-    def after(self, delay: float, action: Action, *args: Any) -> SimTimer:
+    def after(self, delay: float, action: TimerAction, *args: Any) -> SimTimer:
         """Call `action(*args)` in `delay` seconds."""
         timer = SimTimer(action, args)
         self.at(self.now_us + round(delay * MICROSECONDS), timer)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-from bypass.location import LocationSensor
-from bypass.monitor import Monitor
+from bypass.places.sensor import LocationSensor
+from bypass.ports.monitor import Monitor
+from bypass.ports.state_info import StateInformation
 from bypass.sim.clock import VirtualClock
 from bypass.sim.streams import stream
-from bypass.sis import StateInformation
 
 
 class SimHost:

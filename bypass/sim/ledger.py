@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.kernel import kernel
-from bypass.messages import Publish
+from bypass.protocol.messages import Publish
 from bypass.sim.clock import VirtualClock
+from bypass.support.kernel import kernel
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

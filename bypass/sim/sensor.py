@@ -7,11 +7,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.location import Fix, Listener, LocationRequest
+from bypass.places.sensor import Fix, FixListener, LocationRequest
 from bypass.sim.clock import MICROSECONDS, VirtualClock
 
 
-class Trace(Protocol):
+class Movement(Protocol):
     """Where clients are at any time, in metres and metres per second."""
 
     def position(self, client: int, at: float) -> tuple[float, float]: ...
@@ -34,24 +34,24 @@ class TraceSensor:
     __slots__ = ("_client", "_clock", "_last", "_listeners", "_phase", "_position", "_round", "_ticked_us",
                  "_trace")  # fmt: skip
 
-    def __init__(self, clock: VirtualClock, trace: Trace, client: int, phase: float) -> None:
+    def __init__(self, clock: VirtualClock, trace: Movement, client: int, phase: float) -> None:
         self._clock = clock
         self._trace = trace
         self._position = trace.position
         self._client = client
         self._phase = phase
-        self._listeners: dict[Listener, float] = {}
+        self._listeners: dict[FixListener, float] = {}
         self._last: Fix | None = None
         self._ticked_us = -1  # when the last regular fix was
         self._round = 0
 
-    def request(self, request: LocationRequest, listener: Listener) -> None:
+    def request(self, request: LocationRequest, listener: FixListener) -> None:
         if not self._listeners:  # after a rest, what was known before says little
             self._last = self.current()
         self._listeners[listener] = request.interval
         self._plan_next()
 
-    def release(self, listener: Listener) -> None:
+    def release(self, listener: FixListener) -> None:
         if self._listeners.pop(listener, None) is not None:
             self._plan_next()
 

@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from bypass.broker import Broker
-from bypass.client import Client
-from bypass.draws import Purpose, uniform_pair
-from bypass.location import NoSensor
-from bypass.models.network.medium import Floats, Positions
-from bypass.models.network.radio import RadioModel
+from bypass.core.broker import Broker
+from bypass.core.client import Client
 from bypass.models.queueing import DelayEstimator
-from bypass.monitor import Monitor
-from bypass.region import Region
+from bypass.models.radio.medium import Floats, Positions
+from bypass.models.radio.radio import RadioModel
+from bypass.places.region import Region
+from bypass.places.sensor import NoSensor
+from bypass.ports.monitor import Monitor
+from bypass.ports.state_info import EXPECTED_DELAY, Reading
 from bypass.sim.cellular import BROKER, GONE, Cellular, CellularModel, Station
 from bypass.sim.clock import MICROSECONDS, VirtualClock
-from bypass.sim.durable import DurableCellular, NotDurable
 from bypass.sim.host import SimHost
-from bypass.sim.local import RADIOS, LocalNetwork
-from bypass.sim.sensor import Trace, TraceSensor, WholeTrace
-from bypass.sis import EXPECTED_DELAY, Reading
+from bypass.sim.radios import RADIOS, LocalNetwork
+from bypass.sim.sensor import Movement, TraceSensor, WholeTrace
+from bypass.sim.sessions import DurableCellular, NotDurable
+from bypass.support.counter_rng import Purpose, uniform_pair
 from bypass.transitions import Action
 
 
@@ -39,7 +39,7 @@ class SimulatedSystem:
     def __init__(
         self,
         clients: int,
-        trace: Trace,
+        trace: Movement,
         region: Region,
         *,
         seed: int = 1,
@@ -148,7 +148,7 @@ def _station(client: Client) -> Station:
     return Station(network.receive, network.notified, network.relayed)
 
 
-def _positions(trace: Trace, clients: int) -> Positions:
+def _positions(trace: Movement, clients: int) -> Positions:
     """Where all clients are at a time: from the trace at once if it can tell, else one by one."""
     if isinstance(trace, WholeTrace):
         return trace.positions

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bypass.scenarios.measures import Around, Columns
+from bypass.scenarios.figures.measures import Around, Columns
 
 HERE = Path(__file__).parent
 RUN = HERE.parents[1] / "out" / "total-transitions-seed1"

@@ -21,11 +21,11 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 from PIL import Image
 
-from bypass.models.engines import LocalEngine
+from bypass.models.compute.engines import LocalEngine
 from bypass.models.maps import AttractionPoint, load_map
 from bypass.models.mobility import MOBILITY
-from bypass.models.statistics import Statistics, statistics
 from bypass.models.traces import Trace, write_trace
+from bypass.models.traces.statistics import Statistics, statistics
 from bypass.scenarios.evaluation import Evaluation, draw, evaluate
 
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from bypass.mechanisms.dissemination.disseminator import Disseminator
-from bypass.messages import Publish
+from bypass.protocol.messages import Publish
 
 
 class Broadcast(Disseminator):

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from typing import Annotated, ClassVar
 
-from bypass.interest import Interest
-from bypass.messages import Kind, Publish
-from bypass.roles import EventListener
+from bypass.ports.interest import Interest
+from bypass.ports.proxies import EventListener
+from bypass.protocol.messages import Kind, Publish
 from bypass.transitions import Mechanism, MechanismState, TransferState
 
 LOCAL = Kind.LOCAL  # asked for at every event: looking a member up in its enumeration takes long

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from bypass.mechanisms.dissemination.gossip import Forwarder
-from bypass.messages import Publish
+from bypass.protocol.messages import Publish
 
 
 class Flooding(Forwarder):

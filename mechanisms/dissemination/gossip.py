@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from bypass.mechanisms.dissemination.disseminator import Disseminator
-from bypass.messages import Publish
+from bypass.protocol.messages import Publish
 from bypass.transitions import MechanismState
 
 

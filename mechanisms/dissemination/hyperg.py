@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from bypass.adhoc import Unless
 from bypass.mechanisms.dissemination.disseminator import Disseminator
-from bypass.messages import Publish
+from bypass.ports.local_access import Unless
+from bypass.protocol.messages import Publish
 from bypass.transitions import MechanismState
 
 STEPS = ((23, 0.3), (15, 0.5), (12, 0.6), (10, 0.7), (8, 0.8))

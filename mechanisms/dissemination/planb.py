@@ -10,9 +10,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from bypass.adhoc import MOST_TOGETHER
 from bypass.mechanisms.dissemination.disseminator import Disseminator
-from bypass.messages import Publish
+from bypass.protocol.messages import MOST_TOGETHER, Publish
 from bypass.transitions import MechanismState
 
 

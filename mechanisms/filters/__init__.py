@@ -4,15 +4,15 @@ Each scheme has a broker's part and a client's part of the same name, so that on
 """
 
 from bypass.mechanisms.filters.attract import Attract, AttractClient
-from bypass.mechanisms.filters.broker import FilterBroker
-from bypass.mechanisms.filters.client import FilterClient
+from bypass.mechanisms.filters.base.broker import FilterBroker
+from bypass.mechanisms.filters.base.client import FilterClient
+from bypass.mechanisms.filters.base.grace import Grace
 from bypass.mechanisms.filters.egrid import Egrid, EgridClient
-from bypass.mechanisms.filters.grace import Grace
 from bypass.mechanisms.filters.grid import Grid, GridClient
+from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.mechanisms.filters.multi import Multi, MultiClient
 from bypass.mechanisms.filters.radial import Radial, RadialClient
 from bypass.mechanisms.filters.ste import Ste, SteClient
-from bypass.mechanisms.filters.table import SubscriptionTable
 
 BROKER_PARTS: tuple[type[FilterBroker], ...] = (Radial, Ste, Grid, Egrid, Attract, Multi)
 CLIENT_PARTS: tuple[type[FilterClient], ...] = (

@@ -9,12 +9,19 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bypass.location import Fix
-from bypass.mechanisms.filters.broker import FilterBroker
-from bypass.mechanisms.filters.buckets import Ints
-from bypass.mechanisms.filters.circles import CircleIndex
-from bypass.mechanisms.filters.client import FilterClient
-from bypass.messages import Assignment, AssignmentRequest, Circle, ContextMessage, ContextUpdate, Publish
+from bypass.mechanisms.filters.base.broker import FilterBroker
+from bypass.mechanisms.filters.base.client import FilterClient
+from bypass.mechanisms.filters.indexes.buckets import Ints
+from bypass.mechanisms.filters.indexes.circles import CircleIndex
+from bypass.places.sensor import Fix
+from bypass.protocol.messages import (
+    Assignment,
+    AssignmentRequest,
+    Circle,
+    ContextMessage,
+    ContextUpdate,
+    Publish,
+)
 from bypass.transitions import MechanismState, TransferState
 
 EVERYWHERE = (-math.inf, -math.inf, math.inf, math.inf)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from bypass.location import Fix
 from bypass.mechanisms.filters.grid import Grid, GridClient, holds
+from bypass.places.sensor import Fix
 
 
 class EgridClient(GridClient):

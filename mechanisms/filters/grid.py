@@ -8,12 +8,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from bypass.location import Fix
-from bypass.mechanisms.filters.broker import FilterBroker
-from bypass.mechanisms.filters.channels import ChannelIndex, Layout, Rect
-from bypass.mechanisms.filters.client import FilterClient
-from bypass.mechanisms.filters.table import Floats
-from bypass.messages import Assignment, AssignmentRequest, ContextMessage, Publish
+from bypass.mechanisms.filters.base.broker import FilterBroker
+from bypass.mechanisms.filters.base.client import FilterClient
+from bypass.mechanisms.filters.indexes.channels import ChannelIndex, Layout, Rect
+from bypass.mechanisms.filters.indexes.table import Floats
+from bypass.places.sensor import Fix
+from bypass.protocol.messages import Assignment, AssignmentRequest, ContextMessage, Publish
 from bypass.transitions import MechanismState
 
 NO_RADII: Floats = np.empty(0)

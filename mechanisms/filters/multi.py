@@ -7,14 +7,14 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from bypass.location import Fix
 from bypass.mechanisms.filters.attract import AttractClient, CircleBroker
-from bypass.mechanisms.filters.buckets import Ints
-from bypass.mechanisms.filters.circles import CircleIndex
-from bypass.mechanisms.filters.envelopes import EnvelopeIndex
-from bypass.mechanisms.filters.index import Index
-from bypass.mechanisms.filters.updates import Strategy, due
-from bypass.messages import Publish
+from bypass.mechanisms.filters.base.updates import Strategy, due
+from bypass.mechanisms.filters.indexes.buckets import Ints
+from bypass.mechanisms.filters.indexes.circles import CircleIndex
+from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
+from bypass.mechanisms.filters.indexes.index import Index
+from bypass.places.sensor import Fix
+from bypass.protocol.messages import Publish
 from bypass.transitions import MechanismState
 
 

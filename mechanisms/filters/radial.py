@@ -6,13 +6,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from bypass.location import Fix
-from bypass.mechanisms.filters.broker import FilterBroker
-from bypass.mechanisms.filters.client import FilterClient
-from bypass.mechanisms.filters.envelopes import EnvelopeIndex
-from bypass.mechanisms.filters.index import Index
-from bypass.mechanisms.filters.updates import Strategy, due
-from bypass.messages import ContextMessage, ContextUpdate
+from bypass.mechanisms.filters.base.broker import FilterBroker
+from bypass.mechanisms.filters.base.client import FilterClient
+from bypass.mechanisms.filters.base.updates import Strategy, due
+from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
+from bypass.mechanisms.filters.indexes.index import Index
+from bypass.places.sensor import Fix
+from bypass.protocol.messages import ContextMessage, ContextUpdate
 from bypass.transitions import MechanismState
 
 

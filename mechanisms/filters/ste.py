@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from bypass.location import Fix
-from bypass.mechanisms.filters.broker import FilterBroker
-from bypass.mechanisms.filters.envelopes import EnvelopeIndex
-from bypass.mechanisms.filters.index import Index
+from bypass.mechanisms.filters.base.broker import FilterBroker
+from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
+from bypass.mechanisms.filters.indexes.index import Index
 from bypass.mechanisms.filters.radial import ReportingClient
-from bypass.messages import ContextMessage, ContextUpdate
+from bypass.places.sensor import Fix
+from bypass.protocol.messages import ContextMessage, ContextUpdate
 from bypass.transitions import MechanismState
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.kernel import kernel
+from bypass.support.kernel import kernel
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

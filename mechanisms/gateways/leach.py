@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bypass.kernel import kernel
 from bypass.mechanisms.gateways.history import ROUNDING, Ints, Services
 from bypass.mechanisms.gateways.selection import Candidates, Floats, GatewayChoice
+from bypass.support.kernel import kernel
 
 
 @kernel

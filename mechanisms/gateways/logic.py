@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar
 
-from bypass.messages import Publish
+from bypass.protocol.messages import Publish
 from bypass.transitions import Mechanism
 
 

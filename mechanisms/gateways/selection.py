@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from bypass.errors import BypassError, shown
-from bypass.kernel import kernel
 from bypass.mechanisms.gateways.history import ROUNDING, History, Ints, Services, note
-from bypass.sis import LOCATION, Vector
+from bypass.ports.state_info import LOCATION, Vector
+from bypass.support.kernel import kernel
 from bypass.transitions import Mechanism, MechanismState, TransferState
 
 Floats = NDArray[np.float64]
-Assignment = dict[int, frozenset[int]]
+GatewayAssignment = dict[int, frozenset[int]]
 
 NOBODY: frozenset[int] = frozenset()
 
@@ -114,13 +114,13 @@ class GatewayChoice(Mechanism):
         placed, left = [*places], max(k - len(gateways), 1)
         return gateways | (self._some(placed, places, left) if left < len(placed) else self._all(placed))
 
-    def _all(self, clients: list[int]) -> Assignment:
+    def _all(self, clients: list[int]) -> GatewayAssignment:
         """Everybody is a gateway."""
         rows = self.history.rows(clients)
         note(self.history.services, rows, np.ones(len(rows), np.bool_), 1.0, self.host.now())
         return dict.fromkeys(clients, NOBODY)
 
-    def _some(self, clients: list[int], places: dict[int, Vector], k: int) -> Assignment:
+    def _some(self, clients: list[int], places: dict[int, Vector], k: int) -> GatewayAssignment:
         """Some of the clients, the keys of `places`, are gateways; the others each have the nearest."""
         x = np.array([place[0] for place in places.values()], np.float64)
         y = np.array([place[1] for place in places.values()], np.float64)

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from bypass.kernel import kernel, kernel_using
 from bypass.mechanisms.gateways.history import Bools, Ints, Services, served_until
 from bypass.mechanisms.gateways.selection import Candidates, Floats, GatewayChoice
-from bypass.sis import VELOCITY
+from bypass.ports.state_info import VELOCITY
+from bypass.support.kernel import kernel, kernel_using
 from bypass.transitions import MechanismState
 
 DEGREE, DISTANCE, SPEED, TENURE = 0.7, 0.2, 0.05, 0.05

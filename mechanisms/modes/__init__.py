@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from bypass.messages import Kind, Publish
+from bypass.protocol.messages import Kind, Publish
 from bypass.transitions import Mechanism
 
 NONE: frozenset[Kind] = frozenset()

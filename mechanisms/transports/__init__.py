@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from bypass.adhoc import Unless
-from bypass.messages import Frame
+from bypass.ports.local_access import Unless
+from bypass.protocol.messages import Frame
 from bypass.transitions import Mechanism
 
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 from pydantic import Field
 
-from bypass.draws import Purpose, uniform_pair
-from bypass.kernel import kernel, kernel_using
 from bypass.models.churn.model import ChurnModel
 from bypass.models.churn.presence import MICROSECONDS, Ints, Presence
+from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.kernel import kernel, kernel_using
 
 
 class OnOff(ChurnModel):

@@ -9,10 +9,10 @@ from typing import Self
 import numpy as np
 from pydantic import model_validator
 
-from bypass.draws import Purpose, uniform_pair
 from bypass.models.churn.model import ChurnModel
 from bypass.models.churn.presence import MICROSECONDS, Ints, Presence
-from bypass.models.queueing.connectivity import read_connectivity
+from bypass.models.queueing.simulation.connectivity import read_connectivity
+from bypass.support.counter_rng import Purpose, uniform_pair
 
 
 class Recorded(ChurnModel):

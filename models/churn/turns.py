@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from bypass.draws import Purpose, uniform_pair
-from bypass.kernel import kernel_using
 from bypass.models.churn.presence import Ints
+from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.kernel import kernel_using
 
 
 def turns(clients: int, first: int, from_us: float, to_us: float) -> Ints:

@@ -13,13 +13,13 @@ from scipy.sparse.csgraph import connected_components
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Network = tuple[Floats, Ints]
+StreetNetwork = tuple[Floats, Ints]
 
 SHORTEST = 1e-3
 """Streets shorter than this (m) are none."""
 
 
-def cut(nodes: Floats, edges: Ints, width: float, height: float) -> Network:
+def cut(nodes: Floats, edges: Ints, width: float, height: float) -> StreetNetwork:
     """What lies in [0, width] × [0, height] m: a street that leaves ends at a new node on the border."""
     a = nodes[edges[:, 0]]
     along = nodes[edges[:, 1]] - a
@@ -47,7 +47,7 @@ def cut(nodes: Floats, edges: Ints, width: float, height: float) -> Network:
     return _compact(np.concatenate([nodes, np.clip(border, 0, (width, height))]), edges)
 
 
-def tidy(nodes: Floats, edges: Ints) -> Network:
+def tidy(nodes: Floats, edges: Ints) -> StreetNetwork:
     """One node for each place, one street between two nodes, and none from a node to itself."""
     places, at = np.unique(nodes, axis=0, return_inverse=True)
     edges = np.sort(at.reshape(-1)[edges], axis=1)
@@ -55,13 +55,13 @@ def tidy(nodes: Floats, edges: Ints) -> Network:
     return _compact(places, np.unique(edges[lengths >= SHORTEST], axis=0))
 
 
-def largest_part(nodes: Floats, edges: Ints) -> Network:
+def largest_part(nodes: Floats, edges: Ints) -> StreetNetwork:
     """The part with the most nodes of which each can be reached from each other; the first of equal ones."""
     shape = (len(nodes), len(nodes))
     _, part = connected_components(csr_array((np.ones(len(edges)), edges.T), shape=shape), directed=False)
     return _compact(nodes, edges[part[edges[:, 0]] == np.bincount(part).argmax()])
 
 
-def _compact(nodes: Floats, edges: Ints) -> Network:
+def _compact(nodes: Floats, edges: Ints) -> StreetNetwork:
     used, at = np.unique(edges, return_inverse=True)
     return nodes[used], at.reshape(-1, 2).astype(np.int64)

@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bypass.geo import GeoLocation, Projection
 from bypass.models.maps.street_map import AttractionPoint, InvalidMap, StreetMap
+from bypass.places.geo import GeoLocation, Projection
 
 
 class _Strict(BaseModel):

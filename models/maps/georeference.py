@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bypass.geo import GeoLocation, PlanarLocation, Projection
 from bypass.models.maps.street_map import AttractionPoint
 from bypass.models.waypoints import Floats
+from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 
 
 class Georeference(BaseModel):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from bypass.models.maps.darmstadt import darmstadt
+from bypass.models.maps.builtin.darmstadt import darmstadt
+from bypass.models.maps.builtin.mannheim import mannheim
+from bypass.models.maps.builtin.street_grid import street_grid
 from bypass.models.maps.files import read_map
-from bypass.models.maps.mannheim import mannheim
-from bypass.models.maps.street_grid import street_grid
 from bypass.models.maps.street_map import InvalidMap, StreetMap
 
 MAPS: dict[str, Callable[[], StreetMap]] = {

@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from bypass.errors import BypassError
-from bypass.geo import Projection
 from bypass.models.maps.distances import Distances
+from bypass.places.geo import Projection
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.draws import Purpose, normal_pair, uniform_pair
-from bypass.kernel import kernel, kernel_using
 from bypass.models.maps.street_map import TIE, Floats, Ints, Streets
+from bypass.support.counter_rng import Purpose, normal_pair, uniform_pair
+from bypass.support.kernel import kernel, kernel_using
 
 
 class Places(NamedTuple):

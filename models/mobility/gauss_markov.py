@@ -7,11 +7,11 @@ import math
 import numpy as np
 from pydantic import Field
 
-from bypass.draws import Purpose, normal_pair, uniform_pair
-from bypass.kernel import kernel_using
-from bypass.models.mobility.open_world import OpenWorld
-from bypass.models.mobility.tracks import put, walk, waypoints
+from bypass.models.mobility.base.open_world import OpenWorld
+from bypass.models.mobility.base.tracks import put, walk, waypoints
 from bypass.models.waypoints import Floats, Ints, Waypoints
+from bypass.support.counter_rng import Purpose, normal_pair, uniform_pair
+from bypass.support.kernel import kernel_using
 
 
 class GaussMarkov(OpenWorld):

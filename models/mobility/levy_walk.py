@@ -8,12 +8,12 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from bypass.draws import Purpose, uniform_pair
-from bypass.kernel import kernel, kernel_using
-from bypass.models.mobility.open_world import OpenWorld
-from bypass.models.mobility.ranges import ordered
-from bypass.models.mobility.tracks import put, walk, waypoints
+from bypass.models.mobility.base.open_world import OpenWorld
+from bypass.models.mobility.base.ranges import ordered
+from bypass.models.mobility.base.tracks import put, walk, waypoints
 from bypass.models.waypoints import Floats, Ints, Waypoints
+from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.kernel import kernel, kernel_using
 
 _Metres = Annotated[float, Field(ge=0.1, le=1e6)]
 _Seconds = Annotated[float, Field(ge=0.1, le=1e6)]

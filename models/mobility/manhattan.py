@@ -7,13 +7,13 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from bypass.draws import Purpose, uniform_pair
-from bypass.kernel import kernel, kernel_using
-from bypass.models.mobility.open_world import OpenWorld
-from bypass.models.mobility.steady_state import speed_met
-from bypass.models.mobility.tracks import put, waypoints
-from bypass.models.mobility.trip_model import Speeds
+from bypass.models.mobility.base.open_world import OpenWorld
+from bypass.models.mobility.base.steady_state import speed_met
+from bypass.models.mobility.base.tracks import put, waypoints
+from bypass.models.mobility.base.trip_model import Speeds
 from bypass.models.waypoints import Floats, Ints, Waypoints
+from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.kernel import kernel, kernel_using
 
 
 class Manhattan(OpenWorld):

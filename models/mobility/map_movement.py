@@ -11,13 +11,13 @@ from pydantic import Field, InstanceOf, PlainSerializer, model_validator
 from bypass.models.maps import MAPS, AttractionPoint, InvalidMap, StreetMap, load_map
 from bypass.models.maps.georeference import Georeference
 from bypass.models.maps.walking import Pace, Places, Walkers, append, around, on_streets, walk
-from bypass.models.mobility.trip_model import TripModel
+from bypass.models.mobility.base.trip_model import TripModel
 from bypass.models.waypoints import Floats, Ints, Waypoints
 
 # Distances to the goals of those who walk together: 32 MiB.
 CHUNK = 2**22
 
-Part = tuple[Ints, Floats, Ints]
+MapPart = tuple[Ints, Floats, Ints]
 MapName = Annotated[
     str | InstanceOf[StreetMap],
     PlainSerializer(lambda given: given if isinstance(given, str) else given.name, str),
@@ -81,7 +81,7 @@ class MapMovement(TripModel):
             _on_streets(street_map, seed, clients, np.zeros_like(clients)),
             np.ones_like(clients),
         )
-        parts: list[Part] = []
+        parts: list[MapPart] = []
         goers = np.arange(len(clients))
         # Everybody's next trip, in turn: so many share their goals, and with them the search for ways.
         while goers.size:
@@ -137,7 +137,7 @@ def _chunks(goals: Ints, most: int) -> list[slice]:
     return [slice(a, b) for a, b in zip(begins, [*begins[1:], len(goals)], strict=True)]
 
 
-def _joined(clients: int, parts: list[Part]) -> Waypoints:
+def _joined(clients: int, parts: list[MapPart]) -> Waypoints:
     """The waypoints of all parts, those of each client in the order of the parts."""
     sizes = np.zeros(clients, np.int64)
     for going, _, counts in parts:

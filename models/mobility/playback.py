@@ -11,11 +11,11 @@ from pydantic import field_validator
 
 from bypass.models.maps import AttractionPoint
 from bypass.models.maps.georeference import Georeference
-from bypass.models.mobility.model import MobilityModel
+from bypass.models.mobility.base.model import MobilityModel
 from bypass.models.request import InvalidRequest
-from bypass.models.traces.bonnmotion import params_file
 from bypass.models.traces.errors import InvalidTrace
-from bypass.models.traces.formats import Format, read_waypoints, recognise
+from bypass.models.traces.formats.bonnmotion import params_file
+from bypass.models.traces.formats.detection import Format, read_waypoints, recognise
 from bypass.models.traces.trace import Trace
 from bypass.models.waypoints import Waypoints
 

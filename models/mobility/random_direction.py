@@ -7,13 +7,13 @@ import math
 import numpy as np
 from pydantic import Field
 
-from bypass.draws import Purpose, uniform_pair
-from bypass.kernel import kernel_using
-from bypass.models.mobility.open_world import OpenWorld
-from bypass.models.mobility.steady_state import time_left
-from bypass.models.mobility.tracks import put, walk, waypoints
-from bypass.models.mobility.trip_model import TripModel
+from bypass.models.mobility.base.open_world import OpenWorld
+from bypass.models.mobility.base.steady_state import time_left
+from bypass.models.mobility.base.tracks import put, walk, waypoints
+from bypass.models.mobility.base.trip_model import TripModel
 from bypass.models.waypoints import Floats, Ints, Waypoints
+from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.kernel import kernel_using
 
 
 class RandomDirection(OpenWorld, TripModel):

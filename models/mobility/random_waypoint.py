@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from bypass.draws import Purpose, uniform_pair
-from bypass.kernel import kernel_using
-from bypass.models.mobility.open_world import OpenWorld
-from bypass.models.mobility.steady_state import seconds_per_metre, speed_met, time_left
-from bypass.models.mobility.tracks import put, waypoints
-from bypass.models.mobility.trip_model import TripModel
+from bypass.models.mobility.base.open_world import OpenWorld
+from bypass.models.mobility.base.steady_state import seconds_per_metre, speed_met, time_left
+from bypass.models.mobility.base.tracks import put, waypoints
+from bypass.models.mobility.base.trip_model import TripModel
 from bypass.models.waypoints import Floats, Ints, Waypoints
+from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.kernel import kernel_using
 
 
 class RandomWaypoint(OpenWorld, TripModel):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bypass.errors import BypassError, shown
-from bypass.misfit import Misfit, first_misfit
+from bypass.support.validation import Misfit, first_misfit
 from bypass.transitions.yaml_text import NotYaml, parse_yaml
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -27,13 +27,13 @@ class _Group(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Broker(_Group):
+class BrokerNode(_Group):
     """`service` (s): how long it takes to find out who wants an event."""
 
     service: Seconds | None = None
 
 
-class Link(_Group):
+class NetworkLink(_Group):
     """Two brokers that talk to each other; `service` (s): how long it takes to send an event over it."""
 
     between: tuple[str, str]
@@ -49,7 +49,7 @@ class Peer(_Group):
     service: Seconds | None = None
 
 
-class Publisher(Peer):
+class PublisherNode(Peer):
     """`topics`: how many events of each (1/s)."""
 
     topics: Annotated[dict[str, Rate], Field(min_length=1)]
@@ -62,7 +62,7 @@ class Subscriber(Peer):
     sending: Seconds | None = None
 
 
-class Network(_Group):
+class BrokerNetwork(_Group):
     """Brokers, links between them, publishers and subscribers, by name.
 
     `service` (s) holds for every service that has none of its own; links without one take no time. An event
@@ -71,9 +71,9 @@ class Network(_Group):
     """
 
     service: Seconds
-    brokers: Annotated[dict[str, Broker], Field(min_length=1)]
-    links: tuple[Link, ...] = ()
-    publishers: Annotated[dict[str, Publisher], Field(min_length=1)]
+    brokers: Annotated[dict[str, BrokerNode], Field(min_length=1)]
+    links: tuple[NetworkLink, ...] = ()
+    publishers: Annotated[dict[str, PublisherNode], Field(min_length=1)]
     subscribers: Annotated[dict[str, Subscriber], Field(min_length=1)]
 
     @classmethod
@@ -157,9 +157,9 @@ class Network(_Group):
 def _keys(path: tuple[int | str, ...]) -> list[str]:
     """The keys that a group of keys of the file may have."""
     groups: dict[int | str, type[BaseModel]] = {
-        "brokers": Broker,
-        "links": Link,
-        "publishers": Publisher,
+        "brokers": BrokerNode,
+        "links": NetworkLink,
+        "publishers": PublisherNode,
         "subscribers": Subscriber,
     }
-    return list((groups[path[0]] if path else Network).model_fields)
+    return list((groups[path[0]] if path else BrokerNetwork).model_fields)

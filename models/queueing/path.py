@@ -8,14 +8,14 @@ from math import inf, isfinite
 
 from bypass.models.queueing.centre import Centre, InvalidCentre, Unreachable, Unstable
 
-Periods = tuple[float, float]
+MeanPeriods = tuple[float, float]
 """Mean ON and OFF periods (s)."""
 
-ALWAYS: Periods = (inf, 0.0)
+ALWAYS: MeanPeriods = (inf, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CentreShare:
     """What a centre has of the whole: its mean response (s), and the share of all that."""
 
     centre: Centre
@@ -30,17 +30,17 @@ class Breakdown:
     `effective` is the same with other traffic as longer services (`Centre.effective_response`).
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[CentreShare, ...]
     total: float
     effective: float
 
     @property
-    def slowest(self) -> Part:
+    def slowest(self) -> CentreShare:
         """Where events spend most of their time."""
         return max(self.parts, key=lambda part: part.response)
 
     @property
-    def busiest(self) -> Part:
+    def busiest(self) -> CentreShare:
         """The one that is the first to have too much to do as rates grow."""
         return max(self.parts, key=lambda part: part.centre.load)
 
@@ -49,14 +49,14 @@ def compose(
     rate: float,
     service: float,
     *,
-    publisher: Periods = ALWAYS,
-    subscriber: Periods = ALWAYS,
+    publisher: MeanPeriods = ALWAYS,
+    subscriber: MeanPeriods = ALWAYS,
     brokers: int = 0,
     publisher_other: float = 0.0,
     broker_other: float = 0.0,
     subscriber_other: float = 0.0,
 ) -> tuple[Centre, ...]:
-    """The centres between a publisher and a subscriber, who are ON and OFF by their `Periods`.
+    """The centres between a publisher and a subscriber, who are ON and OFF by their `MeanPeriods`.
 
     Events wait at the publisher until it is ON, pass `brokers` intermediate brokers and the subscriber's home
     broker, wait there until the subscriber is ON, and are processed by it. All services take `service` (s)
@@ -83,7 +83,8 @@ def break_down(centres: Sequence[Centre]) -> Breakdown:
     responses = [centre.response() for centre in centres]
     total = sum(responses)
     parts = tuple(
-        Part(centre, response, response / total) for centre, response in zip(centres, responses, strict=True)
+        CentreShare(centre, response, response / total)
+        for centre, response in zip(centres, responses, strict=True)
     )
     return Breakdown(parts, total, sum(centre.effective_response() for centre in centres))
 

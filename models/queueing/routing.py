@@ -9,10 +9,10 @@ from itertools import pairwise
 from math import inf
 
 from bypass.models.queueing.centre import Centre
-from bypass.models.queueing.network import Network, Peer
+from bypass.models.queueing.network import BrokerNetwork, Peer
 from bypass.models.queueing.path import Breakdown, break_down, check_stable
 
-Place = tuple[str, ...]
+NetworkPlace = tuple[str, ...]
 """A broker, or the two that a link leads from and to."""
 
 
@@ -27,7 +27,7 @@ class Route:
     breakdown: Breakdown
 
 
-def routes(network: Network) -> tuple[Route, ...]:
+def routes(network: BrokerNetwork) -> tuple[Route, ...]:
     """The way of every publisher's events to every subscriber that wants some of them, and its response.
 
     Raises `Unstable`, which names the centre with the highest load in the network.
@@ -45,13 +45,13 @@ def routes(network: Network) -> tuple[Route, ...]:
     return tuple(Route(*each, break_down(own)) for each, own in zip(found, centres, strict=True))
 
 
-def _rates(network: Network) -> Mapping[Place, float]:
+def _rates(network: BrokerNetwork) -> Mapping[NetworkPlace, float]:
     """The rate of all events (1/s) at each broker, and over each link in each direction."""
-    rates: defaultdict[Place, float] = defaultdict(float)
+    rates: defaultdict[NetworkPlace, float] = defaultdict(float)
     for publisher in network.publishers.values():
         paths = network.paths(publisher.broker)
         for topic, rate in publisher.topics.items():
-            passed: set[Place] = {(publisher.broker,)}
+            passed: set[NetworkPlace] = {(publisher.broker,)}
             for subscriber in network.subscribers.values():
                 if topic in subscriber.topics:
                     path = paths[subscriber.broker]
@@ -63,8 +63,8 @@ def _rates(network: Network) -> Mapping[Place, float]:
 
 
 def _centres(
-    network: Network,
-    rates: Mapping[Place, float],
+    network: BrokerNetwork,
+    rates: Mapping[NetworkPlace, float],
     publisher: str,
     subscriber: str,
     brokers: tuple[str, ...],

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bypass.models.engines import Engine, LocalEngine, Progress, unwatched
+from bypass.models.compute.engines import ComputeEngine, LocalEngine, WorkProgress, unwatched
 from bypass.models.queueing.centre import Centre, Unstable
-from bypass.models.queueing.simulation import Simulated, simulate
+from bypass.models.queueing.simulation.simulation import Simulated, simulate
 
 PIECES_PER_CORE = 8
 """Paths differ in what they cost: more pieces than cores share it out more evenly."""
@@ -55,8 +55,8 @@ def sweep_paths(
     *,
     events: int,
     seed: int,
-    engine: Engine | None = None,
-    progress: Progress = unwatched,
+    engine: ComputeEngine | None = None,
+    progress: WorkProgress = unwatched,
 ) -> list[Compared]:
     """Each path by formula and by simulation of `events` events, in their order.
 

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bypass.models.engines import Engine, Progress, SparkEngine, unwatched
+from bypass.models.compute.engines import ComputeEngine, SparkEngine, WorkProgress, unwatched
 from bypass.models.traces.blocks import first_clients, write_block
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.files import new_folder, replacing
+from bypass.models.traces.formats.text import whole_metres
 from bypass.models.traces.manifest import ACCURACY, FARTHEST, Manifest, checked_slab, count_samples
-from bypass.models.traces.source import Part, parts_of
-from bypass.models.traces.text import whole_metres
+from bypass.models.traces.source import RowGroups, parts_of
 from bypass.models.traces.trace import Trace
 from bypass.models.traces.writing import DISTRIBUTION, finish
 from bypass.models.waypoints import Waypoints
@@ -43,9 +43,9 @@ def lay_out(
     *,
     step: float = 1.0,
     slab: float | None = None,
-    engine: Engine,
+    engine: ComputeEngine,
     size: tuple[float, float] | None = None,
-    progress: Progress = unwatched,
+    progress: WorkProgress = unwatched,
 ) -> Trace:
     """Write the positions in the Parquet file or folder `source` as a trace to the folder `out`.
 
@@ -89,7 +89,7 @@ class Scan(NamedTuple):
     high: tuple[float, float, float]
 
 
-def scan(part: Part) -> Scan:
+def scan(part: RowGroups) -> Scan:
     """Look through a part. Raises InvalidTrace if something in it is no position."""
     table = part.read()
     t, x, y = (pc.min_max(table.column(axis)).as_py() for axis in _AXES)
@@ -148,7 +148,7 @@ class _Extent(NamedTuple):
         return count_samples(duration, step)
 
     def manifest(
-        self, step: float, slab: float, engine: Engine, size: tuple[float, float] | None
+        self, step: float, slab: float, engine: ComputeEngine, size: tuple[float, float] | None
     ) -> Manifest:
         self._refuse_degrees()
         offset = self._offset(size is not None)
@@ -188,7 +188,7 @@ class _Extent(NamedTuple):
 class _LayingOut:
     """What all pieces of work have in common."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[RowGroups, ...]
     out: Path
     manifest: Manifest
 

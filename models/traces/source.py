@@ -17,7 +17,7 @@ ROWS_PER_PART = 1_000_000
 
 
 @dataclass(frozen=True)
-class Part:
+class RowGroups:
     """Some row groups of one file, with `rows` rows. `keys` are columns that its folders' names are."""
 
     path: str
@@ -73,17 +73,17 @@ class Part:
             ) from error
 
 
-def parts_of(source: Path) -> list[Part]:
+def parts_of(source: Path) -> list[RowGroups]:
     """What is to be read, in pieces that fit into memory. Raises InvalidTrace unless it is Parquet."""
     import pyarrow.dataset as ds  # not above: pandas comes with it, in half a second
 
     try:
         # Absolute: workers may be at home in another folder.
         files = ds.dataset(source.absolute(), format="parquet", partitioning="hive").get_fragments()
-        parts: list[Part] = []
+        parts: list[RowGroups] = []
         for each in files:
             keys = ds.get_partition_keys(each.partition_expression)
-            parts += [Part(each.path, groups, rows, keys) for groups, rows in _portions(each.metadata)]
+            parts += [RowGroups(each.path, groups, rows, keys) for groups, rows in _portions(each.metadata)]
     except FileNotFoundError as error:
         raise InvalidTrace(f"{source} does not exist: expected Parquet files") from error
     except (OSError, pa.ArrowException) as error:

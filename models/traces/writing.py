@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bypass.models.engines import Engine, Progress, unwatched
+from bypass.models.compute.engines import ComputeEngine, WorkProgress, unwatched
 from bypass.models.request import check_request
 from bypass.models.traces.blocks import first_clients, write_block
 from bypass.models.traces.files import new_folder
@@ -17,7 +17,7 @@ from bypass.models.traces.manifest import Manifest, checked_slab, count_samples
 from bypass.models.traces.trace import Trace, missing_file
 
 if TYPE_CHECKING:  # models play traces back, so they come later
-    from bypass.models.mobility.model import MobilityModel
+    from bypass.models.mobility.base.model import MobilityModel
 
 DISTRIBUTION = "bypass-pubsub"
 
@@ -32,9 +32,9 @@ def write_trace(
     seed: int,
     step: float = 1.0,
     slab: float | None = None,
-    engine: Engine,
+    engine: ComputeEngine,
     blocks: int | None = None,
-    progress: Progress = unwatched,
+    progress: WorkProgress = unwatched,
 ) -> Trace:
     """Write where `model`, known by `name`, has its clients, to the folder `out`, which is new or empty.
 

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from bypass.draws import Purpose, uniform_pair
-from bypass.kernel import kernel_using
 from bypass.models.maps import AttractionPoint
 from bypass.models.request import check_request
+from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.kernel import kernel_using
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -1,6 +1,6 @@
 """Filter schemes judged on traces of any size: the broker's rules in batches, without the messages."""
 
-from bypass.scenarios.evaluation.evaluating import Evaluation, check_evaluation, evaluate
+from bypass.scenarios.evaluation.evaluator import Evaluation, check_evaluation, evaluate
 from bypass.scenarios.evaluation.events import make_workload
 from bypass.scenarios.evaluation.picture import draw
 from bypass.scenarios.evaluation.publishing import write_publications

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from bypass.misfit import first_misfit
 from bypass.models.traces import Trace
 from bypass.models.traces.layout import CLIENTS
 from bypass.models.workloads import WORKLOADS, Publications, Rhythm, Workload, World
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation
+from bypass.support.validation import first_misfit
 
 MICROSECONDS = 1_000_000
 CHUNK_US = 60 * MICROSECONDS

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from bypass.models.traces import Trace
 from bypass.models.traces.files import replacing
-from bypass.scenarios.evaluation.carry import carried
-from bypass.scenarios.evaluation.question import Question
+from bypass.scenarios.evaluation.egrid_carry import carried
+from bypass.scenarios.evaluation.job import Question
 from bypass.scenarios.evaluation.stretch import Context, Counted, Counter, sensor_phases, windows
 from bypass.scenarios.evaluation.totals import Totals
 from bypass.scenarios.evaluation.traffic import ContextMessages

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bypass.models.engines import Engine, Progress, unwatched
+from bypass.models.compute.engines import ComputeEngine, WorkProgress, unwatched
 from bypass.models.request import check_request
 from bypass.models.traces.files import new_folder, replacing
 from bypass.models.workloads import Rhythm, Workload, World
@@ -40,8 +40,8 @@ def write_publications(
     clients: int,
     duration: float,
     seed: int,
-    engine: Engine,
-    progress: Progress = unwatched,
+    engine: ComputeEngine,
+    progress: WorkProgress = unwatched,
 ) -> int:
     """Write all publications before `duration` (s) to Parquet files in the folder `out`; gives how many.
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.kernel import kernel, kernel_using
-from bypass.mechanisms.filters.channels import cell_of
-from bypass.mechanisms.filters.circles import around
+from bypass.mechanisms.filters.indexes.channels import cell_of
+from bypass.mechanisms.filters.indexes.circles import around
+from bypass.support.kernel import kernel, kernel_using
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from bypass.errors import BypassError
 from bypass.mechanisms import BROKER_MECHANISMS, find_mechanism
-from bypass.mechanisms.filters.envelopes import SECONDS_AHEAD
-from bypass.misfit import first_misfit
+from bypass.mechanisms.filters.indexes.envelopes import SECONDS_AHEAD
 from bypass.models.maps import AttractionPoint
+from bypass.support.validation import first_misfit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -84,7 +84,7 @@ def parse_schemes(texts: Iterable[str]) -> tuple[Scheme, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Catalogue:
+class SchemeCatalogue:
     """The schemes sorted by what decides: envelopes, grids of channels, circles of channels.
 
     `order` are the places of the sorted schemes in the list as it was asked for.
@@ -108,7 +108,7 @@ class Catalogue:
         radius: float,
         size: tuple[float, float],
         attractions: tuple[AttractionPoint, ...],
-    ) -> Catalogue:
+    ) -> SchemeCatalogue:
         """For subscriptions of one `radius` (m) in a world of `size` (m) with these attraction points."""
         numbered = list(enumerate(schemes))
         envelopes = [(i, s) for i, s in numbered if s.kind in ("radial", "ste")]
@@ -127,7 +127,7 @@ class Catalogue:
             circle_r=np.array([p.radius for p in attractions], np.float64),
         )
 
-    def wide_grids(self) -> Catalogue:
+    def wide_grids(self) -> SchemeCatalogue:
         """Only the grids in which clients listen to all cells that their area touches."""
         return replace(
             self,

@@ -10,13 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.draws import Purpose, uniform_pair
-from bypass.kernel import kernel_using
-from bypass.mechanisms.filters.channels import cell_of
-from bypass.mechanisms.filters.circles import around
-from bypass.mechanisms.filters.envelopes import WIDENING
+from bypass.mechanisms.filters.indexes.channels import cell_of
+from bypass.mechanisms.filters.indexes.circles import around
+from bypass.mechanisms.filters.indexes.envelopes import WIDENING
 from bypass.models.workloads import Publications
-from bypass.scenarios.evaluation.leaves import (
+from bypass.scenarios.evaluation.client_tree import (
     boxes_of,
     by_cell,
     gather,
@@ -37,8 +35,10 @@ from bypass.scenarios.evaluation.replay import (
     reports,
     span_at,
 )
-from bypass.scenarios.evaluation.schemes import Catalogue
+from bypass.scenarios.evaluation.schemes import SchemeCatalogue
 from bypass.scenarios.evaluation.tally import count_listeners, enlist, tally
+from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.kernel import kernel_using
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -113,7 +113,7 @@ class Context:
     """
 
     def __init__(
-        self, catalogue: Catalogue, radius: float, phase_us: Ints, interval_us: int, leg: Leg
+        self, catalogue: SchemeCatalogue, radius: float, phase_us: Ints, interval_us: int, leg: Leg
     ) -> None:
         c = self.catalogue = catalogue
         n = len(phase_us)

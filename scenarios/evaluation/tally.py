@@ -7,11 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.kernel import kernel, kernel_using
-from bypass.mechanisms.filters.channels import cell_of
-from bypass.mechanisms.filters.circles import around
-from bypass.mechanisms.filters.envelopes import WIDENING, in_envelope
-from bypass.scenarios.evaluation.leaves import (
+from bypass.mechanisms.filters.indexes.channels import cell_of
+from bypass.mechanisms.filters.indexes.circles import around
+from bypass.mechanisms.filters.indexes.envelopes import WIDENING, in_envelope
+from bypass.scenarios.evaluation.client_tree import (
     ABOVE,
     AFTER,
     BEGIN,
@@ -49,12 +48,13 @@ from bypass.scenarios.evaluation.replay import (
     state_at,
     unpacked,
 )
+from bypass.support.kernel import kernel, kernel_using
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]
-Area = tuple[float, float, float, float]
+EventArea = tuple[float, float, float, float]
 
 TESTED, IN_BULK, PASSED = range(3)
 """What the work is counted in: clients tested one by one, clients counted by the box, boxes passed over."""
@@ -80,7 +80,7 @@ def enlist(spans: Ints, grid: Ints, counts: Ints, offsets: Ints) -> None:
 @kernel_using(cell_of, around, find_set)
 def count_listeners(
     event_us: Ints, event_client: NDArray[np.int32], px: Floats, py: Floats,
-    grid: Ints, area: Area, spans: Ints, counts: Ints, offsets: Ints,
+    grid: Ints, area: EventArea, spans: Ints, counts: Ints, offsets: Ints,
     cx: Floats, cy: Floats, cr: Floats, extension: Floats, multi: Bools,
     set_of: Ints, sets: Words, known: int, set_counts: Ints,
     changes: Ints, order: Ints, notified: Ints, envelopes: int,
@@ -151,7 +151,7 @@ def tally(
     event_us: Ints, event_client: NDArray[np.int32], px: Floats, py: Floats, t: float, dt: float,
     radius: float, place_of: Ints, members: Floats, fix_us: Ints, nodes: Ints, boxes: Floats, settled: Bools,
     roots: Ints, x0: float, y0: float, size: float, columns: int, rows: int,
-    far: float, ahead: Floats, grid: Ints, area: Area,
+    far: float, ahead: Floats, grid: Ints, area: EventArea,
     cx: Floats, cy: Floats, cr: Floats, extension: Floats, multi: Bools, sets: Words,
     states: Ints, changes: Ints, first: Ints,
     subscribers: Ints, notified: Ints, correct: Ints, work: Ints,

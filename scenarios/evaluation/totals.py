@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.kernel import kernel
+from bypass.support.kernel import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

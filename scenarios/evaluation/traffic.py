@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.events import Event
-from bypass.mechanisms.filters.channels import Layout
-from bypass.messages import Assignment, AssignmentRequest, ContextUpdate, Kind, Publish
+from bypass.events.event import Event
+from bypass.mechanisms.filters.indexes.channels import Layout
+from bypass.protocol.messages import Assignment, AssignmentRequest, ContextUpdate, Kind, Publish
+from bypass.protocol.wire import encoded_size, piggyback_size
 from bypass.scenarios.evaluation.replay import OUTSIDE, REQUESTS, RIDING, SCHEME, STATE, unpacked
-from bypass.scenarios.evaluation.schemes import Catalogue, Scheme
+from bypass.scenarios.evaluation.schemes import Scheme, SchemeCatalogue
 from bypass.sim.cellular import CellularModel
-from bypass.wire import encoded_size, piggyback_size
 
 Ints = NDArray[np.int64]
 
@@ -54,7 +54,7 @@ class ContextMessages:
 
 
 def context_bytes(
-    messages: ContextMessages, schemes: tuple[Scheme, ...], catalogue: Catalogue
+    messages: ContextMessages, schemes: tuple[Scheme, ...], catalogue: SchemeCatalogue
 ) -> list[dict[str, int]]:
     """Context messages and their bytes, up to the broker and down from it, for each scheme."""
     header = CellularModel().header

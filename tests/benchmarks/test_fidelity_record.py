@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bypass.scenarios.checks import Check
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import builtin_names, load
-from bypass.scenarios.result import Result
-from bypass.scenarios.schema import Scenario
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.checks import Check
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.report.result import Result
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import builtin_names, load
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # as if a script of that folder ran
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from shutil import copyfile
 
-from bypass.session import Bye
+from bypass.protocol.session import Bye
 from bypass.transitions import Action, Plan
 from tests.live.brokers import config, in_loop, peers, running, until
 

@@ -22,12 +22,12 @@ import yaml
 import zmq
 
 from bypass import Event, attr, connect
-from bypass.geo import PlanarLocation
 from bypass.live.operator import Operator
-from bypass.messages import Message, OutcomeMessage
-from bypass.session import Hello
-from bypass.wire import decode, encode, unpack
-from tests.bypass.test_wire_golden import GOLDEN
+from bypass.places.geo import PlanarLocation
+from bypass.protocol.messages import Message, OutcomeMessage
+from bypass.protocol.session import Hello
+from bypass.protocol.wire import decode, encode, unpack
+from tests.protocol.test_wire_golden import GOLDEN
 
 PLAN = {"plan": "look ahead", "actions": [{"proxy": "filter", "to": "ste", "set": {"alpha": 1.5}}]}
 AREA = [0, 0, 1000, 1000]

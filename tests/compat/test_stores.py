@@ -14,8 +14,8 @@ from shutil import copyfile
 
 import pytest
 
-from bypass.live.broker.store import Store, StoreFailed
-from bypass.messages import PlanMessage
+from bypass.live.broker.store.store import Store, StoreFailed
+from bypass.protocol.messages import PlanMessage
 from bypass.transitions import Plan
 from tests.compat.make_store import MISSED, WAITING
 from tests.live.brokers import config, peers, running
@@ -96,8 +96,8 @@ _OPEN = """
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from bypass.live.broker import migration
-from bypass.live.broker.store import Store
+from bypass.live.broker.store import migration
+from bypass.live.broker.store.store import Store
 migration._FROM_2 += sys.argv[2]
 migration._STEPS[2] = migration._FROM_2
 Store(Path(sys.argv[1]))

@@ -18,11 +18,11 @@ import pytest
 import zmq
 
 from bypass import Event, attr, connect
-from bypass.geo import PlanarLocation
 from bypass.live.operator import Operator
-from bypass.messages import ContextUpdate, Message, OutcomeMessage, Publish, Subscribe
-from bypass.session import Ack, Hello, Ping, Welcome
-from bypass.wire import decode, encode, unpack
+from bypass.places.geo import PlanarLocation
+from bypass.protocol.messages import ContextUpdate, Message, OutcomeMessage, Publish, Subscribe
+from bypass.protocol.session import Ack, Hello, Ping, Welcome
+from bypass.protocol.wire import decode, encode, unpack
 from tests.live.brokers import PATIENCE, config, running
 from tests.live.scripted import Script, on_loop, together
 

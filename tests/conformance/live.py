@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bypass import connect
-from bypass.broker import Broker
-from bypass.client import Client
-from bypass.events import Event
-from bypass.geo import PlanarLocation
+from bypass.core.broker import Broker
+from bypass.core.client import Client
+from bypass.events.event import Event
 from bypass.live.client.connection import Connection
-from bypass.live.client.inbox import LiveSubscription
-from bypass.location import Fix, LocationRequest
+from bypass.live.client.subscription import LiveSubscription
+from bypass.places.geo import PlanarLocation
+from bypass.places.sensor import Fix, LocationRequest
 from bypass.transitions import Plan, Record
 from tests.conformance.world import Interest, World
 from tests.conftest import AREA, PLACES, Point

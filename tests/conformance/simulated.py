@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from bypass.broker import Broker
-from bypass.client import Client
-from bypass.geo import PlanarLocation
-from bypass.location import LocationRequest
+from bypass.core.broker import Broker
+from bypass.core.client import Client
+from bypass.places.geo import PlanarLocation
+from bypass.places.sensor import LocationRequest
+from bypass.ports.subscriptions import SubHandle
 from bypass.sim.clock import MICROSECONDS
 from bypass.sim.system import SimulatedSystem
-from bypass.subscriptions import SubHandle
 from bypass.transitions import Plan, Record
 from tests.conformance.world import Interest, Person, World
 from tests.conftest import Point

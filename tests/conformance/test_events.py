@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bypass.errors import InvalidRadius
-from bypass.filters import Subscription, attr
+from bypass.events.filters import Subscription, attr
 from tests.conformance.world import SCHEMES, World
 
 Make = Callable[..., World]

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from bypass.broker import Broker
-from bypass.client import Client
-from bypass.events import Event
-from bypass.filters import Filter, Subscription, attr
-from bypass.matching import matches
-from bypass.region import Region
-from bypass.subscriptions import Callback, SubHandle
+from bypass.core.broker import Broker
+from bypass.core.client import Client
+from bypass.events.event import Event
+from bypass.events.filters import Filter, Subscription, attr
+from bypass.events.matching import matches
+from bypass.places.region import Region
+from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.transitions import Action, Plan, Record
 from tests.conftest import AREA, PLACES, Point, cell, in_envelope
 

@@ -16,9 +16,9 @@ from bypass import Event, Subscription, attr
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.service import Service
 from bypass.live.keys import ClientKeys
-from bypass.messages import ContextUpdate, Kind, Message, Notify, Publish, Subscribe
-from bypass.session import Ack, Hello, Ping, Welcome
-from bypass.wire import decode, encode, unpack
+from bypass.protocol.messages import ContextUpdate, Kind, Message, Notify, Publish, Subscribe
+from bypass.protocol.session import Ack, Hello, Ping, Welcome
+from bypass.protocol.wire import decode, encode, unpack
 
 M = TypeVar("M", bound=Message)
 PATIENCE = 20.0

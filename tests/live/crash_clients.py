@@ -13,12 +13,12 @@ import sys
 import time
 from pathlib import Path
 
-from bypass.events import Event
-from bypass.filters import attr
-from bypass.geo import PlanarLocation
+from bypass.events.event import Event
+from bypass.events.filters import attr
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import PublicationRefused
-from bypass.subscriptions import SubHandle
+from bypass.places.geo import PlanarLocation
+from bypass.ports.subscriptions import SubHandle
 
 HERE = (250.0, 250.0)
 """Where everybody stands, and everything happens."""

@@ -13,16 +13,16 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from bypass.client import Client
-from bypass.events import Event
-from bypass.filters import attr
-from bypass.live.datagrams import Refusal
+from bypass.core.client import Client
+from bypass.events.event import Event
+from bypass.events.filters import attr
+from bypass.live.adhoc.datagrams import Refusal
+from bypass.live.adhoc.udp import Neighbourhood, NoBluetooth
 from bypass.live.host import LiveHost
-from bypass.live.neighbours import Neighbourhood, NoBluetooth
-from bypass.location import Fix, Listener, LocationRequest
-from bypass.messages import Message
-from bypass.monitor import Monitor
-from bypass.subscriptions import SubHandle
+from bypass.places.sensor import Fix, FixListener, LocationRequest
+from bypass.ports.monitor import Monitor
+from bypass.ports.subscriptions import SubHandle
+from bypass.protocol.messages import Message
 from bypass.transitions import Action, Plan
 
 KEY = b"a key for tests, and for no more"
@@ -54,10 +54,10 @@ class Standing:
     def __init__(self, x: float, y: float) -> None:
         self._fix = Fix(x, y, 0.0, 0.0, 0.0)
 
-    def request(self, request: LocationRequest, listener: Listener) -> None:
+    def request(self, request: LocationRequest, listener: FixListener) -> None:
         """It has nothing new to say."""
 
-    def release(self, listener: Listener) -> None:
+    def release(self, listener: FixListener) -> None:
         """Nothing to release."""
 
     def available(self) -> bool:

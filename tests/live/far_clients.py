@@ -10,9 +10,9 @@ import asyncio
 import sys
 
 import bypass
-from bypass.events import Event
-from bypass.filters import attr
-from bypass.geo import PlanarLocation
+from bypass.events.event import Event
+from bypass.events.filters import attr
+from bypass.places.geo import PlanarLocation
 
 HERE = (10.0, 10.0)
 

@@ -19,9 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from bypass.live.broker.web import Web
-from bypass.live.datagrams import Group
-from bypass.session import Control, Reply
+from bypass.live.adhoc.datagrams import DatagramGroup
+from bypass.live.broker.operations.web import Web
+from bypass.protocol.session import Control, Reply
 from tests.live.brokers import config, peers, running
 from tests.live.devices import KEY, devices, until
 from tests.live.snapshots import quiet
@@ -140,7 +140,7 @@ async def _datagrams(rng: random.Random, seconds: float) -> int:
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         stranger.bind(("127.0.0.99", 0))
         stranger.setblocking(False)
-        member = Group(KEY, 99)
+        member = DatagramGroup(KEY, 99)
         async with devices(2, "flooding", port=port) as (speaker, listener):
             for number in _while(seconds):
                 content = rng.choice([*DAMAGES.values()])(rng, frames)[:1000]

@@ -13,14 +13,14 @@ from typing import Any, ParamSpec, TypeVar
 import yaml
 import zmq
 
-from bypass.events import Event
-from bypass.filters import attr
+from bypass.events.event import Event
+from bypass.events.filters import attr
 from bypass.live.client.connection import Connection, connect
-from bypass.live.client.inbox import LiveSubscription
+from bypass.live.client.subscription import LiveSubscription
 from bypass.live.keys import create_broker_keys, create_client_keys, load_broker_keys
-from bypass.messages import Message, Notify, Publish, Subscribe, Unsubscribe
-from bypass.session import Ack, Bye, Hello, Ping, Welcome
-from bypass.wire import decode, encode, pack, unpack
+from bypass.protocol.messages import Message, Notify, Publish, Subscribe, Unsubscribe
+from bypass.protocol.session import Ack, Bye, Hello, Ping, Welcome
+from bypass.protocol.wire import decode, encode, pack, unpack
 
 M = TypeVar("M", bound=Message)
 P = ParamSpec("P")

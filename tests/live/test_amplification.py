@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from bypass import Subscription, attr, connect
-from bypass.filters import Filter
-from bypass.live.broker import attendance
+from bypass.events.filters import Filter
+from bypass.live.broker.reception import attendance
 from bypass.live.broker.service import Service
 from bypass.live.client.errors import SubscriptionRefused
-from bypass.messages import ContextUpdate, Subscribe
-from bypass.session import KEPT_PARTS, Ack, Bye, Hello, Kept, Ping, Refused, Welcome
-from bypass.wire import encode, pack
+from bypass.protocol.messages import ContextUpdate, Subscribe
+from bypass.protocol.session import KEPT_PARTS, Ack, Bye, Hello, Kept, Ping, Refused, Welcome
+from bypass.protocol.wire import encode, pack
 from tests.live.brokers import ANYTHING, Peer, config, in_loop, peers, running
 from tests.live.scripted import AREA, Script, on_loop, together, turns
 

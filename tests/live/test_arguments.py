@@ -18,8 +18,8 @@ import bypass
 from bypass.live.addresses import can_listen, can_reach
 from bypass.live.client.blocking import connect_blocking
 from bypass.live.client.connection import connect
-from bypass.session import Hello
-from bypass.wire import MalformedMessage, decode, encode
+from bypass.protocol.session import Hello
+from bypass.protocol.wire import MalformedMessage, decode, encode
 from tests.live.brokers import config, running
 from tests.live.scripted import make_keys
 

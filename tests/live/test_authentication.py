@@ -12,7 +12,7 @@ import zmq
 from zmq.utils import z85
 from zmq.utils.monitor import recv_monitor_message
 
-from bypass.live.broker.authentication import PUBLIC_KEY, USER_ID, Authenticator
+from bypass.live.broker.loop.authentication import PUBLIC_KEY, USER_ID, Authenticator
 from bypass.live.keys import (
     AllowList,
     ClientKeys,

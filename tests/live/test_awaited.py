@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from bypass.live.broker import composing
-from bypass.live.broker.awaited import LAST_PLACE, Awaited
-from bypass.live.broker.awaited_columns import CONNECTION, NONE, RECEIVED, TO, WHICH
-from bypass.live.broker.composing import MOST_IN_A_PACKET, Composer, Notifications
-from bypass.session import WINDOW, WINDOW_BYTES
-from bypass.wire import recipient, unpack
+from bypass.live.broker.sessions import notifications as composing
+from bypass.live.broker.sessions.notifications import MOST_IN_A_PACKET, Composer, Notifications
+from bypass.live.broker.sessions.unacknowledged import LAST_PLACE, Awaited
+from bypass.live.broker.sessions.unacknowledged_kernels import CONNECTION, NONE, RECEIVED, TO, WHICH
+from bypass.protocol.session import WINDOW, WINDOW_BYTES
+from bypass.protocol.wire import recipient, unpack
 
 PENDING = 6
 SIZE = 1000

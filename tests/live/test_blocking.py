@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from bypass.events import Event
-from bypass.filters import attr
+from bypass.events.event import Event
+from bypass.events.filters import attr
 from bypass.live.client.blocking import connect_blocking
 from bypass.live.client.connection import connect
 from bypass.live.client.errors import ConnectionRefused, NotConnected
-from bypass.subscriptions import SubHandle
+from bypass.ports.subscriptions import SubHandle
 from tests.live.brokers import config, running
 from tests.live.scripted import make_keys, on_loop, until
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bypass.live.keys import create_broker_keys, create_client_keys, load_client_keys
-from bypass.session import Control, Refused, Reply
+from bypass.protocol.session import Control, Refused, Reply
 from tests.command import COMMAND
 from tests.live.brokers import PATIENCE, Peer, peers, until
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bypass.live.broker.config import BrokerConfig, InvalidConfig, load_config
-from bypass.region import Place, Region
+from bypass.places.region import Place, Region
 
 
 @pytest.fixture

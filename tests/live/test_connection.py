@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bypass.events import Event
+from bypass.events.event import Event
 from bypass.live.client.connection import connect
 from bypass.live.client.errors import (
     ConnectionRefused,
@@ -17,14 +17,14 @@ from bypass.live.client.errors import (
     NotConnected,
 )
 from bypass.live.keys import InvalidKeys
-from bypass.messages import (
+from bypass.protocol.messages import (
     ContextUpdate,
     OutcomeMessage,
     PlanMessage,
     Publish,
     Subscribe,
 )
-from bypass.session import Ack, Bye, Hello, Refused, Reply
+from bypass.protocol.session import Ack, Bye, Hello, Refused, Reply
 from bypass.transitions import Action, Outcome, Plan
 from tests.live.scripted import (
     NEWS,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bypass import Event, attr, connect_blocking
-from bypass.live.broker.web import Web
+from bypass.live.broker.operations.web import Web
 from bypass.transitions import Action, Plan
 from tests.live.brokers import config, in_loop, running
 from tests.live.chromium import CHROMIUM, Browser, chromium
@@ -310,7 +310,7 @@ def test_a_broker_that_vanishes_without_a_word_is_gone(
 ) -> None:
     browser.open(broker.url)
     browser.until(LIVE)
-    monkeypatch.setattr("bypass.live.broker.web._Handler._stream", lambda handler: None)
+    monkeypatch.setattr("bypass.live.broker.operations.web._Handler._stream", lambda handler: None)
     server = broker.web._server
     assert server is not None
     with server._changed:
@@ -331,7 +331,7 @@ def test_a_viewer_too_many_is_told_so_and_let_in_later(
     browser: Browser, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as full:
-        full.setattr("bypass.live.broker.web.VIEWERS", 0)
+        full.setattr("bypass.live.broker.operations.web.VIEWERS", 0)
         browser.open(broker.url)
         browser.shows("#alert", "too many viewers")
     browser.until(LIVE)

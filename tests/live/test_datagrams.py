@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bypass.live.datagrams import (
+from bypass.live.adhoc.datagrams import (
     BOUND_S,
     FURTHEST_US,
     MOST_BYTES,
     MOST_CONTENT,
     MOST_SENDERS,
     WINDOW,
-    Group,
+    DatagramGroup,
     InvalidGroupKey,
     Refusal,
 )
@@ -23,8 +23,8 @@ from bypass.live.datagrams import (
 KEY = bytes(range(32))
 
 
-def pair() -> tuple[Group, Group]:
-    return Group(KEY, 1), Group(KEY, 2)
+def pair() -> tuple[DatagramGroup, DatagramGroup]:
+    return DatagramGroup(KEY, 1), DatagramGroup(KEY, 2)
 
 
 @given(st.binary(max_size=MOST_CONTENT))
@@ -67,11 +67,11 @@ def test_what_is_cut_off_is_noticed(content: bytes, missing: int) -> None:
 
 @given(st.binary(max_size=MOST_BYTES))
 def test_noise_is_refused(noise: bytes) -> None:
-    assert isinstance(Group(KEY, 1).open(noise), Refusal)
+    assert isinstance(DatagramGroup(KEY, 1).open(noise), Refusal)
 
 
 def test_other_groups_are_not_heard() -> None:
-    assert Group(KEY, 2).open(Group(KEY[::-1], 1).seal(b"hello")) is Refusal.UNAUTHENTIC
+    assert DatagramGroup(KEY, 2).open(DatagramGroup(KEY[::-1], 1).seal(b"hello")) is Refusal.UNAUTHENTIC
 
 
 def test_who_is_not_a_member_cannot_make_a_sender_unheard() -> None:
@@ -90,7 +90,7 @@ def test_own_datagrams_are_known() -> None:
 @pytest.mark.parametrize("length", [0, 15, 65])
 def test_keys_of_other_lengths_are_refused(length: int) -> None:
     with pytest.raises(InvalidGroupKey, match=f"group key of {length} bytes: expected 16 to 64"):
-        Group(bytes(length), 1)
+        DatagramGroup(bytes(length), 1)
 
 
 # -- repetitions ------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_each_counter_is_taken_once_and_in_any_order_within_the_window(order: li
 
 
 def test_senders_are_apart() -> None:
-    first, second, third = (Group(KEY, number) for number in (1, 2, 3))
+    first, second, third = (DatagramGroup(KEY, number) for number in (1, 2, 3))
     ours = [first.seal(b"a"), first.seal(b"b")]
     for _ in range(200):
         assert third.open(second.seal(b"")) == (2, b"")
@@ -122,42 +122,42 @@ def test_senders_are_apart() -> None:
 def test_who_starts_anew_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time_ns()
     monkeypatch.setattr(time, "time_ns", lambda: now)
-    there = Group(KEY, 2)
-    before = Group(KEY, 1)
+    there = DatagramGroup(KEY, 2)
+    before = DatagramGroup(KEY, 1)
     for _ in range(1000):
         assert there.open(before.seal(b"")) == (1, b"")
     now += 1_000_000_000
-    assert there.open(Group(KEY, 1).seal(b"again")) == (1, b"again")
+    assert there.open(DatagramGroup(KEY, 1).seal(b"again")) == (1, b"again")
 
 
 def test_who_sets_its_clock_back_is_heard_when_it_has_been_put_right(monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time_ns()
     monkeypatch.setattr(time, "time_ns", lambda: now)
-    there = Group(KEY, 2)
-    assert there.open(Group(KEY, 1).seal(b"")) == (1, b"")
+    there = DatagramGroup(KEY, 2)
+    assert there.open(DatagramGroup(KEY, 1).seal(b"")) == (1, b"")
     now -= 60_000_000_000
-    assert there.open(Group(KEY, 1).seal(b"")) is Refusal.REPEATED
+    assert there.open(DatagramGroup(KEY, 1).seal(b"")) is Refusal.REPEATED
     now += 61_000_000_000
-    assert there.open(Group(KEY, 1).seal(b"")) == (1, b"")
+    assert there.open(DatagramGroup(KEY, 1).seal(b"")) == (1, b"")
 
 
 def test_senders_that_are_remembered_are_limited() -> None:
     """Who has not been heard for longest is forgotten first; then it can be repeated, as is documented."""
-    there = Group(KEY, 0)
-    first, second = Group(KEY, 1), Group(KEY, 2)
+    there = DatagramGroup(KEY, 0)
+    first, second = DatagramGroup(KEY, 1), DatagramGroup(KEY, 2)
     of_first, of_second = first.seal(b"1"), second.seal(b"2")
     assert there.open(of_first) == (1, b"1")
     assert there.open(of_second) == (2, b"2")
     assert there.open(first.seal(b"")) == (1, b"")  # the second is the oldest now
     for number in range(3, MOST_SENDERS + 2):
-        assert there.open(Group(KEY, number).seal(b"")) == (number, b"")
+        assert there.open(DatagramGroup(KEY, number).seal(b"")) == (number, b"")
     assert there.open(of_first) is Refusal.REPEATED
     assert there.open(of_second) == (2, b"2")
 
 
 def test_a_number_belongs_to_the_address_that_it_is_heard_from() -> None:
     now = 0.0
-    here, impostor, there = Group(KEY, 1), Group(KEY, 1), Group(KEY, 2, lambda: now)
+    here, impostor, there = DatagramGroup(KEY, 1), DatagramGroup(KEY, 1), DatagramGroup(KEY, 2, lambda: now)
     assert there.open(here.seal(b"a"), (0, 7)) == (1, b"a")
     assert there.open(impostor.seal(b"b"), (0, 8)) is Refusal.IMPOSTOR
     assert there.open(here.seal(b"c"), (1, 9)) == (1, b"c")  # in another network it has another address
@@ -169,7 +169,7 @@ def test_a_number_belongs_to_the_address_that_it_is_heard_from() -> None:
 
 
 def test_nobody_can_push_the_counter_of_another_to_its_end() -> None:
-    here, forger, there = Group(KEY, 1), Group(KEY, 1), Group(KEY, 2)
+    here, forger, there = DatagramGroup(KEY, 1), DatagramGroup(KEY, 1), DatagramGroup(KEY, 2)
     assert there.open(here.seal(b"a")) == (1, b"a")
     forger._counter += 2 * FURTHEST_US
     assert there.open(forger.seal(b"b")) is Refusal.LEAP

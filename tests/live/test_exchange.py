@@ -10,15 +10,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.client import Client
-from bypass.events import Event
-from bypass.live.client.exchange import Exchange
-from bypass.live.client.inbox import LiveSubscription
-from bypass.live.client.places import LiveSensor
-from bypass.messages import Message, Notify, PlanMessage, Publish, Subscribe
-from bypass.session import Ack, Hello, Refused, Welcome
+from bypass.core.client import Client
+from bypass.events.event import Event
+from bypass.live.client.session.session import Exchange
+from bypass.live.client.sources.sensor import LiveSensor
+from bypass.live.client.subscription import LiveSubscription
+from bypass.protocol.messages import Message, Notify, PlanMessage, Publish, Subscribe
+from bypass.protocol.session import Ack, Hello, Refused, Welcome
+from bypass.protocol.wire import decode, encode
 from bypass.transitions import Action, Plan
-from bypass.wire import decode, encode
 from tests.live.scripted import AREA, NEWS, on_loop
 
 FIRST, SECOND = 0, 1

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 import bypass
-from bypass.events import Event
-from bypass.filters import attr
-from bypass.geo import PlanarLocation
+from bypass.events.event import Event
+from bypass.events.filters import attr
+from bypass.live.adhoc.datagrams import Refusal
 from bypass.live.broker.service import Service
-from bypass.live.client import keeper
 from bypass.live.client.connection import Connection
-from bypass.live.datagrams import Refusal
+from bypass.live.client.link import reconnect as keeper
 from bypass.mechanisms.filters.radial import ReportingClient
+from bypass.places.geo import PlanarLocation
 from bypass.transitions import Action, Plan
 from tests.live.brokers import config, in_loop, running
 from tests.live.devices import devices

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bypass.live.broker import followup
+from bypass.live.broker.operations import rollout_tracker as followup
 from bypass.live.broker.service import Service
-from bypass.messages import ContextUpdate, Notify, OutcomeMessage, PlanMessage
-from bypass.session import Bye
+from bypass.protocol.messages import ContextUpdate, Notify, OutcomeMessage, PlanMessage
+from bypass.protocol.session import Bye
 from bypass.transitions import Action, Outcome, Plan
 from bypass.transitions.coordinator import Summary
 from tests.live.brokers import Peer, config, in_loop, peers, running, until

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from bypass import Event, PlanarLocation, Unsupported, attr, connect_blocking
-from bypass.events import Publisher
+from bypass.events.event import Publisher
 from bypass.live.broker.service import Service
 from bypass.live.client.errors import PublicationRefused, SubscriptionRefused
-from bypass.messages import Kind, Notify, Publish, Subscribe
-from bypass.session import CAPABILITIES, EXPRESSIONS, KEPT_PARTS, RICH_EVENTS, Ack, Kept
+from bypass.protocol.messages import Kind, Notify, Publish, Subscribe
+from bypass.protocol.session import CAPABILITIES, EXPRESSIONS, KEPT_PARTS, RICH_EVENTS, Ack, Kept
 from tests.live.brokers import Peer, config, peers, running
 from tests.live.scripted import Script, connected, leave, notify, on_loop, subscribed, turns, until
 

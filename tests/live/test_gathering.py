@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bypass.live.broker.gathering import LONGEST_S, SPARE, Gathering, usable_processors
+from bypass.live.broker.loop.batching import LONGEST_S, SPARE, Gathering, usable_processors
 
 
 def waits(idle: float, used: float, processors: int = 2) -> float:

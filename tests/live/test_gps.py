@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bypass.errors import InvalidLocation
-from bypass.geo import GeoLocation
-from bypass.live.client.gps import InvalidSentence, checksum, gpsd, nmea, read_sentence
+from bypass.live.client.sources.gps import InvalidSentence, checksum, gpsd, nmea, read_sentence
+from bypass.places.geo import GeoLocation
 from tests.live.scripted import on_loop, until
 
 RMC = "$GPRMC,081836,A,3751.65,S,14507.36,E,000.0,360.0,130998,011.3,E*62"

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bypass.adhoc import DIRECT_PORT, GATEWAY_PORT, PORTS, Tuning, Unless
-from bypass.events import Event
-from bypass.live.hearing import MICROSECONDS, MOST_COPIES, MOST_EVENTS, MOST_NEIGHBOURS, Copies, LivePort
-from bypass.messages import Frame, Publish
-from bypass.models.network import arrivals
-from bypass.models.network.access import arrive, join_queue
-from bypass.models.network.arrivals import count_neighbours, forget_station, make_ports, meet, take
-from bypass.models.network.medium import Medium
-from bypass.models.network.radio import WIFI
-from bypass.models.network.state import F, Found, Kind, L, S
-from bypass.wire import decode, encode
+from bypass.events.event import Event
+from bypass.live.adhoc.port import MICROSECONDS, MOST_COPIES, MOST_EVENTS, MOST_NEIGHBOURS, Copies, LivePort
+from bypass.models.radio import arrivals
+from bypass.models.radio.access import arrive, join_queue
+from bypass.models.radio.arrivals import count_neighbours, forget_station, make_ports, meet, take
+from bypass.models.radio.medium import Medium
+from bypass.models.radio.radio import WIFI
+from bypass.models.radio.state import F, FrameUse, L, PortVerdict, S
+from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, PORTS, Tuning, Unless
+from bypass.protocol.messages import Frame, Publish
+from bypass.protocol.wire import decode, encode
 
 pytestmark = pytest.mark.slow
 
@@ -123,10 +123,10 @@ class Kernels:
 
     def arrived(self, step: Arrival, now_us: int) -> None:
         row = self._fill(step.sender, step.port, step.events)
-        kind = Kind.EVENTS if step.events else Kind.HELLO if step.ids is None else Kind.DIGEST
+        kind = FrameUse.EVENTS if step.events else FrameUse.HELLO if step.ids is None else FrameUse.DIGEST
         row[F.KIND], row[F.FLAG], row[F.COUNTER], row[F.SCOPE] = kind, step.flag, step.counter, step.scope
         count = arrive(self.air, self.ports, 0, np.array([0]), now_us)
-        if count == 1 and self.air.found[0, 1] == Found.FOREIGN:
+        if count == 1 and self.air.found[0, 1] == PortVerdict.FOREIGN:
             self.told.append(("strange", step.port, (step.flag, step.counter), 0.0))
             if step.follows:
                 own = self.ports.listening[0, step.port]
@@ -138,10 +138,10 @@ class Kernels:
         for _, what, millimetres in self.air.found[:count].tolist():
             if what >= 0:
                 self.told.append(("heard", step.port, (step.events[what], step.sender), millimetres / 1000.0))
-            elif what == Found.NEW_NEIGHBOUR:
+            elif what == PortVerdict.NEW_NEIGHBOUR:
                 self.told.append(("neighbour", step.port, step.sender, 0.0))
             else:
-                assert what == Found.DIGEST
+                assert what == PortVerdict.DIGEST
                 self.told.append(("digest", step.port, (step.ids, step.sender), 0.0))
 
     def departs(self, step: Departure) -> bool:

@@ -16,17 +16,17 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from bypass import Event
-from bypass.live.broker import intake
 from bypass.live.broker import server as server_module
-from bypass.live.broker.awaited_columns import BYTES
-from bypass.live.broker.batch import Batch
+from bypass.live.broker.reception import intake
 from bypass.live.broker.service import Service
-from bypass.live.broker.sessions import Session
+from bypass.live.broker.sessions.sessions import Session
+from bypass.live.broker.sessions.unacknowledged_kernels import BYTES
+from bypass.live.broker.store.batch import Batch
 from bypass.live.keys import ClientKeys, create_broker_keys, create_client_keys, load_client_keys
-from bypass.messages import ContextUpdate, Kind, Notify, Publish, Subscribe, Unsubscribe
-from bypass.session import WINDOW_BYTES, Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
-from bypass.wire import MAX_MESSAGE_BYTES, MOST_MESSAGES, decode, encode, pack, unpack
-from bypass.wire import bypass_pb2 as pb
+from bypass.protocol.messages import ContextUpdate, Kind, Notify, Publish, Subscribe, Unsubscribe
+from bypass.protocol.session import WINDOW_BYTES, Ack, Bye, Control, Hello, Ping, Refused, Reply, Welcome
+from bypass.protocol.wire import MAX_MESSAGE_BYTES, MOST_MESSAGES, decode, encode, pack, unpack
+from bypass.protocol.wire import bypass_pb2 as pb
 from tests.live.brokers import ANYTHING, PATIENCE, Peer, config, in_loop, peers, running, until
 
 pytestmark = pytest.mark.slow

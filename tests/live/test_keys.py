@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from zmq.utils import z85
 
 from bypass.live import keys as module
-from bypass.live.broker.descriptors import reserved
+from bypass.live.broker.loop.descriptors import reserved
 from bypass.live.keys import (
     Admitted,
     AllowList,

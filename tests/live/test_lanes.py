@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from bypass.live.broker import server as server_module
-from bypass.live.broker.batch import Batch
-from bypass.live.broker.reader import Reader
 from bypass.live.broker.service import Service
-from bypass.live.broker.store import Logged, Store, StoreFailed
-from bypass.messages import Unsubscribe
-from bypass.session import Ack, Bye, Refused
+from bypass.live.broker.store.batch import Batch
+from bypass.live.broker.store.reader import Reader
+from bypass.live.broker.store.store import Logged, Store, StoreFailed
+from bypass.protocol.messages import Unsubscribe
+from bypass.protocol.session import Ack, Bye, Refused
 from tests.live.brokers import PATIENCE, Peer, config, in_loop, peers, running, until
 
 Make = Callable[..., Peer]

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from bypass import attr
-from bypass.live.broker import connections, listener
+from bypass.live.broker.loop import connections, listener
 from bypass.live.broker.service import Service
 from bypass.live.client.connection import connect
 from bypass.live.operator import Operator
-from bypass.session import Bye, Hello
-from bypass.wire import encode
+from bypass.protocol.session import Bye, Hello
+from bypass.protocol.wire import encode
 from tests.live.brokers import PATIENCE, config, in_loop, peers, running, until
 from tests.live.stalling import broker_process
 from tests.live.zmtp import MORE, RawPeer, frame

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bypass.messages import ContextUpdate, PlanMessage
-from bypass.session import Bye
-from bypass.sis import EXPECTED_DELAY
+from bypass.ports.state_info import EXPECTED_DELAY
+from bypass.protocol.messages import ContextUpdate, PlanMessage
+from bypass.protocol.session import Bye
 from bypass.transitions import InvalidRule, Plan
 from tests.live.brokers import config, in_loop, peers, running, until
 

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from bypass import Event, attr
-from bypass.broker import LAST_EPOCH
-from bypass.broker_state import BrokerState
-from bypass.live.broker.batch import Batch
-from bypass.live.broker.missing import NOT_TAKEN, TOO_MANY, UNCLAIMED, WITHDRAWN
+from bypass.core.broker import LAST_EPOCH
+from bypass.core.snapshot import BrokerState
+from bypass.live.broker.delivery.missed import NOT_TAKEN, TOO_MANY, UNCLAIMED, WITHDRAWN
 from bypass.live.broker.service import Service
-from bypass.live.broker.store import Store
-from bypass.live.client import exchange
+from bypass.live.broker.store.batch import Batch
+from bypass.live.broker.store.store import Store
 from bypass.live.client.connection import connect
-from bypass.messages import Notify, Unsubscribe
-from bypass.session import MISSED, Ack, Bye, Control, Hello, Missed, Ping, Refused, Reply
+from bypass.live.client.session import session as exchange
+from bypass.protocol.messages import Notify, Unsubscribe
+from bypass.protocol.session import MISSED, Ack, Bye, Control, Hello, Missed, Ping, Refused, Reply
 from bypass.transitions import Action, InvalidPlan, Plan
 from tests.live.brokers import Peer, config, in_loop, peers, running, until
 from tests.live.scripted import on_loop

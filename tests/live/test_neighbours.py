@@ -10,13 +10,13 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from bypass.adhoc import DIRECT_PORT, GATEWAY_PORT, SEND, LocalAccess, Unless
-from bypass.events import Event
-from bypass.live.datagrams import MOST_BYTES, MOST_CONTENT, Group, InvalidGroupKey, Refusal
-from bypass.live.neighbours import MOST_WAITING, InvalidInterface, Neighbourhood, NoSuchRadio
-from bypass.messages import Frame, Publish, Unsubscribe
+from bypass.events.event import Event
+from bypass.live.adhoc.datagrams import MOST_BYTES, MOST_CONTENT, DatagramGroup, InvalidGroupKey, Refusal
+from bypass.live.adhoc.udp import MOST_WAITING, InvalidInterface, Neighbourhood, NoSuchRadio
+from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, SEND, LocalAccess, Unless
+from bypass.protocol.messages import Frame, Publish, Unsubscribe
+from bypass.protocol.wire import encode
 from bypass.transitions import TransitionFailed
-from bypass.wire import encode
 from tests.live.devices import KEY, Device, devices, until
 from tests.vicinity import MECHANISMS, MULTI_HOP
 
@@ -377,13 +377,13 @@ def test_an_event_that_fits_no_datagram_is_not_sent(port: int, caplog: pytest.Lo
 def test_strangers_are_counted_and_not_heard(port: int, stranger: Callable[[bytes], None]) -> None:
     async def scenario() -> None:
         async with devices(3, port=port) as made:
-            member = Group(KEY, 50)
+            member = DatagramGroup(KEY, 50)
             frame = Frame(
                 DIRECT_PORT, publications=(Publish(50 << 32, news(1), client=50),), client=50, scheme=3
             )
             good, newer = member.seal(encode(frame)), encode(frame).replace(b"\x08\x01", b"\x08\x07", 1)
             sent: list[tuple[Refusal, bytes]] = [
-                (Refusal.UNAUTHENTIC, Group(b"another key" * 3, 50).seal(encode(frame))),
+                (Refusal.UNAUTHENTIC, DatagramGroup(b"another key" * 3, 50).seal(encode(frame))),
                 (Refusal.TRUNCATED, good[:20]),
                 (Refusal.TRUNCATED, b""),
                 (Refusal.UNAUTHENTIC, good[:-1]),
@@ -395,7 +395,7 @@ def test_strangers_are_counted_and_not_heard(port: int, stranger: Callable[[byte
                 (Refusal.MALFORMED, member.seal(b"\xff" * 99)),
                 (Refusal.MALFORMED, member.seal(encode(frame)[:-3])),
                 (Refusal.MALFORMED, member.seal(encode(Unsubscribe(1, client=50)))),
-                (Refusal.MALFORMED, Group(KEY, 51).seal(encode(frame))),  # in the name of another
+                (Refusal.MALFORMED, DatagramGroup(KEY, 51).seal(encode(frame))),  # in the name of another
                 (Refusal.MALFORMED, member.seal(encode(Frame(2, client=50)))),  # there is no such port
             ]
             for _, data in sent:

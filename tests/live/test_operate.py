@@ -14,7 +14,7 @@ import pytest
 
 from bypass.live.broker.service import Service
 from bypass.live.keys import create_broker_keys, create_client_keys
-from bypass.messages import PlanMessage
+from bypass.protocol.messages import PlanMessage
 from tests.command import bypass
 from tests.live.brokers import Peer, config, peers, running, until
 

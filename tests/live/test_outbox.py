@@ -7,10 +7,10 @@ import itertools
 
 import pytest
 
-from bypass.events import Event
+from bypass.events.event import Event
 from bypass.live.client.errors import NotConnected, OutboxFull, PublicationRefused
-from bypass.live.client.outbox import MOST_UNACKNOWLEDGED, Outbox
-from bypass.messages import Publish
+from bypass.live.client.session.outbox import MOST_UNACKNOWLEDGED, Outbox
+from bypass.protocol.messages import Publish
 from tests.live.scripted import on_loop, turns
 
 

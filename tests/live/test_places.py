@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from bypass.errors import InvalidLocation
-from bypass.geo import GeoLocation, PlanarLocation
-from bypass.live.client.gpx import gpx
-from bypass.live.client.places import LiveSensor, Place
-from bypass.location import Fix, LocationRequest
+from bypass.live.client.sources.gpx import gpx
+from bypass.live.client.sources.sensor import LiveSensor, Place
 from bypass.models.traces.errors import InvalidTrace
+from bypass.places.geo import GeoLocation, PlanarLocation
+from bypass.places.sensor import Fix, LocationRequest
 from tests.live.scripted import AREA, on_loop, turns
 
 

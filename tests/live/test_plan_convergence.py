@@ -13,18 +13,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bypass.client import Client
-from bypass.live.broker import followup
+from bypass.core.client import Client
+from bypass.core.plan_shares import shares
 from bypass.live.broker import server as server_module
+from bypass.live.broker.operations import rollout_tracker as followup
 from bypass.live.broker.service import Service
 from bypass.live.host import LiveHost
-from bypass.location import NoSensor
 from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.mechanisms.filters import FilterClient
-from bypass.messages import ContextUpdate, OutcomeMessage, PlanMessage
-from bypass.monitor import Monitor
-from bypass.plans import shares
-from bypass.session import Bye
+from bypass.places.sensor import NoSensor
+from bypass.ports.monitor import Monitor
+from bypass.protocol.messages import ContextUpdate, OutcomeMessage, PlanMessage
+from bypass.protocol.session import Bye
 from bypass.sim.clock import VirtualClock
 from bypass.transitions import Action, AtomicTransition, Distribution, Outcome, Plan, Record, auto_transfer
 from bypass.transitions.coordinator import Summary

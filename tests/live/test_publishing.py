@@ -7,17 +7,17 @@ import asyncio
 import pytest
 
 from bypass.errors import BypassError, InvalidEvent
-from bypass.events import Event
-from bypass.geo import GeoLocation, PlanarLocation
+from bypass.events.event import Event
 from bypass.live.client.errors import (
     PublicationRefused,
 )
-from bypass.messages import (
+from bypass.places.geo import GeoLocation, PlanarLocation
+from bypass.protocol.messages import (
     Publish,
     Subscribe,
 )
-from bypass.session import Ack, Hello, Refused
-from bypass.wire import MalformedMessage
+from bypass.protocol.session import Ack, Hello, Refused
+from bypass.protocol.wire import MalformedMessage
 from tests.live.scripted import (
     Script,
     connected,

@@ -17,20 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bypass import Event, connect
-from bypass.live.broker import backlog
-from bypass.live.broker import connections as connections_module
-from bypass.live.broker.backlog import WAITING_BYTES, Backlog, Packet, room_of
 from bypass.live.broker.config import Limits
-from bypass.live.broker.connections import Connections
-from bypass.live.broker.metrics import exposition
-from bypass.live.broker.quotas import BURST_S, Account, Bucket, Charge, Quotas
+from bypass.live.broker.loop import connections as connections_module
+from bypass.live.broker.loop.connections import Connections
+from bypass.live.broker.operations.metrics import exposition
+from bypass.live.broker.reception import backlog
+from bypass.live.broker.reception.backlog import WAITING_BYTES, Backlog, Packet, room_of
 from bypass.live.broker.service import Service
-from bypass.live.broker.sessions import MOST_REFUSED, NOBODY, Numbers, Session
+from bypass.live.broker.sessions.quotas import BURST_S, Account, Bucket, Charge, Quotas
+from bypass.live.broker.sessions.sessions import MOST_REFUSED, NOBODY, Numbers, Session
 from bypass.live.client.errors import PublicationRefused
 from bypass.live.keys import Admitted, create_broker_keys, create_client_keys, load_client_keys
-from bypass.messages import Kind, Publish
-from bypass.session import Ack, Bye, Hello, Ping, Refused, Welcome
-from bypass.wire import decode, encode, pack, unpack
+from bypass.protocol.messages import Kind, Publish
+from bypass.protocol.session import Ack, Bye, Hello, Ping, Refused, Welcome
+from bypass.protocol.wire import decode, encode, pack, unpack
 from tests.live.brokers import Peer, config, in_loop, peers, running, until
 
 Make = Callable[..., Peer]

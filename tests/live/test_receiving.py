@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from bypass.errors import UnknownHandle
-from bypass.events import Event
-from bypass.filters import Subscription, attr
-from bypass.live.client import unread
+from bypass.events.event import Event
+from bypass.events.filters import Subscription, attr
 from bypass.live.client.connection import Connection, connect
-from bypass.live.client.inbox import LiveSubscription
-from bypass.messages import (
+from bypass.live.client.session import unread
+from bypass.live.client.subscription import LiveSubscription
+from bypass.protocol.messages import (
     Notify,
     Publish,
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Bye
-from bypass.wire import bypass_pb2 as pb
-from bypass.wire import encode
+from bypass.protocol.session import Ack, Bye
+from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire import encode
 from tests.live.brokers import config, running
 from tests.live.scripted import (
     NEWS,

@@ -13,9 +13,9 @@ import pytest
 
 from bypass.live.broker import server as server_module
 from bypass.live.broker.service import Service
-from bypass.live.broker.store import StoreFailed
-from bypass.messages import ContextUpdate, Notify, PlanMessage, Subscribe
-from bypass.session import Ack, Bye, Hello, Ping, Refused
+from bypass.live.broker.store.store import StoreFailed
+from bypass.protocol.messages import ContextUpdate, Notify, PlanMessage, Subscribe
+from bypass.protocol.session import Ack, Bye, Hello, Ping, Refused
 from bypass.transitions import Action, Plan
 from tests.live.brokers import ANYTHING, Peer, config, in_loop, killed, peers, running, until
 

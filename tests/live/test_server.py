@@ -11,9 +11,9 @@ import pytest
 
 from bypass import Event
 from bypass.live.broker.service import Service
-from bypass.live.broker.store import StoreFailed
+from bypass.live.broker.store.store import StoreFailed
 from bypass.live.keys import create_broker_keys, create_client_keys, load_client_keys
-from bypass.messages import (
+from bypass.protocol.messages import (
     Assignment,
     ContextUpdate,
     Kind,
@@ -23,9 +23,9 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Bye, Hello, Ping, Refused
+from bypass.protocol.session import Ack, Bye, Hello, Ping, Refused
+from bypass.protocol.wire import encode, pack
 from bypass.transitions import Action, Plan
-from bypass.wire import encode, pack
 from tests.live.brokers import ANYTHING, Peer, config, in_loop, peers, running, until
 
 Make = Callable[..., Peer]

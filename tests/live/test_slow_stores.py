@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bypass import Event, attr, connect
-from bypass.live.broker.backlog import WAITING_BYTES, WAITING_BYTES_IN_ALL
+from bypass.live.broker.reception.backlog import WAITING_BYTES, WAITING_BYTES_IN_ALL
 from bypass.live.client.connection import Connection
 from tests.live.brokers import PATIENCE, Peer, peers, until
 from tests.live.stalling import BrokerProcess, broker_process

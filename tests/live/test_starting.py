@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from bypass.live.broker.listener import Listener
-from bypass.live.broker.loop import Loop
-from bypass.live.broker.starting import SILENT_S, Starting
+from bypass.live.broker.loop.listener import Listener
+from bypass.live.broker.loop.loop import Loop
+from bypass.live.broker.startup import SILENT_S, Starting
 from bypass.live.operator import Operator, OperatorFailed
-from bypass.session import RETRY, Bye, Hello, Ping, Refused
-from bypass.wire import encode, pack
+from bypass.protocol.session import RETRY, Bye, Hello, Ping, Refused
+from bypass.protocol.wire import encode, pack
 from tests.live.brokers import PATIENCE, config, peers, until
 from tests.live.zmtp import RawPeer
 

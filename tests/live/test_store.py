@@ -16,11 +16,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bypass.live.broker import database
-from bypass.live.broker import store as store_module
-from bypass.live.broker.batch import pack_plain, pack_recipients, unpack_recipients
-from bypass.live.broker.changes import HISTORY
-from bypass.live.broker.store import (
+from bypass.live.broker.store import database
+from bypass.live.broker.store import store as store_module
+from bypass.live.broker.store.batch import pack_plain, pack_recipients, unpack_recipients
+from bypass.live.broker.store.statements import HISTORY
+from bypass.live.broker.store.store import (
     Batch,
     Loaded,
     Logged,

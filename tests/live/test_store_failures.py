@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from bypass.live.broker import database
-from bypass.live.broker.batch import pack_recipients
-from bypass.live.broker.store import Batch, Loaded, Logged, Recipient, Store, StoreFailed
+from bypass.live.broker.store import database
+from bypass.live.broker.store.batch import pack_recipients
+from bypass.live.broker.store.store import Batch, Loaded, Logged, Recipient, Store, StoreFailed
 
 pytestmark = pytest.mark.slow
 
@@ -65,8 +65,8 @@ def path(tmp_path: Path) -> Path:
 WRITES_FOR_EVER = """
 import sys
 from pathlib import Path
-from bypass.live.broker.batch import pack_recipients
-from bypass.live.broker.store import Batch, Logged, Recipient, Store
+from bypass.live.broker.store.batch import pack_recipients
+from bypass.live.broker.store.store import Batch, Logged, Recipient, Store
 
 store = Store(Path(sys.argv[1]), sync=sys.argv[2])
 seq = store.load().last_seq

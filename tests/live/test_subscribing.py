@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 from bypass.errors import InvalidInterval, InvalidLocation, UnknownHandle
-from bypass.events import Event
-from bypass.filters import attr
-from bypass.geo import GeoLocation, PlanarLocation
+from bypass.events.event import Event
+from bypass.events.filters import attr
 from bypass.live.client.connection import connect
 from bypass.live.client.errors import (
     SubscriptionRefused,
 )
-from bypass.live.client.places import FRESH_S
-from bypass.messages import (
+from bypass.live.client.sources.sensor import FRESH_S
+from bypass.places.geo import GeoLocation, PlanarLocation
+from bypass.protocol.messages import (
     ContextUpdate,
     Subscribe,
     Unsubscribe,
 )
-from bypass.session import Ack, Refused
-from bypass.wire import MalformedMessage
+from bypass.protocol.session import Ack, Refused
+from bypass.protocol.wire import MalformedMessage
 from tests.live.scripted import (
     NEWS,
     Script,

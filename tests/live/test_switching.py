@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import bypass
-from bypass.events import Event
-from bypass.filters import attr
-from bypass.geo import PlanarLocation
-from bypass.live.client import keeper
+from bypass.events.event import Event
+from bypass.events.filters import attr
+from bypass.live.client.link import reconnect as keeper
 from bypass.models.churn import OnOff
+from bypass.places.geo import PlanarLocation
 from tests.live.brokers import config, running
 from tests.live.faults import faulty_network
 from tests.live.switching import switching

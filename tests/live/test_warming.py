@@ -10,9 +10,9 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
-from bypass.live.broker.warming import warm_up
+from bypass.live.broker.warmup import warm_up
 from bypass.mechanisms.filters import BROKER_PARTS
-from bypass.messages import AssignmentRequest, ContextUpdate
+from bypass.protocol.messages import AssignmentRequest, ContextUpdate
 from bypass.transitions import Action, Plan
 from tests.live.brokers import Peer, config, in_loop, peers, running
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bypass.live.broker import web as module
-from bypass.live.broker.metrics import exposition
-from bypass.live.broker.web import CONNECTIONS, VIEWERS, Web, WebFailed
+from bypass.live.broker.operations import web as module
+from bypass.live.broker.operations.metrics import exposition
+from bypass.live.broker.operations.web import CONNECTIONS, VIEWERS, Web, WebFailed
 from tests.live.snapshots import Town, quiet, transition
 
 PATIENCE = 20.0  # s that anything may take on a busy machine

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bypass.messages import Assignment, AssignmentRequest, Circle, ContextUpdate, Publish
-from bypass.region import Place
+from bypass.places.region import Place
+from bypass.protocol.messages import Assignment, AssignmentRequest, Circle, ContextUpdate, Publish
 
 if TYPE_CHECKING:
     from tests.conftest import World

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bypass.events import Event
-from bypass.filters import Subscription, attr
+from bypass.events.event import Event
+from bypass.events.filters import Subscription, attr
 from bypass.mechanisms.filters import SubscriptionTable
-from bypass.mechanisms.filters.channels import ChannelIndex, Layout
-from bypass.messages import Kind, Publish
+from bypass.mechanisms.filters.indexes.channels import ChannelIndex, Layout
+from bypass.protocol.messages import Kind, Publish
 
 ANY = Subscription.of(attr("n") >= 0)
 TOWN = (0.0, 0.0, 1300.0, 1300.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bypass.messages import (
+from bypass.protocol.messages import (
     Assignment,
     AssignmentRequest,
     ContextMessage,
@@ -17,8 +17,8 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
+from bypass.protocol.wire import decode, encode
 from bypass.sim.cellular import CellularModel
-from bypass.wire import decode, encode
 
 if TYPE_CHECKING:
     from tests.conftest import World

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.events import Event
-from bypass.filters import Subscription, attr
+from bypass.events.event import Event
+from bypass.events.filters import Subscription, attr
 from bypass.mechanisms.filters import SubscriptionTable
 from bypass.mechanisms.filters.attract import KnownChannels
-from bypass.mechanisms.filters.circles import CircleIndex
-from bypass.mechanisms.filters.envelopes import EnvelopeIndex
+from bypass.mechanisms.filters.indexes.circles import CircleIndex
+from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
 from bypass.mechanisms.filters.multi import MultiIndex
-from bypass.messages import Circle, Kind, Publish
+from bypass.protocol.messages import Circle, Kind, Publish
 
 ANY = Subscription.of(attr("n") >= 0)
 Point = tuple[float, float]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bypass.events import Event
-from bypass.location import Fix, LocationRequest
-from bypass.mechanisms.filters.updates import Strategy, due
-from bypass.messages import AssignmentRequest, ContextUpdate, Publish, Subscribe
+from bypass.events.event import Event
+from bypass.mechanisms.filters.base.updates import Strategy, due
+from bypass.places.sensor import Fix, LocationRequest
+from bypass.protocol.messages import AssignmentRequest, ContextUpdate, Publish, Subscribe
 
 if TYPE_CHECKING:
     from tests.conftest import World

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.events import Event
-from bypass.messages import Kind, Publish
+from bypass.events.event import Event
+from bypass.protocol.messages import Kind, Publish
 from tests.conftest import Point
 from tests.vicinity import MECHANISMS, REACH, Vicinity, row
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shapely.geometry import Point, Polygon
 
-from bypass.events import Event
-from bypass.filters import Subscription, attr
+from bypass.events.event import Event
+from bypass.events.filters import Subscription, attr
 from bypass.mechanisms.filters import SubscriptionTable
-from bypass.mechanisms.filters.envelopes import EnvelopeIndex, in_envelope, largest_reach
-from bypass.messages import Kind, Publish
+from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex, in_envelope, largest_reach
+from bypass.protocol.messages import Kind, Publish
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bypass.mechanisms.filters import FilterBroker, Grid, Radial
-from bypass.mechanisms.filters.channels import ChannelIndex
-from bypass.messages import Assignment
+from bypass.mechanisms.filters.indexes.channels import ChannelIndex
+from bypass.protocol.messages import Assignment
 from bypass.transitions import Action, AtomicTransition, Mechanism, Plan, TransitionFailed
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.messages import Publish
-from bypass.region import Place
-from bypass.sis import LOCATION, VELOCITY
+from bypass.places.region import Place
+from bypass.ports.state_info import LOCATION, VELOCITY
+from bypass.protocol.messages import Publish
 from tests.conftest import Point
 from tests.vicinity import REACH, Choice, Vicinity, row
 

@@ -18,7 +18,7 @@ from bypass.mechanisms.gateways import SELECTIONS, CsWca, DkcLeach, GatewayChoic
 from bypass.mechanisms.gateways.leach import chance, threshold
 from bypass.mechanisms.gateways.selection import wanted
 from bypass.mechanisms.gateways.wca import merged, weights
-from bypass.sis import LOCATION, VELOCITY, Key, Reading, StateInformation, Vector
+from bypass.ports.state_info import LOCATION, VELOCITY, Key, Reading, StateInformation, Vector
 from bypass.transitions import InvalidParameter
 
 Place = tuple[float, float] | None

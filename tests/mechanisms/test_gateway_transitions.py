@@ -8,17 +8,17 @@ from collections.abc import Collection
 
 import pytest
 
-from bypass.events import Event
-from bypass.host import Lease
-from bypass.location import LocationSensor
+from bypass.events.event import Event
 from bypass.mechanisms.gateways import LOGICS, SELECTIONS, DkcLeach, GatewayChoice, Relay, SkcLeach
-from bypass.messages import Publish
-from bypass.monitor import Monitor
-from bypass.roles import GatewayLogic, GatewaySelection
+from bypass.places.sensor import LocationSensor
+from bypass.ports.host import Lease
+from bypass.ports.monitor import Monitor
+from bypass.ports.proxies import GatewayLogic, GatewaySelection
+from bypass.ports.state_info import LOCATION, Reading, Vector
+from bypass.protocol.messages import Publish
 from bypass.sim.clock import VirtualClock
 from bypass.sim.host import SimHost
 from bypass.sim.sensor import TraceSensor
-from bypass.sis import LOCATION, Reading, Vector
 from bypass.transitions import Engine, MechanismStopped, Nothing
 
 CLIENTS = range(20)

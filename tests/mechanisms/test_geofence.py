@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.events import Event
-from bypass.filters import attr
-from bypass.geo import PlanarLocation
-from bypass.messages import Kind
+from bypass.events.event import Event
+from bypass.events.filters import attr
+from bypass.places.geo import PlanarLocation
+from bypass.protocol.messages import Kind
 from tests.conftest import Point
 from tests.vicinity import MULTI_HOP, REACH, Choice, Vicinity, row
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bypass.events import Event
-from bypass.filters import Subscription, attr
-from bypass.location import Fix, LocationRequest
+from bypass.events.event import Event
+from bypass.events.filters import Subscription, attr
 from bypass.mechanisms.filters import Grace, SubscriptionTable
-from bypass.mechanisms.filters.envelopes import EnvelopeIndex
-from bypass.messages import Kind, Publish
+from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
+from bypass.places.sensor import Fix, LocationRequest
+from bypass.protocol.messages import Kind, Publish
 from bypass.sim.clock import MICROSECONDS, VirtualClock
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.events import Event
+from bypass.events.event import Event
 from bypass.mechanisms.dissemination import HyperGossip
-from bypass.models.network.state import S
+from bypass.models.radio.state import S
 from tests.conftest import Point
 from tests.vicinity import REACH, Choice, Vicinity
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bypass.location import Fix, Listener, LocationRequest
-from bypass.mechanisms.filters.broker import WAITING_EVENTS, WAITING_SECONDS
-from bypass.messages import ContextUpdate
+from bypass.mechanisms.filters.base.broker import WAITING_EVENTS, WAITING_SECONDS
+from bypass.places.sensor import Fix, FixListener, LocationRequest
+from bypass.protocol.messages import ContextUpdate
 from bypass.sim.host import SimHost
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ class Dark:
 
     def __init__(self) -> None:
         self.fix: Fix | None = None
-        self._listeners: list[Listener] = []
+        self._listeners: list[FixListener] = []
 
-    def request(self, request: LocationRequest, listener: Listener) -> None:
+    def request(self, request: LocationRequest, listener: FixListener) -> None:
         self._listeners.append(listener)
 
-    def release(self, listener: Listener) -> None:
+    def release(self, listener: FixListener) -> None:
         self._listeners.remove(listener)
 
     def available(self) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.messages import Kind, OutcomeMessage, Publish
+from bypass.protocol.messages import Kind, OutcomeMessage, Publish
 from tests.vicinity import Vicinity, row
 
 MODES = ("cloud", "ad-hoc", "offload", "augment", "gateway")

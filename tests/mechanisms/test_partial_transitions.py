@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bypass.messages import Assignment
+from bypass.protocol.messages import Assignment
 
 if TYPE_CHECKING:
     from tests.conftest import World

@@ -12,8 +12,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from bypass.messages import AssignmentRequest
-from bypass.subscriptions import SubHandle
+from bypass.ports.subscriptions import SubHandle
+from bypass.protocol.messages import AssignmentRequest
 
 pytestmark = pytest.mark.slow
 

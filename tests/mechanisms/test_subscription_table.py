@@ -13,10 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from bypass.filters import Subscription, attr
+from bypass.events.filters import Subscription, attr
 from bypass.mechanisms.filters import SubscriptionTable
-from bypass.mechanisms.filters import table as table_module
-from bypass.mechanisms.filters.buckets import Ints
+from bypass.mechanisms.filters.indexes import table as table_module
+from bypass.mechanisms.filters.indexes.buckets import Ints
 
 SUBSCRIPTIONS = [Subscription.of(attr("level") >= level) for level in range(3)]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bypass.mechanisms.filters import FilterClient
-from bypass.messages import Assignment, PlanMessage
+from bypass.protocol.messages import Assignment, PlanMessage
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.messages import Publish
-from bypass.models.network.radio import BLUETOOTH, WIFI
+from bypass.models.radio.radio import BLUETOOTH, WIFI
+from bypass.protocol.messages import Publish
 from tests.conftest import Point
 from tests.vicinity import BLUETOOTH_REACH, REACH, Vicinity, row
 

@@ -13,13 +13,13 @@ import math
 import numpy as np
 import pytest
 
-from bypass.events import Event
-from bypass.filters import Subscription, attr
+from bypass.events.event import Event
+from bypass.events.filters import Subscription, attr
 from bypass.mechanisms.filters import SubscriptionTable
-from bypass.mechanisms.filters.channels import ChannelIndex, Layout
-from bypass.mechanisms.filters.envelopes import EnvelopeIndex
-from bypass.mechanisms.filters.index import Index
-from bypass.messages import Kind, Publish
+from bypass.mechanisms.filters.indexes.channels import ChannelIndex, Layout
+from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
+from bypass.mechanisms.filters.indexes.index import Index
+from bypass.protocol.messages import Kind, Publish
 
 ANY = Subscription.of(attr("n") >= 0)
 SIDE, RADIUS = 1300.0, 125

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.messages import AssignmentRequest
+from bypass.protocol.messages import AssignmentRequest
 from bypass.sim.cellular import CellularModel
 from tests.conftest import Point, cell, in_envelope
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bypass.geo import GeoLocation
 from bypass.models.maps import MAPS, StreetMap, load_map
 from bypass.models.mobility.map_movement import MapMovement
+from bypass.places.geo import GeoLocation
 
 pytestmark = pytest.mark.slow
 

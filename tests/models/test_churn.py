@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import chisquare, expon, kstest
 
-from bypass.draws import Purpose, uniform_pair
 from bypass.models.churn import CHURN, ChurnModel, Growth, NoChurn, OnOff, Presence, Ramp, Recorded
 from bypass.models.queueing import InvalidConnectivity
 from bypass.models.request import InvalidRequest
+from bypass.support.counter_rng import Purpose, uniform_pair
 
 RECORD = Path(__file__).with_name("connectivity.csv")
 EVERY_MODEL = [

@@ -12,14 +12,21 @@ import numpy as np
 import pytest
 from pyspark import cloudpickle
 
-from bypass.draws import uniform_pair
 from bypass.errors import BypassError
-from bypass.models.engines import Engine, LocalEngine, SparkEngine, SparkUnavailable, WorkerLost, spark_engine
+from bypass.models.compute.engines import (
+    ComputeEngine,
+    LocalEngine,
+    SparkEngine,
+    SparkUnavailable,
+    WorkerLost,
+    spark_engine,
+)
 from bypass.models.mobility import RandomWaypoint
 from bypass.models.request import InvalidRequest, check_request
 from bypass.models.traces import lay_out, write_trace
 from bypass.scenarios.evaluation import evaluate
-from bypass.scenarios.sweep import sweep
+from bypass.scenarios.runs.sweep import sweep
+from bypass.support.counter_rng import uniform_pair
 from tests.cluster import spark_cluster
 
 pytestmark = [
@@ -43,8 +50,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
 
 
 @pytest.fixture(params=["local", "cluster"])
-def engine(request: pytest.FixtureRequest) -> Engine:
-    found: Engine = LocalEngine() if request.param == "local" else request.getfixturevalue("cluster")
+def engine(request: pytest.FixtureRequest) -> ComputeEngine:
+    found: ComputeEngine = LocalEngine() if request.param == "local" else request.getfixturevalue("cluster")
     return found
 
 
@@ -64,7 +71,7 @@ def divide(piece: int) -> float:
 # -- every engine ---------------------------------------------------------------------------------------
 
 
-def test_results_come_in_the_order_of_the_pieces(engine: Engine) -> None:
+def test_results_come_in_the_order_of_the_pieces(engine: ComputeEngine) -> None:
     told: list[tuple[int, int]] = []
     assert engine.run(square, range(20), lambda *numbers: told.append(numbers)) == [n * n for n in range(20)]
     assert told == sorted(told)
@@ -72,17 +79,17 @@ def test_results_come_in_the_order_of_the_pieces(engine: Engine) -> None:
     assert {total for _, total in told} == {20}
 
 
-def test_nothing_to_do(engine: Engine) -> None:
+def test_nothing_to_do(engine: ComputeEngine) -> None:
     assert engine.run(square, []) == []
 
 
-def test_an_error_of_ours_arrives_as_it_was_raised(engine: Engine) -> None:
+def test_an_error_of_ours_arrives_as_it_was_raised(engine: ComputeEngine) -> None:
     with pytest.raises(InvalidRequest) as raised:
         engine.run(refuse_odd, [0, 1, 2])
     assert str(raised.value) == MESSAGE
 
 
-def test_so_does_any_other(engine: Engine) -> None:
+def test_so_does_any_other(engine: ComputeEngine) -> None:
     with pytest.raises(ZeroDivisionError):
         engine.run(divide, [2, 1, 0])
 
@@ -98,8 +105,8 @@ def imported_from(piece: int) -> tuple[str, str]:
 
 
 HALVES = """
-from bypass.draws import uniform_pair
-from bypass.kernel import kernel_using
+from bypass.support.counter_rng import uniform_pair
+from bypass.support.kernel import kernel_using
 
 @kernel_using(uniform_pair)
 def halves(seed, client):
@@ -111,7 +118,9 @@ def halves(seed, client):
 def draw(client: int) -> tuple[tuple[float, float], tuple[float, float], Path]:
     from halves import halves  # type: ignore[import-not-found]
 
-    from bypass.draws import uniform_pair  # a compiled function of this file would be sent without its cache
+    from bypass.support.counter_rng import (
+        uniform_pair,  # a compiled function of this file would be sent without its cache
+    )
 
     cache = Path(halves._cache.cache_path).absolute()
     return uniform_pair(np.uint64(5), 1, client, 7), halves(np.uint64(5), client), cache

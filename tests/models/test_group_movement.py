@@ -7,11 +7,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
 
-from bypass.draws import Purpose
+from bypass.models.mobility.base.tracks import waypoints as cut
 from bypass.models.mobility.group_movement import GroupMovement
 from bypass.models.mobility.random_waypoint import RandomWaypoint
-from bypass.models.mobility.tracks import waypoints as cut
 from bypass.models.waypoints import Floats, Waypoints
+from bypass.support.counter_rng import Purpose
 
 pytestmark = pytest.mark.slow
 

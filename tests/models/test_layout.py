@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from bypass.models.engines import LocalEngine
+from bypass.models.compute.engines import LocalEngine
 from bypass.models.mobility.random_waypoint import RandomWaypoint
 from bypass.models.traces import InvalidTrace, Trace, lay_out, write_trace
 from bypass.models.traces.manifest import ACCURACY, FARTHEST

@@ -33,9 +33,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from bypass.models.network.medium import Medium
-from bypass.models.network.radio import WIFI, Ending, Part, RadioModel
-from bypass.models.network.slow_medium import SlowMedium
+from bypass.models.radio.medium import Medium
+from bypass.models.radio.radio import WIFI, Ending, FrameKind, RadioModel
+from bypass.models.radio.slow_medium import SlowMedium
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,10 @@ class Access(NamedTuple):
     @property
     def success_us(self) -> int:
         """From the beginning of what is received until slots are counted again."""
-        it, (rts, cts, ack) = self.model, map(self.model.control_us, (Part.RTS, Part.CTS, Part.ACK))
+        it, (rts, cts, ack) = (
+            self.model,
+            map(self.model.control_us, (FrameKind.RTS, FrameKind.CTS, FrameKind.ACK)),
+        )
         if not self.unicast:
             return self.collision_us
         asking = rts + cts + 2 * it.sifs_us if it.rts else 0
@@ -72,14 +75,14 @@ class Access(NamedTuple):
         """From the beginning of what collides until stations that did not take part count slots again."""
         it = self.model
         if self.unicast and it.rts:
-            return it.control_us(Part.RTS) + it.difs_us
+            return it.control_us(FrameKind.RTS) + it.difs_us
         return it.duration_us(SIZE, it.unicast_rate if self.unicast else it.broadcast_rate) + it.difs_us
 
     @property
     def penalty_us(self) -> int:
         """How much later stations that took part count again: they wait for an answer first."""
         it = self.model
-        return it.sifs_us + it.control_us(Part.ACK) + it.slot_us - it.difs_us if self.unicast else 0
+        return it.sifs_us + it.control_us(FrameKind.ACK) + it.slot_us - it.difs_us if self.unicast else 0
 
 
 ACCESS = {

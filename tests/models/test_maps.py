@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.sparse.csgraph import floyd_warshall
 
-from bypass.geo import GeoLocation, PlanarLocation, Projection
 from bypass.models.maps import (
     MAPS,
     AttractionPoint,
@@ -27,6 +26,7 @@ from bypass.models.maps import (
 )
 from bypass.models.maps.cutting import cut, largest_part, tidy
 from bypass.models.maps.picture import draw
+from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 
 TRIANGLE: dict[str, Any] = {
     "name": "triangle",

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.models.network.medium import Medium
-from bypass.models.network.radio import BLUETOOTH, WIFI, Ending, RadioModel
-from bypass.models.network.slow_medium import SlowMedium
+from bypass.models.radio.medium import Medium
+from bypass.models.radio.radio import BLUETOOTH, WIFI, Ending, RadioModel
+from bypass.models.radio.slow_medium import SlowMedium
 from bypass.models.waypoints import Floats
 
 pytestmark = pytest.mark.slow

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from bypass.models.mobility.base.model import MobilityModel
 from bypass.models.mobility.gauss_markov import GaussMarkov
 from bypass.models.mobility.group_movement import GroupMovement
 from bypass.models.mobility.levy_walk import LevyWalk
 from bypass.models.mobility.manhattan import Manhattan
-from bypass.models.mobility.model import MobilityModel
 from bypass.models.mobility.random_direction import RandomDirection
 from bypass.models.mobility.random_waypoint import RandomWaypoint
 from bypass.models.request import InvalidRequest

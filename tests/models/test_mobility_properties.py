@@ -14,9 +14,9 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import chisquare, kstest, norm
 
+from bypass.models.mobility.base.model import MobilityModel
 from bypass.models.mobility.gauss_markov import GaussMarkov
 from bypass.models.mobility.levy_walk import LevyWalk
-from bypass.models.mobility.model import MobilityModel
 from bypass.models.mobility.random_direction import RandomDirection
 from bypass.models.waypoints import Floats, Waypoints
 

@@ -14,10 +14,10 @@ import numpy as np
 import osmium
 import pytest
 
-from bypass.geo import GeoLocation
 from bypass.models.maps import AttractionPoint, InvalidMap, StreetMap
-from bypass.models.maps.osm import DEFAULT_RADIUS, OsmMap, read_osm
-from bypass.models.maps.osm_tags import attraction, walkable
+from bypass.models.maps.osm.reader import DEFAULT_RADIUS, OsmMap, read_osm
+from bypass.models.maps.osm.tags import attraction, walkable
+from bypass.places.geo import GeoLocation
 
 LAT, LON = 60.0, 10.0
 STEP = 111.1949  # m of a thousandth of a degree of latitude

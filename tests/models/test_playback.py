@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from bypass.models.engines import LocalEngine
+from bypass.models.compute.engines import LocalEngine
 from bypass.models.maps import AttractionPoint
 from bypass.models.mobility.playback import Playback
 from bypass.models.mobility.random_waypoint import RandomWaypoint
 from bypass.models.request import InvalidRequest
-from bypass.models.traces import InvalidTrace, Trace, bonnmotion, write_trace
+from bypass.models.traces import InvalidTrace, Trace, write_trace
+from bypass.models.traces.formats import bonnmotion
 from bypass.models.waypoints import Waypoints
 
 SEED = np.uint64(0)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from bypass.models.queueing import (
     ROWS,
+    BrokerNetwork,
     InvalidCentre,
     InvalidNetwork,
-    Network,
     Unreachable,
     Unstable,
     break_down,
@@ -112,10 +112,10 @@ def test_our_sums_beside_the_slides_analytical_figures(number: int, ours: float,
 # -- networks ----------------------------------------------------------------------------------------------
 
 
-def load(folder: Path, text: str) -> Network:
+def load(folder: Path, text: str) -> BrokerNetwork:
     path = folder / "net.yaml"
     path.write_text(text)
-    return Network.load(path)
+    return BrokerNetwork.load(path)
 
 
 def test_rates_follow_from_who_wants_what_where(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_network_of_one_path_is_that_path(tmp_path: Path) -> None:
 def test_paths_are_shortest_whatever_the_links(world: tuple[int, set[tuple[int, int]]]) -> None:
     """Each broker on a path is one link farther than the one before, and none could be reached sooner."""
     n, links = world
-    network = Network.model_validate(
+    network = BrokerNetwork.model_validate(
         {
             "service": 1,
             "brokers": {str(i): {} for i in range(n)},

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bypass.draws import Purpose, uniform_pair
 from bypass.models.queueing import (
     Centre,
     InvalidCentre,
@@ -19,13 +18,14 @@ from bypass.models.queueing import (
     Periods,
     Simulated,
     Unstable,
-    passage,
     simulate,
     sweep_paths,
 )
-from bypass.models.queueing.kernels import EVENTS, OTHER, PERIODS
-from bypass.models.queueing.passage import Server, passages
+from bypass.models.queueing.simulation import passage
+from bypass.models.queueing.simulation.kernels import EVENTS, OTHER, PERIODS
+from bypass.models.queueing.simulation.passage import Server, passages
 from bypass.models.request import InvalidRequest
+from bypass.support.counter_rng import Purpose, uniform_pair
 
 Floats = NDArray[np.float64]
 Intervals = Callable[[], Iterator[tuple[float, float]]]

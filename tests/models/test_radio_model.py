@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bypass.models.network.powers import power_between
-from bypass.models.network.radio import BLUETOOTH, UNIT, WIFI, Part, RadioModel
+from bypass.models.radio.path_loss import power_between
+from bypass.models.radio.radio import BLUETOOTH, UNIT, WIFI, FrameKind, RadioModel
 
 distances = st.floats(0, 300)
 
@@ -77,7 +77,7 @@ def test_durations() -> None:
     assert WIFI.duration_us(224, 6.0) == 324
     assert WIFI.duration_us(224, 24.0) == 96
     assert WIFI.duration_us(0, 6.0) == 24
-    assert [WIFI.control_us(part) for part in (Part.RTS, Part.CTS, Part.ACK)] == [52, 44, 44]
+    assert [WIFI.control_us(part) for part in (FrameKind.RTS, FrameKind.CTS, FrameKind.ACK)] == [52, 44, 44]
     assert BLUETOOTH.duration_us(37, 1.0) == 40 + 8 * 37
 
 

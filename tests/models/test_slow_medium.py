@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bypass.draws import Purpose, uniform_pair
-from bypass.models.network.radio import BLUETOOTH, WIFI, Ending, RadioModel
-from bypass.models.network.slow_medium import SlowMedium
+from bypass.models.radio.radio import BLUETOOTH, WIFI, Ending, RadioModel
+from bypass.models.radio.slow_medium import SlowMedium
 from bypass.models.waypoints import Floats
+from bypass.support.counter_rng import Purpose, uniform_pair
 
 SIZE = 224
 AT_ONCE: dict[str, Any] = {"cw_min": 0, "cw_max": 0}  # back-off is never more than 0 slots

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
-from bypass.models.mobility.model import MobilityModel
+from bypass.models.mobility.base.model import MobilityModel
 from bypass.models.mobility.random_direction import RandomDirection
 from bypass.models.mobility.random_waypoint import RandomWaypoint
-from bypass.models.statistics import InvalidPositions, statistics
+from bypass.models.traces.statistics import InvalidPositions, statistics
 from bypass.models.waypoints import Floats
 
 

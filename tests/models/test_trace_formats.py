@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.geo import GeoLocation
-from bypass.models.traces import Format, InvalidTrace, bonnmotion, gpx, ns2, one, recognise
-from bypass.models.traces.formats import read_waypoints
+from bypass.models.traces import Format, InvalidTrace, recognise
+from bypass.models.traces.formats import bonnmotion, gpx, ns2, one
+from bypass.models.traces.formats.detection import read_waypoints
 from bypass.models.waypoints import Track, Waypoints
+from bypass.places.geo import GeoLocation
 
 pytestmark = pytest.mark.slow
 

@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.models.engines import LocalEngine
+from bypass.models.compute.engines import LocalEngine
 from bypass.models.maps import AttractionPoint
-from bypass.models.mobility.model import MobilityModel
+from bypass.models.mobility.base.model import MobilityModel
 from bypass.models.mobility.random_waypoint import RandomWaypoint
 from bypass.models.request import InvalidRequest
 from bypass.models.traces import InvalidTrace, Trace, blocks, lay_out, write_trace

@@ -10,9 +10,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from bypass.models.engines import Engine, LocalEngine, SparkEngine
+from bypass.models.compute.engines import ComputeEngine, LocalEngine, SparkEngine
+from bypass.models.mobility.base.model import MobilityModel
 from bypass.models.mobility.map_movement import MapMovement
-from bypass.models.mobility.model import MobilityModel
 from bypass.models.mobility.playback import Playback
 from bypass.models.mobility.random_waypoint import RandomWaypoint
 from bypass.models.queueing import Centre, sweep_paths
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 CLIENTS = 70
 
 
-def made(engine: Engine, out: Path, model: MobilityModel, blocks: int | None = None) -> Trace:
+def made(engine: ComputeEngine, out: Path, model: MobilityModel, blocks: int | None = None) -> Trace:
     return write_trace(
         model, "model", out, clients=CLIENTS, duration=40, seed=9, slab=10, blocks=blocks, engine=engine
     )

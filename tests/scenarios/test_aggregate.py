@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bypass.scenarios.plots.aggregate import (
+from bypass.scenarios.report.plots.aggregate import (
     BAND_PERCENTILES,
     Binned,
     bin_of,

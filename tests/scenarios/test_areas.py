@@ -6,19 +6,19 @@ import math
 
 import pytest
 
-from bypass.region import Place
-from bypass.scenarios.areas import Stay, by_area, stays
-from bypass.scenarios.usage import Attendance, Execution
+from bypass.places.region import Place
+from bypass.scenarios.figures.areas import Stay, by_area, stays
+from bypass.scenarios.figures.usage import ClientExecution, JoinOrLeave
 from bypass.transitions import Record
 
 PLACES = (Place("park", 0.0, 0.0, 50.0), Place("square", 500.0, 0.0, 20.0), Place("bridge", 900.0, 0.0, 20.0))
 KINDS = ("nothing", "unicast", "broadcast")
 
 
-def execution(at: float, client: int, target: str, x: float, outcome: str = "done") -> Execution:
+def execution(at: float, client: int, target: str, x: float, outcome: str = "done") -> ClientExecution:
     record = Record("1", "plan", "who", "why", proxy="gateway", host=f"client-{client}", at=at, target=target)
     record.outcome = outcome  # type: ignore[assignment] # one of the results
-    return Execution(record, x, 0.0)
+    return ClientExecution(record, x, 0.0)
 
 
 def test_a_stay_lasts_until_the_next_transition_or_until_the_client_leaves() -> None:
@@ -31,7 +31,7 @@ def test_a_stay_lasts_until_the_next_transition_or_until_the_client_leaves() -> 
         execution(90.0, 2, "unicast", 490.0),
         execution(105.0, 2, "broadcast", 490.0),
     ]
-    attendance = [Attendance(0.0, 1, True), Attendance(60.0, 1, False)]
+    attendance = [JoinOrLeave(0.0, 1, True), JoinOrLeave(60.0, 1, False)]
     assert stays("gateway", executions, attendance, PLACES, 100.0) == [
         [Stay(10.0, 20.0, "unicast"), Stay(20.0, 30.0, "broadcast")],
         [Stay(40.0, 60.0, "unicast"), Stay(90.0, 100.0, "unicast")],

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bypass.scenarios.checks import Check, figure, judge, unexplained
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.files import InvalidScenario
-from bypass.scenarios.loader import builtin_names, load
-from bypass.scenarios.page import html_of
-from bypass.scenarios.paths import check_paths
-from bypass.scenarios.report import verdict_line
-from bypass.scenarios.result import Result
-from bypass.scenarios.runner import run
-from bypass.scenarios.schema import Scenario
-from bypass.scenarios.tables import verdict_table
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.checks import Check, figure, judge, unexplained
+from bypass.scenarios.experiments.files import InvalidScenario
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.report.page import html_of
+from bypass.scenarios.report.report import verdict_line
+from bypass.scenarios.report.result import Result
+from bypass.scenarios.report.tables import verdict_table
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import builtin_names, load
+from bypass.scenarios.runs.paths import check_paths
+from bypass.scenarios.runs.runner import run
 from bypass.transitions.yaml_text import dump_yaml
 from tests.command import bypass, refusal
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bypass.messages import Publish
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import load
-from bypass.scenarios.outcome import Run
+from bypass.protocol.messages import Publish
+from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import load
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import load
-from bypass.scenarios.measures import Phase, between, precision, recall
-from bypass.scenarios.outcome import Run
-from bypass.scenarios.result import Result
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.figures.measures import Phase, between, precision, recall
+from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.report.result import Result
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import load
 
 pytestmark = pytest.mark.slow
 

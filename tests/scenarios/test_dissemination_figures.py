@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.region import Place
-from bypass.scenarios.figures import (
+from bypass.places.region import Place
+from bypass.scenarios.figures.figures import (
     by_centre,
     by_time,
     correlation,
@@ -22,7 +22,7 @@ from bypass.scenarios.figures import (
     share_inside,
     slowest_plan,
 )
-from bypass.scenarios.usage import Attendance, Course, Execution, time_shares
+from bypass.scenarios.figures.usage import ClientExecution, Course, JoinOrLeave, time_shares
 from bypass.transitions import Record
 
 TIMES = st.floats(0, 100, allow_nan=False)
@@ -134,8 +134,8 @@ def test_shares_of_the_whole_run_are_those_of_usage(found: list[Course]) -> None
 
 
 def test_who_is_there_when() -> None:
-    comes = [Attendance(float(at), client, True) for client, at in enumerate((0, 0, 10, 20))]
-    goes = [Attendance(30.0, 0, False), Attendance(40.0, 1, False)]
+    comes = [JoinOrLeave(float(at), client, True) for client, at in enumerate((0, 0, 10, 20))]
+    goes = [JoinOrLeave(30.0, 0, False), JoinOrLeave(40.0, 1, False)]
     times = np.array([0.0, 9.9, 10.0, 25.0, 30.0, 45.0])
     assert present([*comes, *goes], 4, times).tolist() == [2, 2, 3, 4, 3, 2]
     assert most_crowded([*comes, *goes], 4, 50.0) == (20.0, 30.0)
@@ -146,9 +146,9 @@ def test_if_nobody_comes_or_goes_all_are_there_all_the_time() -> None:
     assert most_crowded((), 7, 50.0) == (0.0, 50.0)
 
 
-def executed(plan: str, host: str, at: float, target: str = "gossip") -> Execution:
+def executed(plan: str, host: str, at: float, target: str = "gossip") -> ClientExecution:
     record = Record(plan, plan, "", "", host, at, "direct", target=target, outcome="done")
-    return Execution(record, 0.0, 0.0)
+    return ClientExecution(record, 0.0, 0.0)
 
 
 def test_the_slowest_plan_is_that_with_the_longest_way_from_its_first_to_its_last_client() -> None:

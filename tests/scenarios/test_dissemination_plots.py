@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgba
 from matplotlib.image import imread
 
-from bypass.region import Place, Region
-from bypass.scenarios.plots.aggregate import Floats
-from bypass.scenarios.plots.attempts import count_map, lorenz_curves
-from bypass.scenarios.plots.shares import shares
-from bypass.scenarios.plots.spread_map import spread_map
-from bypass.scenarios.plots.style import SMALL, Picture, mechanism_colour
-from bypass.scenarios.plots.utilisation import NOTHING, Course, Usage, utilisation
+from bypass.places.region import Place, Region
+from bypass.scenarios.report.plots.aggregate import Floats
+from bypass.scenarios.report.plots.attempts import count_map, lorenz_curves
+from bypass.scenarios.report.plots.shares import shares
+from bypass.scenarios.report.plots.spread_map import spread_map
+from bypass.scenarios.report.plots.style import SMALL, Picture, mechanism_colour
+from bypass.scenarios.report.plots.utilisation import NOTHING, Usage, UsageCourse, utilisation
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def test_every_mechanism_has_its_own_colour() -> None:
 
 @given(courses, st.floats(1, 60))
 @settings(max_examples=60, deadline=None)
-def test_usage_is_what_each_client_used_last(some: list[Course], duration: float) -> None:
+def test_usage_is_what_each_client_used_last(some: list[UsageCourse], duration: float) -> None:
     usage = Usage(some, duration)
     middle = (usage.edges[:-1] + usage.edges[1:]) / 2
     assert (usage.edges[0], usage.edges[-1]) == (0, duration)
@@ -71,7 +71,7 @@ def test_a_change_counts_from_its_moment_on_and_the_last_of_several() -> None:
 
 @given(courses)
 @settings(max_examples=40, deadline=None)
-def test_everybody_counts_once_in_every_step(some: list[Course]) -> None:
+def test_everybody_counts_once_in_every_step(some: list[UsageCourse]) -> None:
     usage = Usage(some, 60.0)
     counts = usage.counts()
     assert counts.shape == (len(usage.names), len(usage.edges) - 1)
@@ -81,7 +81,7 @@ def test_everybody_counts_once_in_every_step(some: list[Course]) -> None:
 
 
 def test_utilisation_names_what_is_used() -> None:
-    some: list[Course] = [[(0.0, "unicast"), (5.0, "gossip")], [(2.0, "unicast"), (4.0, NOTHING)], []]
+    some: list[UsageCourse] = [[(0.0, "unicast"), (5.0, "gossip")], [(2.0, "unicast"), (4.0, NOTHING)], []]
     drawn = utilisation("Dissemination", some, 10.0)
     assert {"unicast", "gossip", NOTHING, "time (s)", "clients"} <= set(texts(drawn))
     assert "broadcast" not in texts(drawn)
@@ -91,7 +91,7 @@ def test_utilisation_names_what_is_used() -> None:
 
 
 def test_lines_have_the_colours_of_what_is_used_alike_clients_together() -> None:
-    some: list[Course] = [
+    some: list[UsageCourse] = [
         [],
         [(0.0, "gossip")],
         [(5.0, "unicast")],
@@ -116,7 +116,7 @@ def test_lines_have_the_colours_of_what_is_used_alike_clients_together() -> None
 
 
 def test_clients_with_many_changes_do_not_swell_the_picture() -> None:
-    many: list[Course] = [
+    many: list[UsageCourse] = [
         [(at * 1.5 + client / 200, KNOWN[(at + client) % 6]) for at in range(1000)] for client in range(297)
     ]
     for picture in (utilisation("a", many, 1500.0), shares("a", many, 1500.0)):
@@ -135,7 +135,7 @@ def steps_of(picture: Picture | None, name: str) -> set[float]:
 
 
 def test_shares_jump_where_clients_change_together() -> None:
-    some: list[Course] = [
+    some: list[UsageCourse] = [
         [(0.0, "gossip"), (4.0, "unicast"), (6.0, "gossip"), (8.0, "unicast")],
         [(0.0, "gossip"), (4.0, "unicast"), (6.0, "unicast"), (7.0, "gossip")],
         [(0.0, "gossip"), (4.0, "unicast"), (6.0, "gossip"), (9.0, "unicast")],
@@ -152,7 +152,7 @@ def test_shares_jump_where_clients_change_together() -> None:
 
 
 @pytest.mark.parametrize("some", [[], [[]], [[(0.0, NOTHING)], []], [[(20.0, "unicast")]]])
-def test_who_uses_nothing_is_no_picture(some: list[Course]) -> None:
+def test_who_uses_nothing_is_no_picture(some: list[UsageCourse]) -> None:
     assert utilisation("a", some, 10.0) is None
     assert shares("a", some, 10.0) is None
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.files import InvalidScenario
-from bypass.scenarios.loader import load
-from bypass.scenarios.outcome import Run
+from bypass.scenarios.experiments.files import InvalidScenario
+from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import load
 
 CLIENTS, DURATION = 12, 60.0
 ON_OFF: dict[str, Any] = {"model": "on-off", "on": 12.0, "off": 8.0}

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from bypass.models.engines import LocalEngine, SparkEngine
+from bypass.models.compute.engines import LocalEngine, SparkEngine
 from bypass.models.mobility import Darmstadt
 from bypass.models.traces import Trace, write_trace
 from bypass.scenarios.evaluation import Evaluation, evaluate
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.schema import Scenario
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.runs.experiment import Experiment
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

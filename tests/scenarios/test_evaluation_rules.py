@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bypass.models.maps import AttractionPoint
 from bypass.models.workloads import Publications
-from bypass.scenarios.evaluation.schemes import Catalogue, parse_schemes
+from bypass.scenarios.evaluation.schemes import SchemeCatalogue, parse_schemes
 from bypass.scenarios.evaluation.stretch import Context, Counter, windows
 
 pytestmark = pytest.mark.slow
@@ -146,7 +146,7 @@ def test_counting_follows_the_rules(
     crowd: tuple[Floats, Floats, float, int, list[int], Publications],
 ) -> None:
     x, y, step, interval_us, phases, published = crowd
-    catalogue = Catalogue.of(SCHEMES, RADIUS, (WORLD, WORLD), CIRCLES)
+    catalogue = SchemeCatalogue.of(SCHEMES, RADIUS, (WORLD, WORLD), CIRCLES)
     names = [str(SCHEMES[i]) for i in catalogue.order]
     plain = Plainly(x, y, step, interval_us, phases)
     own: dict[int, list[int]] = {}
@@ -173,7 +173,7 @@ def test_a_crowd_is_counted_without_looking_at_everybody() -> None:
     clients = 4000
     rng = np.random.default_rng(1)
     x, y = (rng.normal(500, 10, (1, clients)).repeat(2, axis=0).astype(np.float32) for _ in range(2))
-    catalogue = Catalogue.of(SCHEMES, RADIUS, (WORLD, WORLD), CIRCLES)
+    catalogue = SchemeCatalogue.of(SCHEMES, RADIUS, (WORLD, WORLD), CIRCLES)
     [window] = windows(x, y, 0, 1.0, 5_000_000)
     phases = np.full(clients, 4_000_000)
     counter = Counter(Context(catalogue, RADIUS, phases, 5_000_000, window.leg), RADIUS)
@@ -188,7 +188,7 @@ def test_a_crowd_is_counted_without_looking_at_everybody() -> None:
 @pytest.mark.parametrize("name", ["subscribers", "notified", "correct"])
 def test_nobody_and_nothing_to_count(name: str) -> None:
     x = y = np.zeros((2, 1), np.float32)
-    catalogue = Catalogue.of(SCHEMES, RADIUS, (WORLD, WORLD), CIRCLES)
+    catalogue = SchemeCatalogue.of(SCHEMES, RADIUS, (WORLD, WORLD), CIRCLES)
     [window] = windows(x, y, 0, 1.0, 5_000_000)
     counter = Counter(Context(catalogue, RADIUS, np.zeros(1, np.int64), 5_000_000, window.leg), RADIUS)
     alone = Publications(np.array([1]), np.zeros(1, np.int32), np.full(1, np.nan), np.full(1, np.nan))

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from bypass.messages import Publish
-from bypass.scenarios.experiment import Experiment, ExperimentFailed
-from bypass.scenarios.loader import load
-from bypass.scenarios.outcome import Run
-from bypass.scenarios.result import Result
+from bypass.protocol.messages import Publish
+from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.report.result import Result
+from bypass.scenarios.runs.experiment import Experiment, ExperimentFailed
+from bypass.scenarios.runs.loader import load
 
 SHORT = {"runs": {}, "main": "", "checks": []}
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bypass.errors import BypassError
 from bypass.scenarios import InvalidScenario, builtin_names, load
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.variants import variants
 
 FILE = """
 about: Two transitions

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bypass.scenarios.fairness import jain
+from bypass.scenarios.figures.fairness import jain
 
 COUNTS = st.lists(st.integers(0, 10**6), min_size=1, max_size=30).filter(any)
 

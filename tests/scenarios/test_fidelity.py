@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import load
-from bypass.scenarios.measures import between, precision, recall
-from bypass.scenarios.outcome import Run
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.figures.measures import between, precision, recall
+from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import load
 
 pytestmark = pytest.mark.slow
 

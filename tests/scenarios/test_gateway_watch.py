@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bypass.adhoc import GATEWAY_PORT
-from bypass.scenarios.gateway_watch import EVENT_COLUMNS, GatewayUse, GatewayWatch
+from bypass.ports.local_access import GATEWAY_PORT
+from bypass.scenarios.figures.gateway_watch import EVENT_COLUMNS, GatewayUse, GatewayWatch
 from tests.vicinity import Vicinity, row
 
 

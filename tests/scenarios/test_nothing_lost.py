@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from bypass.mechanisms import BROKER_MECHANISMS
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.loader import load
-from bypass.scenarios.measures import Columns, between, recall
+from bypass.scenarios.figures.measures import Columns, between, recall
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import load
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.scenarios.figures import around_transition
-from bypass.scenarios.measures import Around
-from bypass.scenarios.outages import WIDTH_MS
+from bypass.scenarios.figures.figures import around_transition
+from bypass.scenarios.figures.measures import Around
+from bypass.scenarios.figures.outages import WIDTH_MS
 
 AT_S = 20.0
 END_S = 40.0

@@ -12,30 +12,30 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bypass.mechanisms.filters import BROKER_PARTS
-from bypass.region import Place, Region
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.gateway_watch import GatewayUse
-from bypass.scenarios.measures import Around, Stats, precision, recall
-from bypass.scenarios.outcome import Run
-from bypass.scenarios.plots.aggregate import Floats, time_edges
-from bypass.scenarios.plots.bars import bars
-from bypass.scenarios.plots.boxes import boxes
-from bypass.scenarios.plots.executions import Spread, single_executions, spreads
-from bypass.scenarios.plots.maps import metric_map, transition_map
-from bypass.scenarios.plots.marks import stretches
-from bypass.scenarios.plots.series import (
+from bypass.places.region import Place, Region
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.figures.gateway_watch import GatewayUse
+from bypass.scenarios.figures.measures import Around, Stats, precision, recall
+from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.figures.usage import ClientExecution
+from bypass.scenarios.report.plots.aggregate import Floats, time_edges
+from bypass.scenarios.report.plots.bars import bars
+from bypass.scenarios.report.plots.boxes import boxes
+from bypass.scenarios.report.plots.captions import MOST_LINES, Line, run_colours, run_lines, told_by, used_in
+from bypass.scenarios.report.plots.executions import TransitionSpread, single_executions, spreads
+from bypass.scenarios.report.plots.maps import metric_map, transition_map
+from bypass.scenarios.report.plots.marks import stretches
+from bypass.scenarios.report.plots.series import (
     delay_over_time,
     means_over_time,
     over_time,
     traffic_over_time,
     traffic_rate,
 )
-from bypass.scenarios.plots.spread import spread
-from bypass.scenarios.plots.style import SMALL, Picture, mechanism_colour, sheet, to_svg
-from bypass.scenarios.plots.telling import MOST_LINES, Line, run_colours, run_lines, told_by, used_in
-from bypass.scenarios.plots.zoom import around_transition
-from bypass.scenarios.schema import Scenario
-from bypass.scenarios.usage import Execution
+from bypass.scenarios.report.plots.spread import spread
+from bypass.scenarios.report.plots.style import SMALL, Picture, mechanism_colour, sheet, to_svg
+from bypass.scenarios.report.plots.zoom import around_transition
+from bypass.scenarios.runs.experiment import Experiment
 from bypass.transitions import Record
 
 REGION = Region((0.0, 0.0, 100.0, 60.0), (Place("park", 50.0, 30.0, 20.0),))
@@ -276,10 +276,10 @@ def executed(
     at: float,
     kind: Literal["total", "partial"] = "total",
     outcome: Literal["done", "failed"] = "done",
-) -> Execution:
+) -> ClientExecution:
     record = Record(number, "P", "", "", host, at, "filter", kind, "radial", "grid", outcome=outcome)
     x, y = (NAN, NAN) if host == "broker" else (45.0, 35.0)
-    return Execution(record, x, y)
+    return ClientExecution(record, x, y)
 
 
 RUN_WITHOUT_ANYTHING = Run(
@@ -327,9 +327,9 @@ def test_clients_follow_the_broker_or_change_one_by_one() -> None:
     assert {"to grid", "x (m)", "y (m)"} <= set(texts(drawn))
 
 
-def nearby(target: str, at: float, who: str = "") -> Execution:
+def nearby(target: str, at: float, who: str = "") -> ClientExecution:
     record = Record("n", "P", who, "", "client-1", at, "direct", "total", "gossip", target)
-    return Execution(replace(record, outcome="done"), 45.0, 35.0)
+    return ClientExecution(replace(record, outcome="done"), 45.0, 35.0)
 
 
 def test_who_follows_the_timeline_does_not_change_by_itself() -> None:
@@ -363,11 +363,13 @@ def test_who_follows_the_timeline_does_not_change_by_itself() -> None:
 
 
 def test_spread_says_how_many_followed_and_when() -> None:
-    followed = spread("all radial", Spread(executed("all", "broker", 10.0), np.array([0.1, 0.2, 0.4])), 5)
+    followed = spread(
+        "all radial", TransitionSpread(executed("all", "broker", 10.0), np.array([0.1, 0.2, 0.4])), 5
+    )
     assert followed is not None
     assert followed.title == "all radial"
     assert followed.note == "3 of 5 clients followed, half of them within 200 ms, the last after 400 ms."
-    assert spread("all radial", Spread(executed("all", "broker", 10.0), np.array([])), 5) is None
+    assert spread("all radial", TransitionSpread(executed("all", "broker", 10.0), np.array([])), 5) is None
 
 
 def test_clients_of_a_run_all_follow(run: Run) -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from bypass.models.maps import street_grid, write_map
 from bypass.scenarios import run
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.inputs import input_files, input_modules, parameters
-from bypass.scenarios.loader import load
-from bypass.scenarios.provenance import code_hash, git_state, input_hashes, module_hashes
-from bypass.scenarios.result import FILES, Result
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.inputs import input_files, input_modules, parameters
+from bypass.scenarios.experiments.provenance import code_hash, git_state, input_hashes, module_hashes
+from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.report.result import FILES, Result
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import load
 
 ONE = """
 about: One run

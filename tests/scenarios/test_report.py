@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bypass.scenarios.experiment import Experiment
-from bypass.scenarios.inputs import experiment_text, parameters
-from bypass.scenarios.labels import mechanism_columns
-from bypass.scenarios.loader import load
-from bypass.scenarios.page import number, span
-from bypass.scenarios.pictures import comparing
-from bypass.scenarios.pictures_nearby import gateways
-from bypass.scenarios.plots.style import mechanism_colour
-from bypass.scenarios.report import rerun, verdict_line, write_report
-from bypass.scenarios.result import Result
-from bypass.scenarios.schema import Scenario
-from bypass.scenarios.tables import rule_table
-from bypass.scenarios.variants import variants
+from bypass.scenarios.experiments.inputs import experiment_text, parameters
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.report.labels import mechanism_columns
+from bypass.scenarios.report.page import number, span
+from bypass.scenarios.report.pictures import comparing
+from bypass.scenarios.report.pictures_nearby import gateways
+from bypass.scenarios.report.plots.style import mechanism_colour
+from bypass.scenarios.report.report import rerun, verdict_line, write_report
+from bypass.scenarios.report.result import Result
+from bypass.scenarios.report.tables import rule_table
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import load
 from bypass.transitions import Firing
 
 pytestmark = pytest.mark.slow

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bypass.scenarios.files import InvalidScenario
-from bypass.scenarios.loader import load
-from bypass.scenarios.rulebooks import BUILTIN, load_rules, rulebook_names
+from bypass.scenarios.experiments.files import InvalidScenario
+from bypass.scenarios.experiments.rulebooks import BUILTIN, load_rules, rulebook_names
+from bypass.scenarios.runs.loader import load
 from bypass.transitions import Action, Plan, RuleBook, RuleLike
-from bypass.transitions.rules import Facts
+from bypass.transitions.rules.rules import Facts
 
 BOOK = RuleBook.from_yaml("rules: [{rule: a, on: location, when: x > limit}]\nparameters: {limit: 3}")
 

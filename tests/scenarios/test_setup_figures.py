@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from bypass.models.engines import LocalEngine
+from bypass.models.compute.engines import LocalEngine
 from bypass.models.maps import AttractionPoint
 from bypass.models.mobility import MOBILITY
-from bypass.models.statistics import Statistics, statistics
 from bypass.models.traces import Trace, write_trace
+from bypass.models.traces.statistics import Statistics, statistics
 from bypass.scenarios.evaluation import Evaluation, evaluate
 
 pytestmark = pytest.mark.slow

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from bypass.models.engines import LocalEngine, Progress, WorkerLost, unwatched
+from bypass.models.compute.engines import LocalEngine, WorkerLost, WorkProgress, unwatched
 from bypass.models.request import InvalidRequest
-from bypass.scenarios import InvalidScenario, inputs, run
-from bypass.scenarios.provenance import input_hashes
-from bypass.scenarios.sweep import InvalidSweep, Sweep, SweepFailed, sweep
-from bypass.scenarios.sweep_tables import FIGURES, RESULTS
+from bypass.scenarios import InvalidScenario, run
+from bypass.scenarios.experiments import inputs
+from bypass.scenarios.experiments.provenance import input_hashes
+from bypass.scenarios.runs.sweep import InvalidSweep, Sweep, SweepFailed, sweep
+from bypass.scenarios.runs.sweep_tables import FIGURES, RESULTS
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +41,7 @@ class CountingEngine(LocalEngine):
         super().__init__()
         self.ran: list[str] = []
 
-    def run(self, function: Any, pieces: Any, progress: Progress = unwatched) -> list[Any]:
+    def run(self, function: Any, pieces: Any, progress: WorkProgress = unwatched) -> list[Any]:
         keys = super().run(function, pieces, progress)
         self.ran += keys
         return keys
@@ -251,7 +252,7 @@ def test_a_run_that_fails_stops_no_other_and_is_tried_again(scenario: Path) -> N
 class DyingEngine(LocalEngine):
     """Has workers that die of the first piece."""
 
-    def run(self, function: Any, pieces: Any, progress: Progress = unwatched) -> list[Any]:
+    def run(self, function: Any, pieces: Any, progress: WorkProgress = unwatched) -> list[Any]:
         super().run(function, pieces[1:], progress)
         raise WorkerLost("piece 0: workers died of it 3 times: expected a result")
 
@@ -269,7 +270,7 @@ def test_a_run_that_kills_its_worker_has_failed(scenario: Path) -> None:
 class ElsewhereEngine(LocalEngine):
     """Has workers that do not share our disk."""
 
-    def run(self, function: Any, pieces: Any, progress: Progress = unwatched) -> list[Any]:
+    def run(self, function: Any, pieces: Any, progress: WorkProgress = unwatched) -> list[Any]:
         return super().run(function, [(trial, f"{folder}-of-another") for trial, folder in pieces], progress)
 
 
@@ -355,7 +356,7 @@ def test_a_key_that_a_run_sets_cannot_be_in_the_grid(scenario: Path, own: str) -
 def test_a_sweep_that_is_killed_goes_on_where_it_was(scenario: Path) -> None:
     out = scenario.parent / "out"
     code = (
-        "import sys; from bypass.scenarios.sweep import sweep\n"
+        "import sys; from bypass.scenarios.runs.sweep import sweep\n"
         "sweep(sys.argv[1], seeds=range(1, 200), duration=600, out=sys.argv[2], master='local[1]',"
         " progress=lambda done, _: done and print(done, flush=True))"
     )

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bypass.scenarios.schema import Step
-from bypass.scenarios.usage import Attendance, Course, Execution, courses, spread_of, time_shares
+from bypass.scenarios.experiments.schema import Step
+from bypass.scenarios.figures.usage import (
+    ClientExecution,
+    Course,
+    JoinOrLeave,
+    courses,
+    spread_of,
+    time_shares,
+)
 from bypass.transitions import Action, Plan, Record
 
 DURATION = 100.0
@@ -25,10 +32,10 @@ def execution(
     source: str = "nothing",
     proxy: str = "direct",
     outcome: str = "done",
-) -> Execution:
+) -> ClientExecution:
     record = Record("1", "plan", "who", "why", proxy=proxy, host=host, at=at, source=source, target=target)
     record.outcome = outcome  # type: ignore[assignment] # one of the results
-    return Execution(record, at, 2.0 * at)
+    return ClientExecution(record, at, 2.0 * at)
 
 
 # -- courses ----------------------------------------------------------------------------------------------
@@ -48,8 +55,8 @@ def test_a_course_has_what_a_client_switched_to() -> None:
 
 
 def test_who_comes_begins_again_and_who_goes_uses_nothing() -> None:
-    attendance = [Attendance(0.0, 0, True), Attendance(10.0, 0, False), Attendance(30.0, 1, True)]
-    attendance += [Attendance(40.0, 0, True)]
+    attendance = [JoinOrLeave(0.0, 0, True), JoinOrLeave(10.0, 0, False), JoinOrLeave(30.0, 1, True)]
+    attendance += [JoinOrLeave(40.0, 0, True)]
     found = courses(
         "mode", "augment", 3, [execution(5.0, "client-0", "cloud", "augment", "mode")], attendance
     )

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bypass.events import Event
-from bypass.filters import Subscription, attr
-from bypass.messages import (
+from bypass.events.event import Event
+from bypass.events.filters import Subscription, attr
+from bypass.protocol.messages import (
     Assignment,
     AssignmentRequest,
     Circle,
@@ -26,9 +26,9 @@ from bypass.messages import (
     Subscribe,
     Unsubscribe,
 )
+from bypass.protocol.wire import encode
 from bypass.sim.cellular import Cellular, CellularModel, Station, Traffic
 from bypass.sim.clock import MICROSECONDS, VirtualClock
-from bypass.wire import encode
 
 CLIENTS = 3
 LEVELS = Subscription.of(attr("level") >= 3)

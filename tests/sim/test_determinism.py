@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bypass.messages import Publish
+from bypass.protocol.messages import Publish
 from bypass.sim.ledger import Ledger
 
 if TYPE_CHECKING:

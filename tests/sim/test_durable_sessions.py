@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bypass.models.churn import OnOff, Presence
 from bypass.sim.cellular import CellularModel, Traffic
-from bypass.sim.durable import NotDurable
+from bypass.sim.sessions import NotDurable
 from tests.conftest import World
 from tests.vicinity import Vicinity, row
 

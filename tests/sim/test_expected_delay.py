@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bypass.adaptation import Adaptation
-from bypass.sis import EXPECTED_DELAY
+from bypass.core.adaptation import Adaptation
+from bypass.ports.state_info import EXPECTED_DELAY
 from bypass.transitions import RuleBook
 from tests.vicinity import Vicinity
 

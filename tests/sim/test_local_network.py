@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.adhoc import DIRECT_PORT, GATEWAY_PORT, PORTS, Tuning
-from bypass.events import Event
-from bypass.messages import Kind, Publish
-from bypass.models.network.state import S
+from bypass.events.event import Event
+from bypass.models.radio.state import S
+from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, PORTS, Tuning
+from bypass.protocol.messages import Kind, Publish
 from bypass.sim.clock import VirtualClock
-from bypass.sim.local import LEAST_EVENTS, LocalNetwork
+from bypass.sim.radios import LEAST_EVENTS, LocalNetwork
 from tests.conftest import Point
 from tests.vicinity import MECHANISMS, REACH, Vicinity, row
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from bypass.location import NoSensor
-from bypass.monitor import Monitor
+from bypass.places.sensor import NoSensor
+from bypass.ports.monitor import Monitor
 from bypass.sim.clock import VirtualClock
 from bypass.sim.host import SimHost
 from bypass.sim.streams import stream

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bypass.location import Fix, LocationRequest
+from bypass.places.sensor import Fix, LocationRequest
 from bypass.sim.clock import MICROSECONDS, VirtualClock
 from bypass.sim.sensor import TraceSensor
 

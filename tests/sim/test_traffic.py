@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bypass.messages import Message, Notify, Publish, Subscribe
+from bypass.protocol.messages import Message, Notify, Publish, Subscribe
+from bypass.protocol.wire import decode, encode
 from bypass.sim.cellular import COUNTED_AS, Traffic
-from bypass.wire import decode, encode
 
 if TYPE_CHECKING:
     from tests.conftest import World

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.transitions import Condition, InvalidRule
-from bypass.transitions.conditions import MAX_LENGTH
+from bypass.transitions.rules.conditions import MAX_LENGTH
 
 FACTS: dict[str, Any] = {
     "rho": 8.89,

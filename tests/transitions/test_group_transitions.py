@@ -23,7 +23,7 @@ from bypass.transitions import (
     UnknownMechanism,
     UnknownProxy,
 )
-from bypass.transitions.record import Result
+from bypass.transitions.engine.record import TransitionResult
 
 
 class Disk:
@@ -129,7 +129,7 @@ class Setup:
         planned = plan.dry_run(self.engine)
         (record,) = self.engine.execute(plan)
         if record.outcome in ("done", "skipped"):
-            outcome: Result = "planned" if record.outcome == "done" else "skipped"
+            outcome: TransitionResult = "planned" if record.outcome == "done" else "skipped"
             assert planned == [
                 replace(record, phases=[], outcome=outcome, error=planned[0].error, failed_phase="")
             ]

@@ -10,7 +10,7 @@ import pytest
 from pydantic import Field
 
 from bypass.transitions import Engine, Mechanism, MechanismState, Plan, Record, TransferState
-from bypass.transitions.executor import KEPT_RECORDS
+from bypass.transitions.engine.executor import KEPT_RECORDS
 
 
 class Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bypass.transitions.roster import Roster
+from bypass.transitions.engine.roster import Roster
 
 members = st.frozensets(st.integers(0, 8))
 

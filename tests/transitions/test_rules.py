@@ -22,8 +22,8 @@ from bypass.transitions import (
     RuleEngine,
     RuleLike,
 )
-from bypass.transitions import rule_engine as limits
-from bypass.transitions.rules import Facts
+from bypass.transitions.rules import rule_engine as limits
+from bypass.transitions.rules.rules import Facts
 
 TOPICS = {
     "density": frozenset({"area", "place", "members", "rho"}),

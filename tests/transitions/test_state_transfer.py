@@ -20,7 +20,7 @@ from bypass.transitions import (
     TransferState,
     TransitionFailed,
 )
-from bypass.transitions.annotations import compatible, is_application_class
+from bypass.transitions.state.annotations import compatible, is_application_class
 
 T = TypeVar("T")
 

@@ -20,9 +20,9 @@ from pydantic import (
 from bypass.errors import BypassError, shown
 from bypass.live.addresses import can_listen, can_serve
 from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
-from bypass.region import Place, Region
+from bypass.places.region import Place, Region
+from bypass.protocol.wire import MAX_MESSAGE_BYTES, MAX_PACKET_BYTES
 from bypass.transitions.yaml_text import NotYaml, parse_yaml
-from bypass.wire import MAX_MESSAGE_BYTES, MAX_PACKET_BYTES
 
 DASHBOARD = "127.0.0.1:7780"
 """Where the dashboard is if nobody says where."""

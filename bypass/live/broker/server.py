@@ -13,31 +13,31 @@ from typing import Any
 
 import zmq
 
-from bypass.broker import Broker
-from bypass.live.broker.attendance import Attendance
+from bypass.core.broker import Broker
 from bypass.live.broker.config import BrokerConfig
-from bypass.live.broker.deliveries import Deliveries
-from bypass.live.broker.gathering import Gathering, usable_processors
-from bypass.live.broker.intake import Intake
-from bypass.live.broker.keeping import Limits
-from bypass.live.broker.listener import Listener
-from bypass.live.broker.loop import Loop
-from bypass.live.broker.quotas import Quotas
-from bypass.live.broker.reception import Reception, excess
-from bypass.live.broker.sessions import Sessions, restored
+from bypass.live.broker.delivery.deliveries import Deliveries
+from bypass.live.broker.delivery.retention import RetentionLimits
+from bypass.live.broker.delivery.turn import Turn
+from bypass.live.broker.loop.batching import Gathering, usable_processors
+from bypass.live.broker.loop.listener import Listener
+from bypass.live.broker.loop.loop import Loop
+from bypass.live.broker.reception.attendance import Attendance
+from bypass.live.broker.reception.intake import Intake
+from bypass.live.broker.reception.reception import Reception, excess
+from bypass.live.broker.sessions.quotas import Quotas
+from bypass.live.broker.sessions.sessions import Sessions, restored
 from bypass.live.broker.settings import Settings
-from bypass.live.broker.starting import Starting
-from bypass.live.broker.store import Store, StoreFailed
-from bypass.live.broker.turns import Turn
-from bypass.live.broker.warming import warm_up
-from bypass.live.broker.writer import Writer
+from bypass.live.broker.startup import Starting
+from bypass.live.broker.store.store import Store, StoreFailed
+from bypass.live.broker.store.writer import Writer
+from bypass.live.broker.warmup import warm_up
 from bypass.live.host import LiveHost
-from bypass.location import NoSensor
-from bypass.monitor import Monitor
-from bypass.session import Bye
-from bypass.sis import EXPECTED_DELAY, Reading
+from bypass.places.sensor import NoSensor
+from bypass.ports.monitor import Monitor
+from bypass.ports.state_info import EXPECTED_DELAY, Reading
+from bypass.protocol.session import Bye
+from bypass.protocol.wire import encode
 from bypass.transitions import Plan, Record
-from bypass.wire import encode
 
 log = logging.getLogger(__name__)
 
@@ -191,7 +191,7 @@ class BrokerServer:
             self.store,
             self._send_packet,
             self.settings.served,
-            Limits(config.limits.pending_events, config.limits.pending_age),
+            RetentionLimits(config.limits.pending_events, config.limits.pending_age),
             last_seq,
             self.loop.after,
             self.loop.soon,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bypass.adaptation import Adaptation
+from bypass.core.adaptation import Adaptation
 from bypass.live.broker.config import BrokerConfig
-from bypass.live.broker.control import Control
-from bypass.live.broker.followup import Followup
+from bypass.live.broker.operations.control import OperatorControl
+from bypass.live.broker.operations.rollout_tracker import Followup
+from bypass.live.broker.operations.status import Status
+from bypass.live.broker.operations.web import Web
 from bypass.live.broker.server import BrokerServer
-from bypass.live.broker.status import Status
-from bypass.live.broker.web import Web
 from bypass.mechanisms import use_mechanism
 from bypass.transitions import RuleBook
 
@@ -24,7 +24,7 @@ class Service:
         self.server = BrokerServer(config)
         self.followup = Followup(self.server)
         self.status = Status(self.server, self.followup)
-        self.control = Control(self.server, self.followup, self.status)
+        self.control = OperatorControl(self.server, self.followup, self.status)
         self.adaptation = None
         self.web: Web | None = None
         try:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from bypass.broker import Broker
-from bypass.broker_state import BrokerState
-from bypass.live.broker.batch import Batch
-from bypass.live.broker.named import NamedClients
-from bypass.live.broker.sessions import Sessions
-from bypass.live.broker.told import ToldClients
+from bypass.core.broker import Broker
+from bypass.core.snapshot import BrokerState
+from bypass.live.broker.operations.named_clients import NamedClients
+from bypass.live.broker.operations.told import ToldClients
+from bypass.live.broker.sessions.sessions import Sessions
+from bypass.live.broker.store.batch import Batch
 
 FIRST_NUMBERS = 1 << 30
 NUMBERS = 1000

@@ -8,9 +8,9 @@ from typing import Any
 
 from bypass.errors import InvalidInterval, shown
 from bypass.live.addresses import can_reach
+from bypass.live.adhoc.udp import Neighbours
 from bypass.live.client.errors import InvalidArgument, InvalidEndpoint
-from bypass.live.neighbours import Neighbours
-from bypass.session import LONGEST_NAME, is_name
+from bypass.protocol.session import LONGEST_NAME, is_name
 
 SHORTEST_INTERVAL_S = 0.001
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-from bypass.events import Event
-from bypass.filters import Filter, Subscription
-from bypass.geo import GeoLocation, PlanarLocation, Projection
+from bypass.events.event import Event
+from bypass.events.filters import Filter, Subscription
+from bypass.live.adhoc.udp import Neighbours
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
-from bypass.live.client.inbox import LiveSubscription
-from bypass.live.client.places import Place, Source
-from bypass.live.neighbours import Neighbours
-from bypass.location import LocationRequest
-from bypass.subscriptions import Callback, SubHandle
+from bypass.live.client.sources.sensor import Place, Source
+from bypass.live.client.subscription import LiveSubscription
+from bypass.places.geo import GeoLocation, PlanarLocation, Projection
+from bypass.places.sensor import LocationRequest
+from bypass.ports.subscriptions import Callback, SubHandle
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from bypass.events import Event
-from bypass.filters import Filter, Subscription
-from bypass.geo import GeoLocation, PlanarLocation, Projection
+from bypass.events.event import Event
+from bypass.events.filters import Filter, Subscription
+from bypass.live.adhoc.udp import Neighbours
 from bypass.live.client.arguments import (
     check_endpoint,
     check_kept,
@@ -20,17 +20,17 @@ from bypass.live.client.arguments import (
     interval_of,
     patience_of,
 )
-from bypass.live.client.clock import AsyncClock
 from bypass.live.client.errors import NotConnected
-from bypass.live.client.exchange import Exchange
-from bypass.live.client.inbox import LiveSubscription
-from bypass.live.client.keeper import Keeper, nothing
-from bypass.live.client.places import LiveSensor, Place, Source, check_source
+from bypass.live.client.link.clock import AsyncClock
+from bypass.live.client.link.reconnect import Keeper, nothing
+from bypass.live.client.session.session import Exchange
+from bypass.live.client.sources.sensor import LiveSensor, Place, Source, check_source
+from bypass.live.client.subscription import LiveSubscription
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
-from bypass.live.neighbours import Neighbours
-from bypass.location import LocationRequest
 from bypass.mechanisms import CLIENT_MECHANISMS
-from bypass.subscriptions import Callback, SubHandle
+from bypass.places.geo import GeoLocation, PlanarLocation, Projection
+from bypass.places.sensor import LocationRequest
+from bypass.ports.subscriptions import Callback, SubHandle
 
 LONGEST_PATIENCE_S = 300.0
 """How long a broker that says so may be tried again before the first connection is given up."""

@@ -1,0 +1,105 @@
+"""A broker that adapts by itself: what it observes of its clients, and the rules that decide upon it.
+
+Areas are the region's attraction points, numbered from 1 on in their order; 0 is everywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bypass.core.broker import Broker
+from bypass.places.region import Place
+from bypass.ports.state_info import EXPECTED_DELAY
+from bypass.transitions import RuleBook, RuleEngine
+
+TOPICS = {
+    "location": frozenset({"client", "x", "y", "scheme", "area", "place", "before", "delay"}),
+    "density": frozenset({"area", "place", "radius", "members", "count", "rho", "rho_before"}),
+}
+"""The facts of each topic.
+
+`location`: a client reported that it is at (`x`, `y`), in the area number `area`, named `place`, and was in
+the area number `before`; `scheme` serves it, and an event for it waits for `delay` seconds on average, which
+is None as long as nobody can tell. `density`: the number of clients in an area has changed to
+`count`; `members` are their numbers, and `rho` is how many there would be in a circle of 100 m radius.
+"""
+
+NOWHERE = 0
+
+
+def density(count: int, radius: float) -> float:
+    """Clients in a circle of `radius` metres, as if it were one of 100 m."""
+    return count * 10_000.0 / radius**2
+
+
+class Adaptation:
+    """Has a broker's clients observed, and rules applied to what is observed."""
+
+    def __init__(self, broker: Broker, book: RuleBook, places: Sequence[Place]) -> None:
+        """Raises InvalidRule."""
+        self.rules = RuleEngine(
+            book, broker.execute, broker.host.now, TOPICS, broker.next_id, broker.decisions
+        )
+        self._broker = broker
+        self._places = tuple(places)
+        self._areas: dict[int, int] = {}  # where each client was when it last said so
+        self._members: dict[int, set[int]] = {number: set() for number in range(1, len(places) + 1)}
+        broker.listeners.append(self)
+
+    def client_located(self, client: int, x: float, y: float) -> None:
+        """A client reported its place."""
+        area = self._area_of(x, y)
+        before = self._areas.get(client, NOWHERE)
+        delay = self._broker.host.sis.get(EXPECTED_DELAY, client)
+        facts = {
+            "client": client,
+            "x": x,
+            "y": y,
+            "scheme": self._broker.scheme_of(client).name,
+            "area": area,
+            "place": self._name(area),
+            "before": before,
+            "delay": None if delay is None else delay.value,
+        }
+        self.rules.observe("location", client, facts)
+        if area != before:
+            self._areas[client] = area
+            self._leave(client, before)
+            if area != NOWHERE:
+                self._members[area].add(client)
+                self._observe_density(area, len(self._members[area]) - 1)
+
+    def client_left(self, client: int) -> None:
+        """A client has left for good."""
+        self._leave(client, self._areas.pop(client, NOWHERE))
+        self.rules.forget("client", client)
+
+    def _leave(self, client: int, area: int) -> None:
+        if area != NOWHERE:
+            self._members[area].discard(client)
+            self._observe_density(area, len(self._members[area]) + 1)
+
+    def _observe_density(self, area: int, before: int) -> None:
+        place, members = self._places[area - 1], sorted(self._members[area])
+        facts = {
+            "area": area,
+            "place": place.name,
+            "radius": place.radius,
+            "members": members,
+            "count": len(members),
+            "rho": density(len(members), place.radius),
+            "rho_before": density(before, place.radius),
+        }
+        self.rules.observe("density", area, facts)
+
+    def _area_of(self, x: float, y: float) -> int:
+        """The area that a place lies deepest in, by the share of its radius."""
+        depths = [
+            (((x - place.x) ** 2 + (y - place.y) ** 2) / place.radius**2, number)
+            for number, place in enumerate(self._places, 1)
+        ]
+        depth, number = min(depths, default=(2.0, NOWHERE))
+        return number if depth <= 1.0 else NOWHERE
+
+    def _name(self, area: int) -> str | None:
+        return None if area == NOWHERE else self._places[area - 1].name

@@ -1,0 +1,537 @@
+"""The broker: keeps subscriptions, selects who gets an event, and executes transitions while it does."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from bypass.core.plan_shares import PORT_OF, shares
+from bypass.core.standing_plans import Standing
+from bypass.events.matching import matches
+from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, find_mechanism
+from bypass.mechanisms.filters import FilterBroker, Grace, SubscriptionTable
+from bypass.mechanisms.filters.attract import CircleBroker
+from bypass.mechanisms.filters.indexes.buckets import Ints
+from bypass.mechanisms.filters.indexes.table import NO_ROWS
+from bypass.mechanisms.gateways import GatewayChoice
+from bypass.places.region import Region
+from bypass.ports.host import Host, Lease
+from bypass.ports.monitor import Metric, MetricRegistry
+from bypass.ports.proxies import GatewaySelection
+from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
+from bypass.protocol.messages import (
+    AssignmentRequest,
+    ContextMessage,
+    ContextUpdate,
+    Kind,
+    Message,
+    OutcomeMessage,
+    PlanMessage,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from bypass.support.kernel import kernel
+from bypass.transitions import (
+    Action,
+    AtomicTransition,
+    Coordinator,
+    Distribution,
+    Engine,
+    InvalidPlan,
+    Nothing,
+    Plan,
+    Record,
+    check_plan,
+    successor,
+)
+from bypass.transitions.recent import Recent
+
+KEPT_DISTRIBUTIONS = 1000
+
+
+class Downlink(Protocol):
+    """The broker's way to its clients, as the runtime provides it: reliable, in order for each client."""
+
+    def send(self, client: int, message: Message) -> None:
+        """Send one message to one client."""
+
+    def multicast(
+        self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
+    ) -> None:
+        """Notify many distinct clients of one event, each with its own handles."""
+
+    def relay(
+        self,
+        publication: Publish,
+        clients: list[int],
+        handles: list[tuple[int, ...]],
+        targets: list[tuple[int, ...]],
+    ) -> None:
+        """Notify gateways of one event, each with its own handles and the addresses that it serves."""
+
+
+LAST_EPOCH = 2**32 - 1
+MOST_PLANS = LAST_EPOCH - 2**24
+"""The largest epoch that a message can carry, and the one from which on plans are refused: those who come are
+still told the earlier ones, which have epochs, too."""
+
+
+class ClientListener(Protocol):
+    """Is told where clients are; it may execute plans."""
+
+    def client_located(self, client: int, x: float, y: float) -> None:
+        """A client reported its place (m)."""
+
+    def client_left(self, client: int) -> None:
+        """A client has left for good."""
+
+
+class PlanListener(Protocol):
+    """Is told of plans; it must not execute others meanwhile."""
+
+    def plan_executed(self, plan: Plan, records: list[Record]) -> None:
+        """A plan was executed here, with these records; clients are told next."""
+
+    def plan_distributed(self, distribution: Distribution) -> None:
+        """Clients were told a share of a plan, or what they had missed."""
+
+    def client_returned(self, client: int, epoch: int, again: Sequence[Distribution] | None) -> None:
+        """A client is back, with this epoch: as it was left (None), or it was told all that holds `again`."""
+
+
+class GatewayAnalyzer(Protocol):
+    """Is told whom the broker makes a gateway."""
+
+    def assigned(self, publication: Publish, gateways: Mapping[int, frozenset[int]]) -> None:
+        """An event goes to these gateways, each of which passes it on to some clients."""
+
+
+@kernel
+def others(rows: Ints, client: Ints, publisher: int) -> Ints:
+    """The rows that are not the publisher's own."""
+    kept = np.empty(len(rows), np.int64)
+    n = 0
+    for row in rows:
+        if client[row] != publisher:
+            kept[n] = row
+            n += 1
+    return kept[:n]
+
+
+class StartFromNothing(AtomicTransition[FilterBroker, FilterBroker]):
+    """A transition without state transfer, for comparison: clients must subscribe again."""
+
+    def transfer_state(self, a: FilterBroker, b: FilterBroker) -> None:
+        b.table = SubscriptionTable()
+        b.grace = Grace(0.0, a.host.after)
+        b.region = a.region
+
+
+class Broker:
+    """One broker for one region. Feed it what arrives with `receive`; change it with `execute`.
+
+    `set` are parameters, for `scheme` and for all that come after it as far as they have them.
+    `grace` is how long, in seconds, what a transition replaced goes on matching (0: not at all).
+    `state_transfer=False` makes every transition start from nothing. `begin` is what clients do first.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        downlink: Downlink,
+        *,
+        region: Region,
+        scheme: str = "radial",
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
+        grace: float = 1.5,
+        state_transfer: bool = True,
+        begin: Iterable[Action] = (),
+    ) -> None:
+        self.host = host
+        self.downlink = downlink
+        self.table = SubscriptionTable()
+        self.epoch = 0
+        self.plans_sent = 0  # one for each client that was told
+        self.late_context = 0  # context messages of a scheme that their sender had left at the broker
+        self.late_subscriptions = 0  # subscriptions that arrived under a scheme their sender had left
+        self.distributions: deque[Distribution] = deque(maxlen=KEPT_DISTRIBUTIONS)
+        self.listeners: list[ClientListener] = []
+        self.plan_listeners: list[PlanListener] = []
+        self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
+        self.standing = Standing(scheme, set or {}, begin)
+        self.decisions: dict[int, int] = {}  # the number of the latest decision, by scope
+        self.told: dict[int, int] = {}  # the epoch of the latest plan that was sent to a client
+        self._executed: Recent[str, None] = Recent()  # ids of plans
+        self._state_transfer = state_transfer
+        self._grace = Grace(grace, host.after)
+        self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
+        settings = set or {}
+        first = find_mechanism(BROKER_MECHANISMS, "filter", scheme)
+        self.schemes = self.engine.create_group(
+            "filter",
+            first,
+            mechanisms=BROKER_MECHANISMS["filter"].values(),
+            set={name: value for name, value in settings.items() if name in first.parameters()},
+            state={"table": self.table, "grace": self._grace, "region": region},
+        )
+        self.engine.set_defaults("filter", settings)
+        self.selection = self.engine.create_proxy(
+            "gateway-selection",
+            GatewaySelection,
+            Nothing,
+            mechanisms=BROKER_MECHANISMS["gateway-selection"].values(),
+        )
+        self._choice: GatewayChoice | None = None
+        self._gateways = host.monitor.get(GatewayAnalyzer)
+        self.coordinator = Coordinator(self.engine, send=self._send_plan)
+        self.engine.add_listener(self)
+        if not state_transfer:
+            self.engine.register_transition("filter", StartFromNothing())
+        self.watch_indexes()
+        host.sis.provide(LOCATION, self._place, self._places)
+        self._velocities = VelocityFromLocations()
+        host.sis.provide(VELOCITY, self._velocities, self._velocities.many)
+        self.metrics = MetricRegistry()
+        for name, read in self._readings().items():
+            self.metrics.add(Metric(name, read))
+
+    # -- transitions --------------------------------------------------------------------------------------
+
+    def execute(self, plan: Plan) -> list[Record]:
+        """Execute a plan here, then at the clients concerned; gives the broker's records.
+
+        Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer and for
+        one plan too many, before anything is changed. An action that fails is in the records; clients are
+        told what succeeded here.
+        """
+        check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
+        if not self._state_transfer and any(action.members for action in plan.actions):
+            raise InvalidPlan(f"plan {plan.plan!r} names members: expected none, without state transfer")
+        if self.epoch >= MOST_PLANS:
+            raise InvalidPlan(f"plan {plan.plan!r}: epoch {self.epoch}: expected less than {MOST_PLANS}")
+        name = plan.id or self.next_id(plan)
+        self.epoch += 1
+        plan = plan.model_copy(update={"epoch": self.epoch, "id": name})
+        if plan.decision:
+            self.decisions[plan.scope] = plan.decision
+        elif not plan.scope and any(a.proxy in PORT_OF and a.to and not a.members for a in plan.actions):
+            plan = plan.model_copy(update={"decision": self.decide(0)})
+        here = [action for action in plan.actions if action.proxy in BROKER_MECHANISMS]
+        records = self.engine.execute(plan.model_copy(update={"actions": tuple(here)})) if here else []
+        for listener in self.plan_listeners:
+            listener.plan_executed(plan, records)
+        failed = [action for action, record in zip(here, records, strict=True) if record.outcome == "failed"]
+        succeeded = [action for action in plan.actions if action not in failed]
+        if failed and plan.on_error == "abort":
+            succeeded = list(plan.actions[: plan.actions.index(failed[0])])
+        repeated = name in self._executed  # hosts do nothing of it
+        self._executed[name] = None
+        if succeeded and not repeated:
+            served = [scheme.clients for scheme in self.filter_schemes]
+            self.standing.remember(plan, succeeded, served)
+            self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}), served)
+        return records
+
+    def next_id(self, plan: Plan) -> str:
+        """The id that a plan without one gets if it is executed next."""
+        return f"{plan.plan[:100]}-{self.epoch + 1}"
+
+    def tell_again(self, client: int, plan: Plan) -> None:
+        """Send a client what holds of a plan that it was told, as the newest plan and under a name that no
+        other has: one that it knows it only answers, and an old one it ignores."""
+        self.epoch = min(self.epoch + 1, LAST_EPOCH)
+        name = f"{plan.id.partition('~')[0][:100]}~{client}.{self.epoch}"
+        self._distribute(plan.model_copy(update={"id": name, "epoch": self.epoch}), [{client}])
+
+    def decide(self, scope: int) -> int:
+        """A number for a new decision about an area (0: everywhere): clients who hear of it follow it."""
+        self.decisions[scope] = successor(self.decisions.get(scope, 0))
+        return self.decisions[scope]
+
+    def _distribute(self, plan: Plan, served: Sequence[AbstractSet[int]]) -> list[Distribution]:
+        made = []
+        for share, clients in shares(plan, served, resubscribe=not self._state_transfer):
+            self.told.update(dict.fromkeys(clients, share.epoch))
+            made.append(self.coordinator.distribute(share, clients))
+            self.distributions.append(made[-1])
+            for listener in self.plan_listeners:
+                listener.plan_distributed(made[-1])
+        return made
+
+    def transition_started(self, record: Record) -> None:
+        """Nothing: the table's listeners change when the transition is complete."""
+
+    def transition_finished(self, record: Record) -> None:  # noqa: ARG002 - whatever it was
+        """The schemes may be others now, or how gateways are chosen."""
+        self.watch_indexes()
+        active = self.engine.active("gateway-selection")
+        self._choice = active if isinstance(active, GatewayChoice) else None
+
+    def watch_indexes(self) -> None:
+        """Have the table tell exactly the indexes in use of changes."""
+        schemes = self.filter_schemes
+        self.table = schemes[0].table
+        self._grace = schemes[0].grace
+        self.table.listeners = (*(scheme.index for scheme in schemes), self._grace)
+
+    # -- messages -----------------------------------------------------------------------------------------
+
+    def receive(self, message: Message) -> None:
+        """Process one message from a client; where devices nearby reach it, each of its messages says."""
+        if message.address:
+            self.addresses[message.client] = message.address
+        else:
+            self.addresses.pop(message.client, None)
+        if isinstance(message, Publish):
+            if message.piggyback is not None:
+                self._context(message.client, message.scheme, message.piggyback)
+                message.piggyback = None  # the publisher's place is no business of the subscribers
+            self.publish(message)
+        elif isinstance(message, ContextMessage):
+            self._context(message.client, message.scheme, message)
+        elif isinstance(message, Subscribe):
+            self._subscribe(message)
+        elif isinstance(message, Unsubscribe):
+            self.withdraw(message.client, message.handle)
+        elif isinstance(message, OutcomeMessage):
+            self.coordinator.receive_outcome(message.client, message.outcome)
+
+    def withdraw(self, client: int, handle: int) -> None:
+        """End a subscription of a client, whoever wants that; no effect if there is none."""
+        if self.table.remove(client, handle) is not None:
+            self.scheme_of(client).unsubscribed()
+
+    def join(self, client: int, flag: int) -> None:
+        """A client with this scheme takes part from now on; one that is new is told what others were told."""
+        self._scheme_of_sender(client, flag)
+
+    def reconnect(self, client: int, flag: int, epoch: int) -> None:
+        """A client is back, with this scheme and epoch: tell it the plans that it may have missed.
+
+        One that nobody serves yet, or that is as it was left, is told none.
+        """
+        schemes = [scheme for scheme in self.filter_schemes if client in scheme.clients]
+        for scheme in schemes:
+            scheme.reconnected(client)
+        again = None
+        if schemes and (self.told.get(client) != epoch or flag != schemes[0].flag):
+            again = self.tell_all(client, new=False, switch=flag != schemes[0].flag)
+        for listener in self.plan_listeners:
+            listener.client_returned(client, epoch, again)
+
+    def tell_all(self, client: int, *, new: bool, switch: bool) -> list[Distribution]:
+        """Tell a client all that holds for it, each thing by its decision.
+
+        One that is `new` has done nothing of it. `switch`: it has another filter scheme than the one that
+        serves it.
+        """
+        if not new:
+            self.coordinator.forget(client)  # what it was told before is said again
+        made = []
+        for plan in self.standing.plans(client, new=new, switch=switch):
+            self.epoch = min(self.epoch + 1, LAST_EPOCH)
+            about = {"why": f"client {client} has come", "id": f"join-{self.epoch}", "epoch": self.epoch}
+            made += self._distribute(plan.model_copy(update=about), [{client}])
+        return made
+
+    def admit(
+        self,
+        client: int,
+        subscriptions: Iterable[Subscribe],
+        place: tuple[float, float, float, float, float] | None,
+    ) -> None:
+        """Serve a client that a broker before this one served: its subscriptions, and where it was when.
+
+        `place` is x, y, vx, vy and the time.
+        """
+        scheme = self.scheme_of(client)
+        if place is not None:
+            x, y, vx, vy, at = place
+            self.table.locate(client, x, y, at, (vx, vy))
+        for each in subscriptions:
+            row = self.table.add(client, each.handle, each.subscription, each.radius)
+            scheme.subscribed(client, row)
+
+    def disconnect(self, client: int) -> None:
+        """Forget a client that has left for good, with its subscriptions."""
+        scheme = self.scheme_of(client)
+        self.table.remove_client(client)
+        scheme.gone(client)
+        self.addresses.pop(client, None)
+        self.told.pop(client, None)
+        self.standing.forget(client)
+        self._velocities.forget(client)
+        self.coordinator.forget(client)
+        for listener in self.listeners:
+            listener.client_left(client)
+
+    def scheme_of(self, client: int) -> FilterBroker:
+        """The one scheme that serves a client; a client that is new here gets the default one."""
+        schemes = self.filter_schemes
+        for scheme in schemes:
+            if client in scheme.clients:
+                return scheme
+        schemes[0].connected(client)
+        return schemes[0]
+
+    def _scheme_of_sender(self, client: int, flag: int) -> FilterBroker:
+        """The scheme that serves a client; one that is new is told what all others have been told."""
+        new = not any(client in scheme.clients for scheme in self.filter_schemes)
+        scheme = self.scheme_of(client)
+        if new:
+            self.tell_all(client, new=True, switch=flag != scheme.flag)
+        return scheme
+
+    def _subscribe(self, message: Subscribe) -> None:
+        client = message.client
+        if message.scheme != self._scheme_of_sender(client, message.scheme).flag:
+            self.late_subscriptions += 1
+        row = self.table.add(client, message.handle, message.subscription, message.radius)
+        if message.piggyback is not None:
+            self._context(client, message.scheme, message.piggyback)
+        # Asked for again: the place that came along may have moved the client to another scheme.
+        self.scheme_of(client).subscribed(client, row)
+
+    def _context(self, client: int, flag: int, message: ContextMessage) -> None:
+        if not isinstance(message, ContextUpdate | AssignmentRequest):
+            return  # what brokers say to clients
+        scheme = self._scheme_of_sender(client, flag)
+        if flag != scheme.flag:
+            self.late_context += 1
+            if not self._grace.seconds:
+                return
+        scheme.context_arrived(client, message)
+        if self._choice is not None:
+            self._velocities.report(client, Reading(message.location, self.host.now()))
+        for listener in self.listeners:
+            listener.client_located(client, *message.location)
+
+    # -- events -------------------------------------------------------------------------------------------
+
+    def publish(self, publication: Publish) -> None:
+        """Select the subscriptions that an event concerns and notify their owners."""
+        schemes = self.filter_schemes
+        if publication.kind is Kind.PLAIN:
+            self.deliver(publication, self.table.rows())
+            return
+        # A channel is a word of its publisher's scheme: beside it, the place alone says something.
+        foreign = publication if len(schemes) == 1 else replace(publication, channel=None)
+        found = [s.match(publication if s.flag == publication.scheme else foreign) for s in schemes]
+        if self._grace.overlapping:
+            found += self._grace.match(publication)
+        plain = self.table.plain()
+        if len(plain):
+            found.append(plain)
+        self.deliver(publication, found[0] if len(found) == 1 else np.unique(np.concatenate(found)))
+        for scheme in schemes:
+            unknown = scheme.unfiltered()
+            if len(unknown):
+                self.deliver(publication, unknown, unfiltered=True)
+
+    def deliver(self, publication: Publish, rows: Ints, unfiltered: bool = False) -> None:
+        """Notify the owners of those rows whose attribute filters accept the event; never its publisher."""
+        table = self.table
+        rows = self._accepting(publication, rows)
+        if table.subscribes(publication.client):
+            rows = others(rows, table.client, publication.client)
+        if not len(rows):
+            return
+        clients = table.client[rows]
+        handles = [*map(table.handles.__getitem__, rows.tolist())]
+        if table.shared:
+            together: dict[int, tuple[int, ...]] = {}
+            for client, handle in zip(clients.tolist(), handles, strict=True):
+                together[client] = together.get(client, ()) + handle
+            clients, handles = np.array([*together]), [*together.values()]
+        if self._choice is not None and not unfiltered:
+            clients, handles = self._relay(self._choice, publication, clients, handles)
+        if len(clients):
+            self.downlink.multicast(publication, clients, handles, unfiltered)
+
+    def _relay(
+        self, choice: GatewayChoice, publication: Publish, clients: Ints, handles: list[tuple[int, ...]]
+    ) -> tuple[Ints, list[tuple[int, ...]]]:
+        """Notify by gateways whom they can serve; gives those who are left, with their handles."""
+        recipients = dict(zip(clients.tolist(), handles, strict=True))
+        eligible = recipients.keys() & self.addresses.keys()
+        if choice.serves == "channels":
+            circles = [scheme.clients for scheme in self.filter_schemes if isinstance(scheme, CircleBroker)]
+            eligible = set[int]().union(*(eligible & members for members in circles))
+        assigned = self.selection.assign(eligible)
+        if not assigned:
+            return clients, handles
+        self._gateways.assigned(publication, assigned)
+        addresses = self.addresses
+        gateways = {gateway: others for gateway, others in assigned.items() if others}
+        targets = [
+            tuple([addresses[client] for client in sorted(others)]) if choice.contacts else ()
+            for others in gateways.values()
+        ]
+        self.downlink.relay(
+            publication, list(gateways), [recipients[gateway] for gateway in gateways], targets
+        )
+        served = gateways.keys() | set().union(*gateways.values())
+        left = [client for client in recipients if client not in served]
+        return np.array(left, np.int64), [recipients[client] for client in left]
+
+    def _accepting(self, publication: Publish, rows: Ints) -> Ints:
+        """Those rows whose subscription accepts the event's attributes; each distinct one is asked once."""
+        table = self.table
+        event = publication.event
+        if len(table.groups) == 1:
+            return rows if matches(event, table.groups[0]) else NO_ROWS
+        groups = table.group[rows]
+        refused = [g for g in np.unique(groups).tolist() if not matches(event, table.groups[g])]
+        if not refused:
+            return rows
+        return rows[~np.isin(groups, refused)]
+
+    # -- what schemes communicate through -----------------------------------------------------------------
+
+    def send(self, client: int, message: Message) -> None:
+        """Send a scheme's message to a client."""
+        message.client = client
+        message.epoch = self.epoch
+        self.downlink.send(client, message)
+
+    # -- internals ----------------------------------------------------------------------------------------
+
+    def _readings(self) -> dict[str, Callable[[], float]]:
+        return {
+            "clients": lambda: sum(len(scheme.clients) for scheme in self.filter_schemes),
+            "subscriptions": lambda: len(self.table),
+            "schemes": lambda: len(self.filter_schemes),
+            "epoch": lambda: self.epoch,
+            "plans_sent": lambda: self.plans_sent,
+            "late_context": lambda: self.late_context,
+            "late_subscriptions": lambda: self.late_subscriptions,
+            "unplaced_events": lambda: sum(scheme.unplaced for scheme in self.filter_schemes),
+        }
+
+    @property
+    def filter_schemes(self) -> tuple[FilterBroker, ...]:
+        """The schemes that run, the default one first."""
+        return self.schemes.active  # type: ignore[return-value] # the group holds nothing else
+
+    def _lease(self, proxy: str) -> Lease:
+        return Lease(self.host, f"broker's {proxy}", self)
+
+    def _send_plan(self, client: object, data: bytes) -> None:
+        assert isinstance(client, int)
+        self.plans_sent += 1
+        self.downlink.send(client, PlanMessage(data, client=client, epoch=self.epoch))
+
+    def _place(self, client: int) -> Reading[Vector] | None:
+        place = self.table.place(client)
+        return None if place is None else Reading((place[0], place[1]), place[2])
+
+    def _places(self, clients: Sequence[int]) -> list[Vector | None]:
+        places = map(self.table.place, clients)
+        return [None if place is None else (place[0], place[1]) for place in places]

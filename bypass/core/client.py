@@ -1,0 +1,250 @@
+"""The client: what an application publishes and subscribes with, whatever mechanisms are behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from numbers import Real
+from typing import Any
+
+from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
+from bypass.core.nearby import Nearby
+from bypass.core.plan_shares import PORT_OF
+from bypass.errors import InvalidCallback, InvalidEvent, InvalidLocation, InvalidRadius, shown
+from bypass.events.event import Event
+from bypass.events.filters import Filter, Subscription
+from bypass.mechanisms import CLIENT_MECHANISMS, find_mechanism
+from bypass.mechanisms.filters import FilterClient
+from bypass.mechanisms.modes import Cloud
+from bypass.places.geo import GeoLocation, PlanarLocation, Projection
+from bypass.places.sensor import LocationRequest
+from bypass.ports.host import Host, Lease
+from bypass.ports.local_access import NO_LOCAL_ACCESS, LocalAccess, Tuning
+from bypass.ports.proxies import Mode
+from bypass.ports.subscriptions import Callback, SubHandle, Subscriptions
+from bypass.protocol.messages import Kind, Message, OutcomeMessage, PlanMessage, Publish, Unsubscribe
+from bypass.support.callbacks import is_plain_function
+from bypass.transitions import Action, Coordinator, Engine, Nothing, Outcome, Plan, Record
+
+LARGEST_RADIUS = 20_000_000  # half the way around the earth
+
+
+class Client:
+    """One application's access to publish/subscribe. `uplink` sends to the broker, reliably and in order.
+
+    `set` are parameters, for `scheme` and for all that come after it as far as they have them. `projection`
+    turns latitudes and longitudes into the metres of the broker's region. `local` is the way to devices
+    nearby, and `begin` what is done first, such as starting a transport and a dissemination mechanism. Who
+    was a client before says how many events it has `published`: their numbers are not used again; what the
+    client `before` has subscribed and seen is taken over. Handles and callbacks outlive every transition. A
+    client is not told of its own events.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        uplink: Callable[[Message], None],
+        *,
+        scheme: str = "radial",
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
+        projection: Projection | None = None,
+        local: LocalAccess = NO_LOCAL_ACCESS,
+        begin: Iterable[Action] = (),
+        published: int = 0,
+        before: Client | None = None,
+    ) -> None:
+        """Raises the error of an action in `begin` that is not possible or fails."""
+        self.host = host
+        self._local = local
+        self._projection = projection
+        self.subscriptions: Subscriptions = Subscriptions() if before is None else before.subscriptions
+        self.network = ClientNetwork(host.id, uplink, host.after, host.monitor.get(DeliveryAnalyzer))
+        if before is not None:
+            self.network.remember(before.network)
+        self.engine = Engine(
+            f"client-{host.id}",
+            lease=self._lease,
+            clock=host.now,
+            defer=partial(host.after, 0.0),
+        )
+        self.nearby = Nearby(self.engine, host, local, self.subscriptions, self.network.heard)
+        self.mode = self.engine.create_proxy(
+            "mode", Mode, Cloud, mechanisms=CLIENT_MECHANISMS["mode"].values()
+        )
+        settings = set or {}
+        first = find_mechanism(CLIENT_MECHANISMS, "filter", scheme)
+        self.filter = self.engine.create_proxy(
+            "filter",
+            FilterClient,
+            first,
+            mechanisms=CLIENT_MECHANISMS["filter"].values(),
+            set={name: value for name, value in settings.items() if name in first.parameters()},
+            state={"subscriptions": self.subscriptions},
+        )
+        self.engine.set_defaults("filter", settings)
+        self.coordinator = Coordinator(self.engine)
+        self.says_obsolete = True  # the broker knows that outcome
+        self.engine.add_listener(self)
+        self.network.bind(self.filter, self._plan_arrived, self.nearby.gateway_logic)
+        self._mark_messages()
+        self.published = published
+        for action in begin:
+            self.engine.transition(action.proxy, action.to or "", set=action.set)
+
+    # -- the application's interface ----------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        subscription: Subscription | Filter,
+        callback: Callback,
+        *,
+        radius: int | None = None,
+        exact: bool = False,
+        location: LocationRequest | None = None,
+    ) -> SubHandle:
+        """Ask for events by their attributes and, with a `radius` in metres, near the client as it moves.
+
+        `callback(event, handle)` is called for each. What is near, the broker decides by what its filter
+        scheme knows: an `exact` subscription is not told of events that are further away than the radius from
+        where the client is when they arrive. `location` says how often the place is to be known.
+        Raises `EmptySubscription`, `InvalidRadius` for a radius that is not a positive whole number,
+        `InvalidLocation` for one where the client's place will never be known, and `InvalidCallback` for a
+        callback that cannot be called or is asynchronous.
+        """
+        if not is_plain_function(callback):
+            raise InvalidCallback(
+                f"callback {shown(callback)}: expected a plain function: iterate in order to await"
+            )
+        if radius is not None:
+            radius = _whole_metres(radius)
+            if not self.host.location.available():
+                raise InvalidLocation(
+                    f"radius {radius}: nobody says where this client is: expected a client with a location"
+                )
+        elif exact:
+            raise InvalidRadius("radius None of an exact subscription: expected whole metres")
+        registered = self.subscriptions.add(
+            Subscription.of(subscription), callback, radius, location or LocationRequest(), exact
+        )
+        self.filter.subscribe(registered)
+        return registered.handle
+
+    def unsubscribe(self, handle: SubHandle) -> None:
+        """Withdraw a subscription. Raises `UnknownHandle` if it is not, or no longer, subscribed."""
+        self.subscriptions.remove(handle)
+        self.filter.unsubscribe(handle.id)
+
+    def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
+        """Publish an event: to whom its attributes concern or, with a location, to whom it concerns there.
+
+        Gives the event's number, unique in the system. Raises `InvalidEvent` for what is no event, and
+        `InvalidLocation` for what is no place, or for latitude and longitude if the client has no
+        `projection`.
+        """
+        if location is None:
+            return self._publish(event, Kind.PLAIN, None)
+        if isinstance(location, GeoLocation):
+            if self._projection is None:
+                raise InvalidLocation(f"{location}: expected planar metres, this client has no projection")
+            location = self._projection.to_planar(location)
+        if not isinstance(location, PlanarLocation):  # (x, y) might as well be degrees
+            raise InvalidLocation(
+                f"location {shown(location)}: expected PlanarLocation(x, y) or GeoLocation(lat, lon)"
+            )
+        return self._publish(event, Kind.PLACED, (location.x, location.y))
+
+    def publish_local(self, event: Event) -> int:
+        """Publish an event where the client is. Raises `InvalidLocation` if the sensor cannot tell."""
+        fix = self.host.location.current()
+        if fix is None:
+            raise InvalidLocation(f"client {self.host.id}: its location is not known yet")
+        return self._publish(event, Kind.LOCAL, (fix.x, fix.y))
+
+    def close(self) -> None:
+        """Stop all mechanisms: nothing is sent or heard any more, and nobody is told."""
+        self.network.silent = True
+        for proxy in CLIENT_MECHANISMS:
+            self.engine.drop_proxy(proxy)
+        for proxy in PORT_OF:
+            self._local.port(PORT_OF[proxy]).tune(Tuning())
+
+    def _publish(self, event: Event, kind: Kind, location: tuple[float, float] | None) -> int:
+        if not isinstance(event, Event):
+            raise InvalidEvent(f"{shown(event)}: expected an Event")
+        self.published += 1
+        number = self.host.id << 32 | self.published
+        publication = Publish(
+            number, event, kind, round(self.host.now() * 1e6), location, client=self.host.id
+        )
+        to_broker = self.mode.to_broker(publication)
+        if self.mode.nearby(publication):
+            # On its way to the broker a publication is marked with what is no business of clients nearby.
+            self.nearby.direct.disseminate_locally(replace(publication) if to_broker else publication)
+        if to_broker:
+            self.filter.publish(publication)
+        return number
+
+    # -- transitions --------------------------------------------------------------------------------------
+
+    def transition_started(self, record: Record) -> None:
+        """Nothing: messages are marked with the new scheme only once it is active."""
+
+    def transition_finished(self, record: Record) -> None:
+        """The filter scheme may be another now, or the way to others."""
+        self._mark_messages()
+        if record.proxy == "mode":
+            self._connect(self.mode.connected())
+
+    def _mark_messages(self) -> None:
+        scheme = self.engine.active("filter")
+        if isinstance(scheme, FilterClient):
+            self.network.flag = scheme.flag
+        reachable = not isinstance(self.engine.active("transport"), Nothing)
+        self.network.address = self._local.address if reachable else 0
+
+    def _connect(self, connected: bool) -> None:
+        """The broker serves this client, or it does not: it is told, before it is told nothing any more."""
+        if connected and self.network.silent:
+            self.network.silent = False
+            for registered in self.subscriptions:
+                self.filter.subscribe(registered)
+        elif not connected and not self.network.silent:
+            for registered in self.subscriptions:
+                self.network.send(Unsubscribe(registered.handle.id))
+            self.network.silent = True
+
+    def carry_out(self, plan: Plan) -> Outcome:
+        """Execute a plan, less what is obsolete, and follow its decision. Raises like `Engine.execute`."""
+        outcome = self.coordinator.carry_out(plan, self.nearby.admits)
+        if outcome.ok:
+            for action, summary in zip(plan.actions, outcome.records, strict=True):
+                if summary.outcome != "obsolete":
+                    self.nearby.adopt(plan, action)
+        return outcome
+
+    def _plan_arrived(self, message: PlanMessage) -> None:
+        outcome = self.carry_out(Plan.from_bytes(message.plan))
+        if outcome.ok:
+            self.network.epoch = message.epoch
+        if not self.says_obsolete:
+            outcome = outcome.for_strangers_to_obsolete()
+        self.network.send(OutcomeMessage(outcome.to_bytes()))
+
+    def _lease(self, proxy: str) -> Lease:
+        link: Any = self.network
+        if proxy == "transport":
+            link = self._local.radios
+        elif proxy in PORT_OF:
+            link = self._local.port(PORT_OF[proxy])
+        elif proxy == "gateway-logic":
+            link = self.nearby.gateway
+        return Lease(self.host, f"client {self.host.id}'s {proxy}", link)
+
+
+def _whole_metres(radius: Any) -> int:
+    """A radius as a whole number, which 100.0 is too. Raises `InvalidRadius`."""
+    number = isinstance(radius, Real) and not isinstance(radius, bool)
+    if not number or not 0 < radius <= LARGEST_RADIUS or int(radius) != radius:
+        raise InvalidRadius(f"radius {shown(radius)}: expected whole metres from 1 to {LARGEST_RADIUS}")
+    return int(radius)

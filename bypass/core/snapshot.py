@@ -1,0 +1,115 @@
+"""What a broker must know again after a restart, besides its clients: schemes, decisions, what was told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from bypass.core.broker import LAST_EPOCH, Broker
+from bypass.core.standing_plans import Held
+from bypass.mechanisms import CLIENT_MECHANISMS
+from bypass.transitions import Action, Mechanism, Nothing, Plan, TransitionError
+
+
+class Installed(BaseModel):
+    """A mechanism, its parameters and, for filter schemes beside the default one, whom it serves."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    set: dict[str, JsonValue]
+    members: tuple[int, ...] | None = None
+
+
+class BrokerState(BaseModel):
+    """The configuration of a broker as data; `of` reads it off, `restore` brings a new broker to it.
+
+    `held` is what holds for all clients, and `ever` are the parameters that were ever set, by proxy. Version
+    0.1.0 had what all clients were `told` instead.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    epoch: Annotated[int, Field(ge=0)]
+    decisions: dict[int, int]
+    schemes: Annotated[tuple[Installed, ...], Field(min_length=1)]
+    selection: Installed | None = None
+    told: tuple[Plan, ...] = ()
+    held: dict[str, Held] | None = None
+    ever: dict[str, set[str]] = {}
+
+    @classmethod
+    def of(cls, broker: Broker) -> BrokerState:
+        first, *others = broker.filter_schemes
+        selection = broker.engine.active("gateway-selection")
+        return cls(
+            epoch=broker.epoch,
+            decisions=dict(broker.decisions),
+            schemes=(_installed(first), *(_installed(each, each.clients) for each in others)),
+            selection=None if isinstance(selection, Nothing) else _installed(selection),
+            held=broker.standing.all,
+            ever=broker.standing.ever,
+        )
+
+    def restore(self, broker: Broker) -> None:
+        """Bring a broker that has admitted its clients to this configuration; nobody is told.
+
+        Raises a TransitionError if a mechanism or a parameter is not known any more.
+        """
+        first, *others = self.schemes
+        actions = [Action(proxy="filter", to=first.name, set=first.set)]
+        known = {client for scheme in broker.filter_schemes for client in scheme.clients}
+        for each in others:
+            members = known.intersection(each.members or ())
+            if members:
+                actions.append(
+                    Action(proxy="filter", to=each.name, set=each.set, members=tuple(sorted(members)))
+                )
+        if self.selection is not None:
+            actions.append(Action(proxy="gateway-selection", to=self.selection.name, set=self.selection.set))
+        plan = Plan(plan="restart", actions=tuple(actions))
+        broker.engine.check(plan)
+        for record in broker.engine.execute(plan):
+            if record.outcome == "failed":
+                raise TransitionError(f"restart: {record.proxy} to {record.target!r}: {record.error}")
+        # One that no message can carry is none that clients have: they are told everything again.
+        broker.epoch = broker.coordinator.epoch = min(self.epoch, LAST_EPOCH)
+        broker.decisions.update(self.decisions)
+        self._restore_standing(broker, first.name)
+
+    def _restore_standing(self, broker: Broker, scheme: str) -> None:
+        standing = broker.standing
+        if self.held is None:
+            for plan in self.told:
+                standing.remember(plan, plan.actions, ())
+            # What else was set, and overridden later, nobody knows.
+            for proxy, kinds in CLIENT_MECHANISMS.items():
+                standing.ever[proxy].update(name for kind in kinds.values() for name in kind.parameters())
+        else:
+            standing.all.update({proxy: self.held[proxy] for proxy in standing.all.keys() & self.held.keys()})
+            for proxy in standing.ever.keys() & self.ever.keys():
+                standing.ever[proxy].update(self.ever[proxy])
+        if standing.all["filter"].to != scheme:
+            standing.all["filter"] = self._scheme(scheme)
+        for each in broker.filter_schemes[1:]:
+            for client in each.clients:
+                standing.put(client, "filter", self._scheme(each.name))
+
+    def _scheme(self, name: str) -> Held:
+        """Give what holds for whom a filter scheme serves, as far as 0.1.0 said that."""
+        held = Held(name, self.epoch, self.epoch)
+        for plan in self.told:
+            for action in plan.actions:
+                if action.proxy == "filter" and action.to is None:
+                    held = held.after(plan, action)
+        return held
+
+
+def _installed(mechanism: Mechanism, members: Collection[int] | None = None) -> Installed:
+    return Installed(
+        name=mechanism.name,
+        set=mechanism.settings(),
+        members=None if members is None else tuple(sorted(members)),
+    )

@@ -1,0 +1,1 @@
+"""Events, their attributes, and the filters that subscribers choose them by."""

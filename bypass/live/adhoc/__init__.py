@@ -1,0 +1,1 @@
+"""Frames between live devices on one local network, by authenticated UDP."""

@@ -1,0 +1,357 @@
+"""Devices nearby on a local network: what a client's radios and ports are in the simulator, over UDP.
+
+Whoever is on the same network hears. A frame is one datagram, to the network's broadcast address or to one
+device; like a frame on the air it may be lost, and nobody is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv4Interface
+
+from bypass.errors import BypassError, shown
+from bypass.live.addresses import LARGEST_PORT
+from bypass.live.adhoc.datagrams import MOST_CONTENT, DatagramGroup, Refusal
+from bypass.live.adhoc.port import MICROSECONDS, Copies, LivePort
+from bypass.mechanisms.transports import Bluetooth, Wifi
+from bypass.ports.local_access import PORTS, Unless
+from bypass.protocol.messages import Frame
+from bypass.protocol.wire import MalformedMessage, UnknownVersion, decode, encode
+from bypass.transitions import AtomicTransition, Nothing
+
+PORT = 7701
+MOST_WAITING = 1024  # frames that are to be sent later
+
+_log = logging.getLogger(__name__)
+
+
+class InvalidInterface(BypassError):
+    """What is no interface to a network with a broadcast address, or not one of this device."""
+
+
+class NoSuchRadio(BypassError):
+    """A radio that this device does not have."""
+
+
+class NoBluetooth(AtomicTransition[Nothing, Bluetooth]):
+    """Registered for a client's `transport`, it makes every transition to Bluetooth fail.
+
+    It fails before anything is changed: the transport that is active goes on. Without it, Bluetooth would be
+    found missing only when its predecessor has been turned off.
+    """
+
+    def transfer_state(self, a: Nothing, b: Bluetooth) -> None:  # noqa: ARG002
+        _check_radio(b.radio)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Who is nearby, for `connect`: members of the group that has this `key`, in these networks.
+
+    Raises InvalidInterface and InvalidGroupKey, as `Neighbourhood` does.
+    """
+
+    key: bytes = field(repr=False)
+    interfaces: tuple[str, ...]
+    port: int = PORT
+
+    def __post_init__(self) -> None:
+        DatagramGroup(self.key, 0)
+        _interfaces(self.interfaces, self.port)
+
+    def of(self, loop: asyncio.AbstractEventLoop, number: int) -> Neighbourhood:
+        """The neighbourhood of the client with this number."""
+        return Neighbourhood(loop, number, self.key, interfaces=self.interfaces, port=self.port)
+
+
+class Neighbourhood:
+    """The `LocalAccess` of the client with this number, whose neighbours have the same `key`.
+
+    `interfaces` are this device's addresses in the networks that it hears and speaks in, each with the length
+    of the network's prefix: `192.168.1.5/24`. All members use the same UDP port. What `key` is good for,
+    and what it is not, is said at `DatagramGroup`. Frames go to addresses in these networks alone: nobody can
+    have them sent elsewhere by giving a false address. A network has one radio, `wifi`, whatever its cables.
+
+    `drop` is asked about each datagram, by its sender's address, whether it is to get lost: for tests in
+    which not everybody hears everybody.
+
+    What is counted: frames `called_off` because enough copies were heard, `too_long` ones that do not fit a
+    datagram, those `dropped` because the radio was off or too much waits to be sent; `sent` datagrams, one in
+    each network for a frame to all, and those `failed` that the system did not send; and of what arrived
+    `received` frames and datagrams `refused`. Belongs to the thread of `loop`.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        number: int,
+        key: bytes,
+        *,
+        interfaces: Sequence[str],
+        port: int = PORT,
+        drop: Callable[[int], bool] | None = None,
+    ) -> None:
+        """Raises InvalidInterface and InvalidGroupKey."""
+        self.sent = 0
+        self.called_off = 0
+        self.too_long = 0
+        self.dropped = 0
+        self.failed = 0
+        self.received = 0
+        self.refused: Counter[Refusal] = Counter()
+        self._loop = loop
+        self._group = DatagramGroup(key, number)
+        self._doors = [_Door(each, port) for each in _interfaces(interfaces, port)]
+        self._drop = drop
+        self._is_open = False
+        self.is_on = False
+        self._ports = [LivePort(each, number, self._now_us) for each in range(PORTS)]
+        self._waiting: set[asyncio.TimerHandle] = set()
+        self.address: int = self._doors[0].address
+
+    async def open(self) -> None:
+        """From now on the radio can be turned on. Raises InvalidInterface if the addresses cannot be used."""
+        try:
+            for door in self._doors:
+                await door.open(self._loop, lambda: _Ears(self._arrived))
+        except BaseException:
+            self.close()
+            raise
+        self._is_open = True
+
+    def close(self) -> None:
+        """Nothing is sent or heard any more."""
+        self._is_open = False
+        for door in self._doors:
+            door.close()
+        for timer in self._waiting:
+            timer.cancel()
+        self._waiting.clear()
+
+    # -- the client's side --------------------------------------------------------------------------------
+
+    @property
+    def radios(self) -> Neighbourhood:
+        return self
+
+    def port(self, number: int) -> LivePort:
+        return self._ports[number]
+
+    def switch(self, radio: str, on: bool) -> None:
+        """Raises NoSuchRadio."""
+        _check_radio(radio)
+        self.is_on = on
+        if not on:
+            for port in self._ports:
+                port.forget_neighbours()
+
+    def transmit(self, radio: str, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
+        """Several events that do not fit a datagram go into several; what does not fit alone is not sent.
+
+        Raises NoSuchRadio, and MalformedMessage for an event that cannot travel.
+        """
+        _check_radio(radio)
+        content, events = encode(frame), frame.publications
+        if len(content) > MOST_CONTENT:
+            if len(events) > 1:
+                half = len(events) // 2
+                for part in (events[:half], events[half:]):
+                    self.transmit(radio, replace(frame, publications=part), target, delay, unless)
+                return
+            if not self.too_long:
+                _log.warning("frame of %d bytes not sent: expected at most %d", len(content), MOST_CONTENT)
+            self.too_long += 1
+            return
+        known = self._ports[frame.port].sending(events)
+        if delay <= 0.0:
+            self._release(content, known, target, unless)
+        elif len(self._waiting) >= MOST_WAITING:
+            self.dropped += 1
+        else:
+            self._wait(content, known, target, delay, unless)
+
+    # -- sending ------------------------------------------------------------------------------------------
+
+    def _wait(
+        self, content: bytes, known: list[Copies], target: int | None, delay: float, unless: Unless
+    ) -> None:
+        for copies in known:
+            copies.waiting += 1
+
+        def due() -> None:
+            self._waiting.remove(timer)
+            for copies in known:
+                copies.waiting -= 1
+            self._release(content, known, target, unless)
+
+        timer = self._loop.call_later(delay, due)
+        self._waiting.add(timer)
+
+    def _release(self, content: bytes, known: list[Copies], target: int | None, unless: Unless) -> None:
+        if known and known[0].calls_off(unless):
+            self.called_off += 1
+        elif not (self.is_on and self._is_open):
+            self.dropped += 1
+        else:
+            self._send(content, target)
+
+    def _send(self, content: bytes, target: int | None) -> None:
+        doors = self._doors
+        if target is not None:
+            doors = [door for door in doors if door.leads_to(target)][:1]
+        self.failed += not doors
+        data = self._group.seal(content)
+        for door in doors:
+            try:
+                door.send(data, target)
+            except BlockingIOError:
+                self.dropped += 1
+            except OSError as error:
+                self.failed += 1
+                _log.debug("frame not sent: %s", error)
+            else:
+                self.sent += 1
+
+    # -- receiving ----------------------------------------------------------------------------------------
+
+    def _arrived(self, data: bytes, source: tuple[str, int]) -> None:
+        if not self.is_on:
+            return
+        address = _address(IPv4Address(source[0]), source[1])
+        if self._drop is not None and self._drop(address):
+            return
+        network = next((n for n, door in enumerate(self._doors) if door.leads_to(address)), -1)
+        opened = self._group.open(data, (network, address))
+        if isinstance(opened, Refusal):
+            self.refused[opened] += 1
+            return
+        sender, content = opened
+        try:
+            frame = decode(content)
+        except UnknownVersion:
+            self.refused[Refusal.VERSION] += 1
+            return
+        except MalformedMessage:
+            self.refused[Refusal.MALFORMED] += 1
+            return
+        if (
+            not isinstance(frame, Frame)
+            or frame.client != sender
+            or frame.port >= PORTS
+            or any(each.id >> 32 != each.client for each in frame.publications)  # not its publisher's number
+        ):
+            self.refused[Refusal.MALFORMED] += 1
+            return
+        self.received += 1
+        self._ports[frame.port].arrived(frame)
+
+    def _now_us(self) -> int:
+        return round(self._loop.time() * MICROSECONDS)
+
+
+class _Ears(asyncio.DatagramProtocol):
+    """Hands on what a socket hears."""
+
+    def __init__(self, arrived: Callable[[bytes, tuple[str, int]], None]) -> None:
+        self.datagram_received = arrived  # type: ignore[assignment] # addresses are IPv4 ones
+
+
+class _Door:
+    """The way into one network: a socket for what is meant for this device, which also sends, and one for
+    what is meant for all, which other clients on this device may share."""
+
+    def __init__(self, interface: IPv4Interface, port: int) -> None:
+        self.address = _address(interface.ip, port)
+        self._interface = interface
+        self._port = port
+        self._everybody = str(interface.network.broadcast_address)
+        self._own: socket.socket | None = None
+        self._transports: list[asyncio.DatagramTransport] = []
+
+    async def open(self, loop: asyncio.AbstractEventLoop, ears: Callable[[], _Ears]) -> None:
+        """Raises InvalidInterface."""
+        own = self._socket(str(self._interface.ip), socket.SO_BROADCAST)
+        await self._listen(loop, ears, own)
+        await self._listen(loop, ears, self._socket(self._everybody, socket.SO_REUSEADDR))
+        self._own = own
+
+    def close(self) -> None:
+        for transport in self._transports:
+            transport.close()
+        self._transports.clear()
+        self._own = None
+
+    def leads_to(self, target: int) -> bool:
+        """Whether a device with this address can be in this network."""
+        network = self._interface.network
+        first, last = int(network.network_address), int(network.broadcast_address)
+        return first < target >> 16 < last and target & 0xFFFF != 0
+
+    def send(self, data: bytes, target: int | None) -> None:
+        """Send to the device with this address, or to all. Raises OSError.
+
+        Directly: what waits to be sent waits in the system, which never has much.
+        """
+        assert self._own is not None
+        if target is None:
+            self._own.sendto(data, (self._everybody, self._port))
+        else:
+            self._own.sendto(data, (str(IPv4Address(target >> 16)), target & 0xFFFF))
+
+    async def _listen(
+        self, loop: asyncio.AbstractEventLoop, ears: Callable[[], _Ears], at: socket.socket
+    ) -> None:
+        transport, _ = await loop.create_datagram_endpoint(ears, sock=at)
+        self._transports.append(transport)
+
+    def _socket(self, host: str, option: int) -> socket.socket:
+        opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, option, 1)
+            opened.setblocking(False)
+            opened.bind((host, self._port))
+        except OSError as error:
+            opened.close()
+            raise InvalidInterface(
+                f"interface {self._interface}: {host} port {self._port}: {error.strerror}:"
+                " expected an address of this device, the prefix of its network, and a free port"
+            ) from error
+        return opened
+
+
+def _interfaces(texts: Sequence[str], port: int) -> list[IPv4Interface]:
+    """Raises InvalidInterface, also for a port that is none."""
+    if not isinstance(texts, list | tuple):
+        raise InvalidInterface(f"interfaces {shown(texts)}: expected a tuple of them")
+    if not texts:
+        raise InvalidInterface("no interfaces: expected at least one, such as 192.168.1.5/24")
+    if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= LARGEST_PORT:
+        raise InvalidInterface(f"port {shown(port)}: expected 1 to {LARGEST_PORT}")
+    return [_interface(text) for text in texts]
+
+
+def _interface(text: str) -> IPv4Interface:
+    try:
+        interface = IPv4Interface(text)
+    except (ValueError, TypeError):
+        interface = None
+    if interface is None or interface.network.prefixlen > 30:  # longer ones have no broadcast address
+        raise InvalidInterface(
+            f"interface {shown(text)}: expected an IPv4 address with the length of its network's prefix,"
+            " such as 192.168.1.5/24"
+        )
+    return interface
+
+
+def _address(host: IPv4Address, port: int) -> int:
+    return int(host) << 16 | port
+
+
+def _check_radio(radio: str) -> None:
+    if radio != Wifi.radio:
+        raise NoSuchRadio(f"radio {radio!r}: expected {Wifi.radio!r}, a local network has no other")

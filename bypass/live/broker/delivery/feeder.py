@@ -1,0 +1,153 @@
+"""What waits in the log for clients that are connected, as much of it as may be on its way at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from bypass.live.broker.delivery.lanes import Lanes
+from bypass.live.broker.delivery.missed import LOST, Missing
+from bypass.live.broker.sessions.sessions import NOWHERE, Session, Sessions
+from bypass.live.broker.sessions.unacknowledged_kernels import CONNECTION
+from bypass.live.broker.store.batch import Logged, Recipient
+from bypass.live.broker.store.reader import FoundPublications, Reader
+from bypass.live.broker.store.store import StoreFailed
+from bypass.protocol.wire import Forwarding, recipient
+
+log = logging.getLogger(__name__)
+
+FEED = 200
+"""Events that are read from the log at a time."""
+
+RETRY_S = 0.5
+"""How long a log that could not be read is left alone."""
+
+
+class Feeding:
+    """Reads the log for clients that were away or slow, and for lanes. The log is `durable` up to a place.
+
+    The log is read in a thread of its own, once at a time for each slot: what was asked for on a connection
+    that is gone since, or was given up meanwhile, is not sent. `send(route, messages)` sends with the present
+    turn, `after` calls something some seconds later.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        sessions: Sessions,
+        lanes: Lanes,
+        missing: Missing,
+        send: Callable[[bytes, list[bytes]], None],
+        after: Callable[..., Any],
+        last_seq: int,
+    ) -> None:
+        self.durable = last_seq
+        self.hungry: set[Session] = set()  # connected, and what waits for them is not durable yet
+        self._reader = reader
+        self._sessions = sessions
+        self._awaited = sessions.awaited
+        self._lanes = lanes
+        self._missing = missing
+        self._send = send
+        self._after = after
+        self._reading: set[int] = set()  # slots
+        self.unreadable = False  # the log, when it was read last
+
+    def feed_hungry(self) -> None:
+        """Go on where nothing was durable yet."""
+        hungry, self.hungry = self.hungry, set()
+        for session in hungry:
+            self.feed(session)
+
+    def feed(self, session: Session, besides: int = NOWHERE) -> None:
+        """Begin to send a connected client what waits for it, `besides` what is in that slot; no effect if
+        nothing does or it has no room."""
+        if session.route is None:
+            return
+        slots = [session.slot]
+        if session.lanes:
+            unclaimed = session.unclaimed
+            slots += [slot for handle, slot in session.lanes.items() if handle not in unclaimed]
+        for slot in slots:
+            if slot != besides:
+                self._ask(session, slot)
+
+    def close(self) -> None:
+        """Read nothing any more."""
+        self._reader.close()
+
+    def _ask(self, session: Session, slot: int) -> None:
+        awaited = self._awaited
+        if slot in self._reading or not awaited.unsent(slot):
+            return
+        room = awaited.room(slot)
+        if not room:
+            return
+        seqs = [seq for _, seq in awaited.first_unsent(slot, min(FEED, room)) if seq <= self.durable]
+        if not seqs:
+            self.hungry.add(session)
+            return
+        self._reading.add(slot)
+        connection = int(awaited.slots[slot, CONNECTION])
+        self._reader.read(seqs, session.number, partial(self._read, session, slot, connection, set(seqs)))
+
+    def _read(
+        self,
+        session: Session,
+        slot: int,
+        connection: int,
+        asked: set[int],
+        found: FoundPublications | StoreFailed,
+    ) -> None:
+        self._reading.discard(slot)
+        if isinstance(found, StoreFailed):
+            if not self.unreadable:
+                log.error("%s; what waits there is sent when it can be read", found)
+            self.unreadable = True
+            self._after(RETRY_S, self.feed, session)
+            return
+        self.unreadable = False
+        awaited = self._awaited
+        blocked = NOWHERE
+        if awaited.slots[slot, CONNECTION] == connection:
+            handle = self._lanes.handle_of(session, slot)
+            while (first := awaited.first_unsent(slot, 1)) and first[0][1] in asked and awaited.room(slot):
+                number, seq = first[0]
+                if seq not in found:
+                    self._missing.give_up(session, LOST, *awaited.withdraw(slot, number, seq))
+                elif handle is None:
+                    self._send_or_divide(session, *found[seq])
+                elif self._lanes.elsewhere(session, slot, number):
+                    blocked = slot  # one acknowledgement would be taken for that of the other: goes on then
+                    break
+                else:
+                    self._send_on(session, slot, found[seq][0], _only(handle, found[seq][1]))
+        self.feed(session, blocked)
+        owner = self._sessions.by_slot.get(slot)
+        if owner is not None and owner is not session:  # it has the slot since, and could not ask
+            self.feed(owner)
+
+    def _send_or_divide(self, session: Session, logged: Logged, own: list[Recipient]) -> None:
+        """Send the first unsent event of a client's main slot for the subscriptions that have no lane."""
+        if session.divided:
+            own = [each._replace(handles=self._lanes.divide(session, each.handles)) for each in own]
+            own = [each for each in own if each.handles]
+            if not own:  # all of it waits in lanes now
+                self._lanes.only_in_lanes(session)
+                return
+        self._send_on(session, session.slot, logged, own)
+
+    def _send_on(self, session: Session, slot: int, logged: Logged, own: list[Recipient]) -> None:
+        assert session.route is not None
+        name = self._sessions.name(logged.publisher)
+        forwarding = Forwarding(logged.raw, logged.publisher, logged.scheme, logged.epoch, 0, name)
+        head = recipient(session.number)
+        messages = [head + forwarding.rest(each.handles, each.unfiltered, session.rich) for each in own]
+        self._awaited.was_sent(slot, sum(map(len, messages)))
+        self._send(session.route, messages)  # they are durable whatever becomes of this turn
+
+
+def _only(handle: int, own: list[Recipient]) -> list[Recipient]:
+    return [each._replace(handles=(handle,)) for each in own if handle in each.handles]

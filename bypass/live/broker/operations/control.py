@@ -1,0 +1,154 @@
+"""What operators ask of a live broker, and what they are answered."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bypass.errors import BypassError
+from bypass.live.broker.operations.rollout_tracker import Followup
+from bypass.live.broker.operations.status import Status
+from bypass.live.broker.reception.attendance import ADMIN
+from bypass.live.broker.server import BrokerServer
+from bypass.live.broker.sessions.sessions import Session
+from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS
+from bypass.protocol.session import Control as Request
+from bypass.protocol.session import Reply
+from bypass.transitions import Plan, TransitionError, check_plan
+
+log = logging.getLogger(__name__)
+
+POSITIONS_TOLD = 1000
+"""In an answer, so that it stays small enough to be sent, however long names are."""
+
+
+class ControlFailed(BypassError):
+    """A request that cannot be fulfilled."""
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ExecuteArguments(_Arguments):
+    """A plan; only for clients with these names, or in an area (x0, y0, x1, y1), if either is given."""
+
+    plan: dict[str, Any]
+    clients: tuple[str, ...] | None = None
+    area: tuple[float, float, float, float] | None = None
+    dry_run: bool = False
+
+
+class LogArguments(_Arguments):
+    """So many of the latest records, or of those before one."""
+
+    limit: int = Field(default=20, ge=1, le=1000)
+    before: int | None = Field(default=None, ge=0, lt=2**63)  # what the store can compare with
+
+
+class StatusArguments(_Arguments):
+    """Nothing."""
+
+
+class OperatorControl:
+    """Answers the requests of clients with the right to make them; others are refused and counted."""
+
+    def __init__(self, server: BrokerServer, followup: Followup, status: Status) -> None:
+        self._server = server
+        self._followup = followup
+        self._status = status
+        self._commands: dict[str, tuple[type[_Arguments], Callable[[Session, Any], Any]]] = {
+            "status": (StatusArguments, self._tell_status),
+            "execute": (ExecuteArguments, self._execute),
+            "log": (LogArguments, self._tell_log),
+        }
+        server.reception.on_control = self._asked
+
+    def _asked(self, session: Session, request: Request) -> None:
+        try:
+            content, ok = self._answer(session, request), True
+        except (BypassError, TransitionError) as error:
+            content, ok = {"error": " ".join(str(error).split())}, False
+        data = json.dumps(content).encode()
+        self._server.deliveries.send(session.number, Reply(request.request, ok, data))
+
+    def _answer(self, session: Session, request: Request) -> Any:
+        if ADMIN not in session.rights:
+            self._server.counters["unauthorised"] += 1
+            log.warning("%s asked for %r without the right to", session.name, request.command)
+            raise ControlFailed(f"{session.name}: expected a key with the right {ADMIN!r}")
+        if request.command not in self._commands:
+            known = ", ".join(self._commands)
+            raise ControlFailed(f"command {request.command!r}: expected one of {known}")
+        kind, answer = self._commands[request.command]
+        try:
+            arguments = kind.model_validate_json(request.content or b"{}")
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            where = ".".join(map(str, problem["loc"]))
+            raise ControlFailed(f"{request.command}: {where}: {problem['msg']}") from None
+        return answer(session, arguments)
+
+    def _tell_status(self, session: Session, arguments: StatusArguments) -> Any:  # noqa: ARG002
+        self._status.refresh()
+        snapshot = self._status.snapshot
+        return {**snapshot, "positions": snapshot["positions"][:POSITIONS_TOLD]}
+
+    def _tell_log(self, session: Session, arguments: LogArguments) -> Any:  # noqa: ARG002
+        records = self._server.store.records(arguments.limit, arguments.before)
+        return [
+            {"number": number, "type": kind, **json.loads(content), "at": at}
+            for number, at, kind, content in records
+        ]
+
+    def _execute(self, session: Session, arguments: ExecuteArguments) -> Any:
+        plan = Plan.from_data(arguments.plan)
+        if not plan.who:
+            plan = plan.model_copy(update={"who": session.name})
+        plan = self._restricted(plan, arguments)
+        check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
+        broker = self._server.broker
+        if arguments.dry_run:
+            here = tuple(action for action in plan.actions if action.proxy in BROKER_MECHANISMS)
+            foreseen = plan.model_copy(update={"actions": here}).dry_run(broker.engine) if here else []
+            return {"dry_run": True, "records": [record.to_dict() for record in foreseen]}
+        records = self._server.execute(plan)
+        return {
+            "dry_run": False,
+            "epoch": broker.epoch,
+            "records": [record.to_dict() for record in records],
+            "execution": self._followup.latest(1)[0],
+        }
+
+    def _restricted(self, plan: Plan, arguments: ExecuteArguments) -> Plan:
+        if arguments.clients is None and arguments.area is None:
+            return plan
+        members: list[int] = []
+        if arguments.clients is not None:
+            for name in arguments.clients:
+                session = self._server.sessions.by_name.get(name)
+                if session is None:
+                    raise ControlFailed(f"client {name!r}: expected the name of a session")
+                members.append(session.number)
+        if arguments.area is not None:
+            members += self._clients_in(*arguments.area)
+        if not members:
+            raise ControlFailed(f"area {arguments.area}: expected at least one client in it")
+        data = plan.model_dump(mode="json", exclude_defaults=True)
+        for action in data["actions"]:
+            action["members"] = list(dict.fromkeys(members))
+        return Plan.from_data(data)
+
+    def _clients_in(self, x0: float, y0: float, x1: float, y1: float) -> list[int]:
+        table = self._server.broker.table
+        return [
+            session.number
+            for session in self._server.sessions
+            if (place := table.place(session.number)) is not None
+            and x0 <= place[0] <= x1
+            and y0 <= place[1] <= y1
+        ]

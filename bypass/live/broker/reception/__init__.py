@@ -1,0 +1,1 @@
+"""Reception: packets are charged, read, and handed to the part of a live broker that they concern."""

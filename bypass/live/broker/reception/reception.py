@@ -1,0 +1,288 @@
+"""What clients say to a live broker, message by message."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from bypass.core.broker import Broker
+from bypass.core.client import LARGEST_RADIUS
+from bypass.errors import BypassError
+from bypass.live.broker.config import BrokerConfig, Limits
+from bypass.live.broker.delivery.deliveries import Deliveries
+from bypass.live.broker.delivery.turn import Turn
+from bypass.live.broker.reception.attendance import ADMIN, Attendance
+from bypass.live.broker.sessions.sessions import Session, Sessions
+from bypass.protocol.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
+from bypass.protocol.session import Ack, Bye, Control, Hello, Ping, Refused
+from bypass.protocol.wire import MalformedMessage, decode, decode_raw, encode, outline
+from bypass.transitions import TransitionError
+
+COUNT = (1 << 32) - 1
+
+
+class NotTaken(BypassError):
+    """Why a publication or a subscription is refused."""
+
+
+class Reception:
+    """Takes what clients send that are in `attendance`."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        broker: Broker,
+        sessions: Sessions,
+        deliveries: Deliveries,
+        counters: Counter[str],
+        now: Callable[[], float],
+        attendance: Attendance,
+    ) -> None:
+        self.on_control: Callable[[Session, Control], None] = _ignore
+        self.on_outcome: Callable[[int, bytes], None] = _ignore
+        self._config = config
+        self._broker = broker
+        self._sessions = sessions
+        self._deliveries = deliveries
+        self._counters = counters
+        self._now = now
+        self._attendance = attendance
+
+    # -- messages -----------------------------------------------------------------------------------------
+
+    def receive(self, session: Session, data: bytes) -> None:
+        """One message of a client that was greeted. Raises MalformedMessage."""
+        message, raw = decode_raw(data)
+        session.heard = self._now()
+        session.scheme = message.scheme
+        kind = type(message)
+        if kind is Ack:
+            self._deliveries.acknowledge(session, message.ids)  # type: ignore[attr-defined]
+            self._counters["understood"] += 1
+            return
+        if kind is Hello:
+            self._counters["hello_repeated"] += 1
+            return
+        message.client = session.number
+        try:
+            if kind is Publish:
+                self._publish(session, message, raw)  # type: ignore[arg-type]
+            else:
+                self._other(session, message)
+        except NotTaken as refusal:
+            self._counters["refused"] += 1
+            self._not_taken(session, message, str(refusal))
+        except (BypassError, TransitionError) as error:
+            self._not_taken(session, message, str(error))
+            raise MalformedMessage(f"{kind.__name__}: {error}") from error
+        else:
+            self._counters["understood"] += kind is not Control or ADMIN in session.rights
+
+    def refuse(self, session: Session, data: bytes, over: str, reason: str) -> None:
+        """One message that is over a quota, and counted as that. Raises MalformedMessage.
+
+        It is read no further than it takes to answer it. What the client would have to repeat for ever if it
+        were dropped is taken: that it has got events, or leaves, or what an operator asks. An event that was
+        taken before is not refused when it comes again.
+        """
+        session.heard = self._now()
+        about = outline(data)
+        if about.body in ("ack", "bye") or (about.body == "control" and ADMIN in session.rights):
+            self.receive(session, data)
+            return
+        self._counters[over] += 1
+        if about.id is not None and session.knows(about.id) and session.route is not None:
+            self._deliveries.confirm(session.route, publication=about.id)
+        else:
+            self._refuse(session, reason, about.id, about.handle)
+
+    def _publish(self, session: Session, message: Publish, raw: bytes) -> None:
+        number = message.id
+        if number >> 32 != session.number:
+            raise NotTaken(f"event {number}: expected an id of client {session.number}")
+        assert session.route is not None
+        count = number & COUNT
+        repeated = count in session.refused
+        if count > session.published or repeated:
+            self._check_stored(session)
+            session.published = max(count, session.published)
+            session.refused.discard(count)
+            self._deliveries.turn.taken.add(number)
+            if message.piggyback is not None:
+                self._attendance.moved.add(session.number)
+            self._counters["publications"] += 1
+            if not session.takes_part:
+                session.takes_part = True
+                self._broker.join(session.number, message.scheme)
+            deliveries = self._deliveries
+            deliveries.publishing(message, raw, repeated)
+            try:
+                self._broker.receive(message)
+            finally:
+                deliveries.published(message)
+            if session.durable:
+                self._attendance.published.add(session)
+        self._deliveries.confirm(session.route, publication=number)
+
+    def _check_stored(self, session: Session) -> None:
+        account, most = session.account, self._config.limits.stored_bytes_per_key
+        if account.stored >= most:
+            self._counters["over_stored"] += 1
+            raise NotTaken(
+                f"{account.stored} bytes of events of {account.name} are waited for: expected at most {most}"
+            )
+
+    def _other(self, session: Session, message: Message) -> None:
+        assert session.route is not None
+        if isinstance(message, ContextMessage):
+            self._broker.receive(message)
+            self._attendance.moved.add(session.number)
+        elif isinstance(message, Subscribe):
+            self._subscribe(session, message)
+        elif isinstance(message, Unsubscribe):
+            self._broker.receive(message)
+            self._attendance.withdraw(session, message.handle)
+            self._deliveries.confirm(session.route, handle=message.handle)
+        elif isinstance(message, OutcomeMessage):
+            self._broker.receive(message)
+            self.on_outcome(session.number, message.outcome)
+        elif isinstance(message, Ping):
+            if message.asks:
+                self._deliveries.to_route(session.route, Ping())
+        elif isinstance(message, Bye):
+            self._bye(session, message)
+        elif isinstance(message, Control):
+            self.on_control(session, message)
+        else:
+            raise MalformedMessage(f"{type(message).__name__}: expected what clients say")
+
+    def _subscribe(self, session: Session, message: Subscribe) -> None:
+        assert session.route is not None
+        handle = message.handle
+        known = session.handles.get(handle)
+        most = self._config.limits.subscriptions_per_client
+        if known is None and len(session.handles) >= most:
+            raise NotTaken(f"{most} subscriptions: expected no more of one client")
+        if message.radius is not None and not 0 < message.radius <= LARGEST_RADIUS:
+            raise NotTaken(f"radius {message.radius}: expected metres from 1 to {LARGEST_RADIUS}")
+        if known is not None and (known.subscription, known.radius) != (message.subscription, message.radius):
+            raise NotTaken(f"handle {handle}: it is subscribed with {known.subscription}")
+        kept = replace(message, piggyback=None)
+        data = encode(kept)
+        if known is None and (much := excess(self._config.limits, kept, len(data), session.sizes)):
+            raise NotTaken(much)
+        if message.piggyback is not None:
+            self._attendance.moved.add(session.number)
+        self._broker.receive(message)
+        session.own.add(handle)
+        self._deliveries.claimed(session)
+        if known is None:
+            session.handles[handle], session.sizes[handle] = kept, len(data)
+            turn = self._deliveries.turn
+            turn.changes.append((session, handle, None, True))
+            if session.durable:
+                turn.batch.subscribed(session.number, handle, data)
+                # Without a place, a broker that is started again would not know what concerns it.
+                self._note_place(session)
+        self._deliveries.confirm(session.route, handle=handle)
+
+    def _bye(self, session: Session, message: Bye) -> None:
+        assert session.route is not None
+        self._deliveries.to_route(session.route, Bye())
+        if message.forget:
+            self._attendance.forget(session)
+        else:
+            self._attendance.lost(session, "left")
+
+    def oversized(self, session: Session, data: bytes) -> None:
+        """A message that is too large is not taken, whatever it is."""
+        reason = f"{len(data)} bytes: expected at most {self._config.limits.message_bytes}"
+        try:
+            self._not_taken(session, decode(data), reason)
+        except MalformedMessage as error:
+            self._refuse(session, reason, error.id, error.handle)
+
+    def unreadable(self, session: Session, error: MalformedMessage) -> None:
+        """A message of which no more could be read than what it is about is not taken."""
+        self._refuse(session, str(error), error.id, error.handle)
+
+    def _not_taken(self, session: Session, message: Message, reason: str) -> None:
+        if isinstance(message, Publish):
+            self._refuse(session, reason, message.id, None)
+        elif isinstance(message, Subscribe | Unsubscribe):
+            self._refuse(session, reason, None, message.handle)
+
+    def _refuse(self, session: Session, reason: str, number: int | None, handle: int | None) -> None:
+        """Say why a publication or a subscription was not taken, to whoever waits for an answer."""
+        if session.route is None or (number is None and handle is None):
+            return
+        if number is not None and number >> 32 == session.number and number & COUNT > session.published:
+            session.refuse(number & COUNT)
+        self._deliveries.to_route(session.route, Refused(reason, id=number, handle=handle))
+
+    # -- the store ----------------------------------------------------------------------------------------
+
+    def note_places(self) -> None:
+        """Have the store know where clients have moved to."""
+        for number in self._attendance.moved:
+            session = self._sessions.by_number.get(number)
+            if session is not None and session.durable:
+                self._note_place(session)
+        self._attendance.moved.clear()
+
+    def _note_place(self, session: Session) -> None:
+        place = self._broker.table.whereabouts(session.number)
+        if place is not None:
+            self._deliveries.turn.batch.located(session.number, *place)
+
+    def undo(self, turn: Turn) -> None:
+        """What could not be stored did not happen: events were not taken, subscriptions are as before.
+
+        A client that has connected again meanwhile would be told otherwise: it has to do so once more.
+        """
+        misled: set[Session] = set()
+        for route, (ids, _) in turn.acknowledged.items():
+            for number in turn.taken.intersection(ids):
+                session = self._sessions.by_number.get(number >> 32)
+                if session is not None:
+                    session.refuse(number & COUNT)
+                    if session.route != route:
+                        misled.add(session)
+        for session, handle, before, own in reversed(turn.changes):
+            if session.number not in self._sessions.by_number:
+                continue
+            if session.route is None or handle not in turn.acknowledged.get(session.route, ((), ()))[1]:
+                misled.add(session)
+            if before is None:
+                session.handles.pop(handle, None)
+                session.sizes.pop(handle, None)
+                session.own.discard(handle)
+                self._broker.withdraw(session.number, handle)
+            else:
+                session.handles[handle], session.sizes[handle] = before, len(encode(before))
+                if own:
+                    session.own.add(handle)
+                self._broker.admit(session.number, (before,), None)
+        for session in misled:
+            if session.route is not None:
+                self._deliveries.retract(turn, session.route)
+                self._deliveries.to_route(session.route, Bye())
+                self._attendance.lost(session, "misled")
+
+
+def excess(limits: Limits, message: Subscribe, size: int, others: Mapping[int, int]) -> str:
+    """What a subscription of `size` bytes has too much of, beside others of the same client with these sizes;
+    empty: nothing."""
+    filters, together = message.subscription.size, size + sum(others.values())
+    if filters > limits.filters_per_subscription:
+        return f"{filters} filters: expected at most {limits.filters_per_subscription} in a subscription"
+    if size > limits.subscription_bytes:
+        return f"a subscription of {size} bytes: expected at most {limits.subscription_bytes}"
+    if together > limits.session_bytes:
+        return f"subscriptions of {together} bytes: expected at most {limits.session_bytes} of one client"
+    return ""
+
+
+def _ignore(*_: object) -> None:
+    """What happens to what nobody is there for."""

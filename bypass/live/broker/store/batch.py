@@ -1,0 +1,246 @@
+"""What one turn of a broker changes in its store, and what a stored publication is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, chain, repeat
+from struct import pack, unpack
+from typing import NamedTuple
+
+import numpy as np
+
+from bypass.mechanisms.filters.indexes.buckets import Ints
+
+
+class Recipient(NamedTuple):
+    """A client that an event is for, and its handles that the event matches."""
+
+    client: int
+    handles: tuple[int, ...]
+    unfiltered: bool
+
+
+@dataclass(slots=True)
+class Logged:
+    """One publication: `raw` is its body as it came; `publisher`, `scheme` and `epoch` are its stamp.
+
+    `seq` numbers the publications in the order in which the broker took them, `recipients` are packed.
+    """
+
+    seq: int
+    at: float
+    id: int
+    publisher: int
+    scheme: int
+    epoch: int
+    raw: bytes
+    recipients: bytes
+
+
+class Batch:
+    """Changes that are written together, or not at all. Later calls win over earlier ones.
+
+    What is said about a client that the store does not know, or that was forgotten, changes nothing: a client
+    is known from `client` on, wherever in the batch that is.
+    """
+
+    __slots__ = (
+        "clients",
+        "counts",
+        "cursors",
+        "departed",
+        "history",
+        "lanes",
+        "log",
+        "missed",
+        "places",
+        "settings",
+        "spent",
+        "subscriptions",
+    )
+
+    def __init__(self) -> None:
+        self.clients: dict[int, tuple[str, int, float]] = {}  # name, life, seen
+        self.departed: set[int] = set()
+        self.subscriptions: dict[int, dict[int, bytes | None]] = {}  # client -> handle; None: withdrawn
+        self.places: dict[int, tuple[float, float, float, float, float]] = {}
+        self.counts: dict[int, tuple[int, int]] = {}  # published, known
+        self.log: list[Logged] = []
+        self.cursors: dict[int, int] = {}  # seq
+        self.lanes: dict[int, dict[int, int | None]] = {}  # client -> handle -> seq; None: there is none
+        self.missed: dict[int, dict[str, int]] = {}  # client -> reason
+        self.spent: set[int] = set()
+        self.settings: dict[str, str] = {}
+        self.history: list[tuple[float, str, str]] = []
+
+    def client(self, number: int, name: str, life: int, seen: float) -> None:
+        """A client is new, or one of these has changed."""
+        self.clients[number] = (name, life, seen)
+
+    def forgotten(self, number: int) -> None:
+        """Nothing is kept of this client: subscriptions, place and marks go as well."""
+        self.departed.add(number)
+        self.clients.pop(number, None)
+        self.subscriptions.pop(number, None)
+        self.places.pop(number, None)
+        self.counts.pop(number, None)
+        self.cursors.pop(number, None)
+        self.lanes.pop(number, None)
+        self.missed.pop(number, None)
+
+    def subscribed(self, client: int, handle: int, data: bytes) -> None:
+        self.subscriptions.setdefault(client, {})[handle] = data
+
+    def unsubscribed(self, client: int, handle: int) -> None:
+        self.subscriptions.setdefault(client, {})[handle] = None
+
+    def located(self, client: int, x: float, y: float, vx: float, vy: float, at: float) -> None:
+        self.places[client] = (x, y, vx, vy, at)
+
+    def published(self, client: int, count: int, known: int) -> None:
+        """The number of the client's latest publication, and up to which number all of them were taken."""
+        self.counts[client] = (count, known)
+
+    def logged(self, logged: Logged) -> None:
+        """Keep a publication until it is released. It must not change any more."""
+        self.log.append(logged)
+
+    def cursor(self, client: int, seq: int) -> None:
+        """This client is done with all publications up to `seq`, but for those in its lanes."""
+        self.cursors[client] = seq
+
+    def lane(self, client: int, handle: int, seq: int | None) -> None:
+        """What is after `seq` waits for one of the client's subscriptions apart; None: nothing does."""
+        self.lanes.setdefault(client, {})[handle] = seq
+
+    def misses(self, client: int, reason: str, count: int) -> None:
+        """So many events in all were given up for this reason."""
+        self.missed.setdefault(client, {})[reason] = count
+
+    def released(self, seqs: Iterable[int]) -> None:
+        """Nobody needs these publications any more."""
+        self.spent.update(seqs)
+
+    def setting(self, key: str, value: str) -> None:
+        self.settings[key] = value
+
+    def record(self, at: float, kind: str, content: str) -> None:
+        """Something that happened, for the history."""
+        self.history.append((at, kind, content))
+
+    def retry(self, failed: Batch) -> None:
+        """Take over what is still true of an earlier batch that could not be written: who was forgotten,
+        who was where, who has lanes, and what has happened."""
+        self.departed |= failed.departed
+        self.places = failed.places | self.places
+        for client, lanes in failed.lanes.items():
+            self.lanes[client] = lanes | self.lanes.get(client, {})
+        self.history = failed.history + self.history
+
+    @property
+    def pressing(self) -> bool:
+        """Whether there is something to write that cannot wait for a later batch.
+
+        Only what is released can: a broker that has forgotten it sends it again, to clients who know it.
+        """
+        return bool(
+            self.log
+            or self.cursors
+            or self.lanes
+            or self.missed
+            or self.counts
+            or self.places
+            or self.clients
+            or self.departed
+            or self.subscriptions
+            or self.settings
+            or self.history
+        )
+
+    def __bool__(self) -> bool:
+        """Whether there is something to write."""
+        return bool(self.spent) or self.pressing
+
+
+def pack_recipients(recipients: Sequence[Recipient]) -> bytes:
+    """Four bytes each: how many and whether all are plain, their numbers, their shapes, all their handles.
+
+    A shape is the number of handles and a bit for `unfiltered`. Nearly always everybody has one handle and
+    no such bit: then the recipients are plain, and their shapes are left out.
+    """
+    if not recipients:
+        return b""
+    clients, own, unfiltered = zip(*recipients, strict=True)
+    handles = list(chain.from_iterable(own))
+    if len(handles) == len(clients) and all(own) and True not in unfiltered:
+        values = [len(clients) << 1 | 1, *clients, *handles]
+    else:
+        shapes = [len(some) << 1 | flag for some, flag in zip(own, unfiltered, strict=True)]
+        values = [len(clients) << 1, *clients, *shapes, *handles]
+    return pack(f"<{len(values)}I", *values)
+
+
+def pack_plain(clients: Ints, handle: int) -> bytes:
+    """As `pack_recipients`, of at least one client, all with this handle and no other."""
+    count = len(clients)
+    values = np.empty(2 * count + 1, "<u4")
+    values[0] = count << 1 | 1
+    values[1 : count + 1] = clients
+    values[count + 1 :] = handle
+    return values.tobytes()
+
+
+def pack_groups(groups: Sequence[tuple[Ints, list[tuple[int, ...]], bool]]) -> bytes:
+    """As `pack_recipients`, of groups of clients, each with handles, and whether these are unfiltered."""
+    clients, handles, unfiltered = groups[0]
+    first = handles[0]
+    if len(groups) == 1 and not unfiltered and len(first) == 1 and handles.count(first) == len(handles):
+        return pack_plain(clients, first[0])
+    return pack_recipients(
+        [
+            Recipient(client, own, flag)
+            for clients, handles, flag in groups
+            for client, own in zip(clients.tolist(), handles, strict=True)
+        ]
+    )
+
+
+def own_recipients(data: bytes, client: int) -> list[Recipient]:
+    """What of packed recipients is for a client. Raises `ValueError` if they are none."""
+    values = np.frombuffer(data, "<u4")
+    count, plain = divmod(int(values[0]), 2) if len(values) else (0, 1)
+    clients, shapes, handles = values[1 : count + 1], values[count + 1 : 2 * count + 1], values[count + 1 :]
+    if not plain:
+        handles = values[2 * count + 1 :]
+    sizes = np.ones(count, np.int64) if plain else (shapes >> 1).astype(np.int64)
+    if len(clients) != count or len(sizes) != count or sizes.sum() != len(handles):
+        raise ValueError(f"{len(data)} bytes of {count} recipients")
+    where = np.flatnonzero(clients == client)
+    ends = np.cumsum(sizes)
+    return [
+        Recipient(
+            client, tuple(handles[ends[i] - sizes[i] : ends[i]].tolist()), not plain and bool(shapes[i] & 1)
+        )
+        for i in where.tolist()
+    ]
+
+
+def unpack_recipients(data: bytes) -> Iterator[Recipient]:
+    """Reverse of `pack_recipients`. Raises `ValueError`, `IndexError` or `struct.error` for anything else."""
+    values: tuple[int, ...] = unpack(f"<{len(data) // 4}I", data) if data else (1,)
+    count, plain = divmod(values[0], 2)
+    clients, handles = values[1 : count + 1], values[count + 1 :]
+    unfiltered: Iterable[bool] = repeat(False, count)
+    own: Iterable[tuple[int, ...]] = zip(handles, strict=True)
+    if not plain:
+        shapes, handles = handles[:count], handles[count:]
+        unfiltered = [bool(shape & 1) for shape in shapes]
+        ends = accumulate(shape >> 1 for shape in shapes)
+        own = [handles[end - (shape >> 1) : end] for shape, end in zip(shapes, ends, strict=True)]
+    # The constructor of a named tuple, called a million times, is most of what starting a broker takes.
+    return map(_as_recipient, zip(clients, own, unfiltered, strict=True))
+
+
+_as_recipient: Callable[[tuple[int, tuple[int, ...], bool]], Recipient] = partial(tuple.__new__, Recipient)

@@ -1,0 +1,229 @@
+"""What a broker must not forget, in one SQLite file: sessions, publications that are waited for, history."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from bypass.live.broker.store.batch import Batch, Logged, Recipient, own_recipients, unpack_recipients
+from bypass.live.broker.store.database import Lock, StoreFailed, connect, damaged, failure, open_database
+from bypass.live.broker.store.statements import UNSIGNED, Row, changes
+
+__all__ = ["Batch", "Loaded", "Logged", "Recipient", "Store", "StoreFailed", "StoredClient", "Waiting"]
+
+WAL_BYTES = 64 << 20
+"""Size of the write-ahead log at which writing waits for readers, so that the log can begin anew."""
+
+
+class Waiting(NamedTuple):
+    """A stored publication of so many bytes, and those that are not done with it; `lanes` are clients and
+    their subscriptions for which it waits apart."""
+
+    seq: int
+    at: float
+    id: int
+    recipients: tuple[Recipient, ...]
+    size: int
+    lanes: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(slots=True)
+class StoredClient:
+    """A session as it was. `subscriptions` are wire-encoded by handle, `place` is x, y, vx, vy and when.
+
+    `published` is the number of its latest publication. Up to `known` all were taken; of the later ones some
+    may have been refused. `missed` is by reason, `lanes` are how far those of its subscriptions have got that
+    have one. `seen` is in seconds for which brokers have served this store.
+    """
+
+    number: int
+    name: str
+    life: int
+    published: int
+    known: int
+    cursor: int
+    seen: float
+    missed: dict[str, int] = field(default_factory=dict)
+    lanes: dict[int, int] = field(default_factory=dict)
+    subscriptions: dict[int, bytes] = field(default_factory=dict)
+    place: tuple[float, float, float, float, float] | None = None
+
+
+@dataclass(slots=True)
+class Loaded:
+    """All that a broker starts with. `waiting` is in ascending order; `last_seq` is 0 at first."""
+
+    clients: list[StoredClient]
+    waiting: list[Waiting]
+    settings: dict[str, str]
+    last_seq: int
+
+
+class Store:
+    """The store in the file at `path`, which is created if there is none; no other process may have it.
+
+    `sync` "full": what is written survives loss of power. "normal": it survives the end of the process, and
+    loss of power may undo the latest writes, in order, as a whole each. Raises `StoreFailed` if the file is
+    damaged, not a store, of another version, not to be written, or in use.
+    """
+
+    def __init__(self, path: Path, *, sync: Literal["full", "normal"] = "full") -> None:
+        self._path = path.resolve()  # one file, one lock, whatever links lead to it
+        self._wal = self._path.with_name(f"{self._path.name}-wal")
+        with ExitStack() as opened:
+            opened.callback(Lock(self._path).release)
+            self._writer = open_database(self._path, sync)
+            opened.callback(self._writer.close)
+            self._of_log = _Reading(self._path, opened)
+            self._of_history = _Reading(self._path, opened)
+            self._opened = opened.pop_all()
+
+    def load(self) -> Loaded:
+        """All but the publications themselves; those that nobody waits for any more are removed."""
+        with self._of_log.query() as query:
+            clients = {
+                row[0]: StoredClient(row[0], row[1], row[2] % UNSIGNED, *row[3:])
+                for row in query(
+                    "SELECT number, name, life, published, known, cursor, seen "
+                    "FROM clients JOIN marks ON client = number ORDER BY number"
+                )
+            }
+            for client, handle, data in query("SELECT client, handle, data FROM subscriptions"):
+                clients[client].subscriptions[handle] = data
+            for client, handle, cursor in query("SELECT client, handle, cursor FROM lanes"):
+                clients[client].lanes[handle] = cursor
+            for client, reason, count in query("SELECT client, reason, count FROM missed"):
+                clients[client].missed[reason] = count
+            for client, x, y, vx, vy, at in query("SELECT client, x, y, vx, vy, at FROM places"):
+                clients[client].place = (x, y, vx, vy, at)
+            settings = dict(query("SELECT key, value FROM settings").fetchall())
+            (last_seq,) = query("SELECT seq FROM latest").fetchone()
+            waiting, idle = _waiting(
+                query("SELECT seq, at, id, recipients, length(raw) FROM log ORDER BY seq"),
+                {number: client.cursor for number, client in clients.items()},
+                {number: client.lanes for number, client in clients.items() if client.lanes},
+            )
+        if idle:
+            batch = Batch()
+            batch.released(idle)
+            self.write(batch)
+        return Loaded(list(clients.values()), waiting, settings, last_seq)
+
+    def write(self, batch: Batch) -> None:
+        """Make all of a batch durable, or raise `StoreFailed` and leave the store as it was.
+
+        The batch may be written again after that. One thread at a time.
+        """
+        rows_of = [(change, rows) for change, rows in changes(batch) if rows]
+        if not rows_of:
+            return
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                for change, rows in rows_of:
+                    change.apply(self._writer, rows)
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:  # some errors end it themselves
+                    self._writer.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise failure(self._path, error) from error
+        # The batch is safe now: that the log could not begin anew is no failure of this write.
+        with suppress(sqlite3.Error, OSError):
+            if self._wal.stat().st_size > WAL_BYTES:
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def read(self, seqs: Sequence[int]) -> list[Logged]:
+        """Publications in the order of `seqs`, without those that are not there. From any thread."""
+        with self._of_log.query() as query:
+            rows = query(
+                "SELECT seq, at, id, publisher, scheme, epoch, raw, recipients FROM log "
+                "WHERE seq IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(seqs)),),
+            ).fetchall()
+            found = {row[0]: _logged(*row) for row in rows}
+        return [found[seq] for seq in seqs if seq in found]
+
+    def records(self, limit: int, before: int | None = None) -> list[tuple[int, float, str, str]]:
+        """What has happened, newest first: number, time, kind, content. `before` is such a number.
+
+        From any thread.
+        """
+        with self._of_history.query() as query:
+            return query(
+                "SELECT number, at, kind, content FROM history WHERE ? IS NULL OR number < ? "
+                "ORDER BY number DESC LIMIT ?",
+                (before, before, limit),
+            ).fetchall()
+
+    def close(self) -> None:
+        """Give the file back. Only once nothing is being written."""
+        with self._of_log.one, self._of_history.one:
+            self._opened.close()
+
+
+class _Reading:
+    """A connection that reads, for one thread at a time: what is slow must not keep others waiting."""
+
+    def __init__(self, path: Path, opened: ExitStack) -> None:
+        self.one = threading.Lock()
+        self._path = path
+        self._connection = connect(path)
+        opened.callback(self._connection.close)
+
+    @contextmanager
+    def query(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+        """A query at a time; what makes no sense is damage, as the database checks no contents."""
+        try:
+            with self.one:
+                yield self._connection.execute
+        except sqlite3.Error as error:
+            raise failure(self._path, error) from error
+        except (struct.error, LookupError, ValueError) as error:
+            raise damaged(self._path, f"contents: {error}") from error
+
+
+def _waiting(
+    rows: Iterable[Row], cursors: dict[int, int], lanes: dict[int, dict[int, int]]
+) -> tuple[list[Waiting], list[int]]:
+    """Publications that somebody waits for, and numbers of the others."""
+    waiting: list[Waiting] = []
+    idle: list[int] = []
+    known: dict[Recipient, Recipient] = {}  # most occur many times: one object for all of them
+    for seq, at, number, data, size in rows:
+        recipients = [
+            known.setdefault(recipient, recipient)
+            for recipient in unpack_recipients(data)
+            if cursors.get(recipient[0], seq) < seq
+        ]
+        apart: list[tuple[int, int]] = []
+        if lanes:
+            apart = [
+                (client, handle)
+                for client, handles, _ in unpack_recipients(data)
+                for handle in handles
+                if lanes.get(client, {}).get(handle, seq) < seq
+            ]
+            recipients = [
+                each for each in recipients if each[0] not in lanes or not lanes[each[0]].keys() >= {*each[1]}
+            ]
+        if recipients or apart:
+            waiting.append(Waiting(seq, at, number % UNSIGNED, tuple(recipients), size, tuple(apart)))
+        else:
+            idle.append(seq)
+    return waiting, idle
+
+
+def _logged(
+    seq: int, at: float, number: int, publisher: int, scheme: int, epoch: int, raw: bytes, recipients: bytes
+) -> Logged:
+    own_recipients(recipients, 0)  # raises if that is none
+    return Logged(seq, at, number % UNSIGNED, publisher, scheme, epoch, raw, recipients)

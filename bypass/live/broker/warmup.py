@@ -1,0 +1,104 @@
+"""What is compiled at its first call is called before clients wait for it.
+
+The kernels that match events are compiled when they are first used on a machine, which takes seconds in which
+nobody would be served: also in the middle of the first transition to a scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from bypass.core.broker import Broker
+from bypass.events.event import Event
+from bypass.events.filters import Subscription, attr
+from bypass.live.broker.loop.loop import LoopTimer
+from bypass.live.broker.sessions.notifications import Composer, Notifications
+from bypass.live.broker.sessions.unacknowledged import Awaited
+from bypass.live.broker.sessions.unacknowledged_kernels import NONE
+from bypass.live.host import LiveHost
+from bypass.mechanisms.filters import BROKER_PARTS
+from bypass.mechanisms.filters.indexes.buckets import Ints
+from bypass.places.region import Place, Region
+from bypass.places.sensor import NoSensor
+from bypass.ports.monitor import Monitor
+from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe, Unsubscribe
+from bypass.transitions import Action, Plan
+
+
+class _NoTime:
+    """A clock that stands still: nothing that is to happen later happens."""
+
+    def now(self) -> float:
+        return 0.0
+
+    def after(self, delay: float, action: Callable[..., None], *args: Any) -> LoopTimer:  # noqa: ARG002
+        return LoopTimer(None, ())
+
+
+class _Nobody:
+    """Where clients would be."""
+
+    def send(self, client: int, message: Message) -> None:
+        """Nobody hears it."""
+
+    def multicast(
+        self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
+    ) -> None:
+        """Nobody hears it."""
+
+    def relay(
+        self,
+        publication: Publish,
+        clients: list[int],
+        handles: list[tuple[int, ...]],
+        targets: list[tuple[int, ...]],
+    ) -> None:
+        """Nobody hears it."""
+
+
+@cache
+def warm_up() -> None:
+    """Do once what clients of a broker do, with every filter scheme; in a process only the first time."""
+    _match()
+    _deliver()
+
+
+def _deliver() -> None:
+    awaited, notifications = Awaited(), Notifications()
+    clients = np.array([1])
+    slot = awaited.occupy(1)
+    awaited.connected(slot, durable=True)
+    awaited.deliver(NONE, 1, 1, clients, 10, 1, False, notifications)
+    notifications.rests.append(b"warm")
+    list(Composer().packets(notifications, awaited.slots))
+    awaited.add(NONE, 2, 2, slot, None)
+    awaited.first_unsent(slot, 1)
+    awaited.waits(slot, 1, True)
+    awaited.between(1, 2)
+    awaited.acknowledge(slot, clients)
+    awaited.withdraw(slot, 1)
+    awaited.moved(0, 1)
+    awaited.give_up(slot, 2)
+
+
+def _match() -> None:
+    region = Region((0.0, 0.0, 1000.0, 1000.0), (Place("somewhere", 100.0, 100.0, 50.0),))
+    broker = Broker(LiveHost(0, _NoTime(), NoSensor(), Monitor()), _Nobody(), region=region)
+    wanted = Subscription.of(attr("kind") == "warm")
+    event = Event(kind="warm")
+    for scheme in (*BROKER_PARTS, BROKER_PARTS[0]):
+        broker.execute(Plan(plan="warm up", actions=(Action(proxy="filter", to=scheme.name),)))
+        for client in (1, 2, 3):
+            context = ContextUpdate((100.0 * client, 100.0), (1.0, 0.5))
+            for handle, radius in ((1, 150), (2, 250)):
+                broker.receive(Subscribe(handle, wanted, radius, context, client=client, scheme=scheme.flag))
+            broker.receive(
+                ContextUpdate((90.0 * client, 100.0), (1.0, 0.5), client=client, scheme=scheme.flag)
+            )
+        for kind, place in ((Kind.PLAIN, None), (Kind.PLACED, (120.0, 100.0)), (Kind.LOCAL, (500.0, 500.0))):
+            broker.receive(Publish(1, event, kind, 0, place, client=1, scheme=scheme.flag))
+        broker.receive(Unsubscribe(1, client=3, scheme=scheme.flag))

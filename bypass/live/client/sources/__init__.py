@@ -1,0 +1,1 @@
+"""Sources of places: the sensor of a live client, and what feeds it."""

@@ -1,0 +1,66 @@
+"""What a client itself wants, by its own subscriptions and its own place: it needs no broker to tell."""
+
+from __future__ import annotations
+
+from math import inf
+
+from bypass.events.event import Event
+from bypass.events.matching import matches
+from bypass.places.sensor import LocationSensor
+from bypass.ports.subscriptions import Subscriptions
+from bypass.protocol.messages import Publish
+
+
+class Interest:
+    """Tests events against a client's subscriptions, as they and the client's place are at this moment."""
+
+    __slots__ = ("_accepting", "_all", "_event", "_handles", "_least", "_most", "_place", "_publication",
+                 "_subscriptions")  # fmt: skip
+
+    def __init__(self, subscriptions: Subscriptions, location: LocationSensor) -> None:
+        self._subscriptions = subscriptions
+        self._place = location.place
+        self._event: Event | None = None
+        self._accepting: list[tuple[float, int]] = []  # squared radii of handles that accept the event
+        self._all: tuple[int, ...] = ()  # these handles
+        self._least = self._most = 0.0  # the smallest and the largest of their squared radii
+        self._publication: Publish | None = None
+        self._handles: tuple[int, ...] = ()
+        subscriptions.on_change = self._forget
+
+    def handles(self, publication: Publish) -> tuple[int, ...]:
+        """The handles that an event concerns. Asked again for the same publication, it says the same."""
+        if publication is self._publication:
+            return self._handles
+        if publication.event is not self._event:
+            self._look_at(publication.event)
+        location = publication.location
+        squared = 0.0
+        if location is not None:
+            place = self._place()
+            if place is not None:  # who does not know where it is takes what it gets
+                dx, dy = location[0] - place[0], location[1] - place[1]
+                squared = dx * dx + dy * dy
+        if squared <= self._least:
+            handles = self._all
+        elif squared > self._most:
+            handles = ()
+        else:
+            handles = tuple([number for reach, number in self._accepting if squared <= reach])
+        self._publication, self._handles = publication, handles
+        return handles
+
+    def _look_at(self, event: Event) -> None:
+        self._event = event
+        self._accepting = [
+            (inf if each.handle.radius is None else float(each.handle.radius) ** 2, each.handle.id)
+            for each in self._subscriptions
+            if matches(event, each.handle.subscription)
+        ]
+        self._all = tuple(number for _, number in self._accepting)
+        self._least = min((reach for reach, _ in self._accepting), default=-1.0)
+        self._most = max((reach for reach, _ in self._accepting), default=-1.0)
+
+    def _forget(self) -> None:
+        """Subscriptions have changed: what was found out does not hold any more."""
+        self._event = self._publication = None

@@ -1,0 +1,75 @@
+"""What the exchangeable parts besides the filter schemes can be asked to do.
+
+Together with the filter scheme these are the mechanism proxies of a client (`transport`, `direct`,
+`gateway-logic`, `gateway`, `mode`, `filter`) and of a broker (`filter`, `gateway-selection`). Where no
+mechanism runs, the proxy's stub does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from bypass.ports.local_access import LocalReceiver, Unless
+from bypass.protocol.messages import Frame, Publish
+
+
+class EventListener(Protocol):
+    """Wants to hear of events that came from nearby."""
+
+    def event_arrived(self, publication: Publish) -> None:
+        """An event was received."""
+
+
+class LocalTransport(Protocol):
+    """Carries frames to devices nearby (`transport`)."""
+
+    def send(self, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
+        """Send to the device with an address, or to all in reach, in `delay` seconds."""
+
+
+class Dissemination(LocalReceiver, Protocol):
+    """Spreads events nearby (`direct` for a client's own events, `gateway` for relayed ones)."""
+
+    def disseminate_locally(self, publication: Publish, targets: Collection[int] | None = None) -> None:
+        """Send an event to clients nearby; `targets` are addresses, where a mechanism needs them."""
+
+    def add_listener(self, listener: EventListener) -> None:
+        """Tell the listener of every event received."""
+
+    def remove_listener(self, listener: EventListener) -> None:
+        """Tell it no more."""
+
+
+class GatewayLogic(Protocol):
+    """Relays what the broker sends to a client that serves as gateway (`gateway-logic`)."""
+
+    def relay(self, publication: Publish, targets: Collection[int]) -> None:
+        """Pass an event on to clients nearby, whose addresses are given where they are needed."""
+
+
+class Mode(Protocol):
+    """Decides which ways an event takes (`mode`)."""
+
+    def nearby(self, publication: Publish) -> bool:
+        """Whether an event is disseminated to clients nearby."""
+
+    def to_broker(self, publication: Publish) -> bool:
+        """Whether an event is sent to the broker."""
+
+    def connected(self) -> bool:
+        """Whether the broker serves this client at all."""
+
+
+class GatewaySelection(Protocol):
+    """Chooses which clients relay events to which others (`gateway-selection`)."""
+
+    def get_gateways(self, out_of: Collection[int], k: int) -> Mapping[int, frozenset[int]]:
+        """About `k` gateways out of these clients, each with the clients it serves.
+
+        Gateways are among `out_of`, and the sets together are all others of them, each in one set. Nobody
+        out of nobody; everybody serves nobody but itself if `k` is at least their number.
+        """
+
+    def assign(self, out_of: Collection[int]) -> Mapping[int, frozenset[int]]:
+        """As many gateways out of these clients as the mechanism thinks right; none: serve them directly."""

@@ -1,0 +1,1 @@
+"""The messages between hosts, and their encoding."""

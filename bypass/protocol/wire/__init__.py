@@ -1,0 +1,45 @@
+"""The wire format: what a message looks like between hosts, and how many bytes it takes."""
+
+from bypass.protocol.wire.bodies import MOST_IDS
+from bypass.protocol.wire.codec import (
+    MAX_MESSAGE_BYTES,
+    MAX_PUBLISH_BYTES,
+    PROTOCOL_VERSION,
+    MalformedMessage,
+    UnknownVersion,
+    decode,
+    decode_raw,
+    encode,
+    outline,
+    piggyback_size,
+)
+from bypass.protocol.wire.forwarding import Forwarding, recipient
+from bypass.protocol.wire.packets import MAX_PACKET_BYTES, MOST_MESSAGES, pack, preceding, unpack
+from bypass.protocol.wire.sizes import digest_size, encoded_size, frame_size, notify_size
+from bypass.protocol.wire.values import register_value_type
+
+__all__ = [
+    "MAX_MESSAGE_BYTES",
+    "MAX_PACKET_BYTES",
+    "MAX_PUBLISH_BYTES",
+    "MOST_IDS",
+    "MOST_MESSAGES",
+    "PROTOCOL_VERSION",
+    "Forwarding",
+    "MalformedMessage",
+    "UnknownVersion",
+    "decode",
+    "decode_raw",
+    "digest_size",
+    "encode",
+    "encoded_size",
+    "frame_size",
+    "notify_size",
+    "outline",
+    "pack",
+    "piggyback_size",
+    "preceding",
+    "recipient",
+    "register_value_type",
+    "unpack",
+]

@@ -1,0 +1,267 @@
+"""The body of every kind of message: how its fields map to those of `bypass.proto`.
+
+Writers fill a body that is empty, readers make a message of it. Both raise TypeError or ValueError, and
+readers also what events, filters and subscriptions raise, for what cannot or must not travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import Any
+
+from bypass.errors import shown
+from bypass.events.event import Event
+from bypass.protocol.messages import (
+    MOST_TOGETHER,
+    Assignment,
+    AssignmentRequest,
+    Circle,
+    ContextUpdate,
+    Frame,
+    Kind,
+    Message,
+    Notify,
+    OutcomeMessage,
+    PlanMessage,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire.fields import extend, finite, read_pair, rectangle, required
+from bypass.protocol.wire.session_bodies import SESSION_READERS, SESSION_WRITERS
+from bypass.protocol.wire.subscriptions import read_subscribe, write_subscribe
+from bypass.protocol.wire.values import read_value, write_values
+
+MOST_IDS = 1024
+"""How many events a digest can name."""
+
+
+def stamp(message: Message, client: int, scheme: int, epoch: int, address: int = 0) -> None:
+    """Say who sent the message, with which configuration, and where the sender is reached from nearby."""
+    message.client = client
+    message.scheme = scheme
+    message.epoch = epoch
+    message.address = address
+
+
+def _write_location(body: Any, location: tuple[float, float]) -> None:
+    x, y = location
+    if not (isfinite(x) and isfinite(y)):
+        raise ValueError(f"location {shown(location)}: expected 2 finite numbers")
+    body.x = x
+    body.y = y
+
+
+def _read_location(body: Any) -> tuple[float, float]:
+    x = required(body, "x")
+    y = required(body, "y")
+    if not (isfinite(x) and isfinite(y)):
+        raise ValueError(f"location {(x, y)}: expected 2 finite numbers")
+    return x, y
+
+
+def _write_publish(body: pb.Publish, message: Publish) -> None:
+    body.id = message.id
+    body.at_us = message.at_us
+    body.kind = message.kind  # type: ignore[assignment] # the same numbers
+    if message.location is not None:
+        _write_location(body, message.location)
+    if message.channel is not None:
+        body.channel = message.channel
+    event = message.event
+    write_values(body.attributes.add, event.attributes)
+    body.payload = event.payload
+
+
+_KINDS = {kind.value: kind for kind in Kind}  # looked up, not made: the enumeration takes ten times as long
+
+
+def _read_event(body: pb.Publish) -> Event:
+    pairs = [(value.name, read_value(value)) for value in body.attributes]
+    named = dict(pairs)
+    if len(named) == len(pairs) and "payload" not in named:  # nearly always, and the fastest way
+        return Event(payload=body.payload, **named)
+    return Event(pairs, payload=body.payload)
+
+
+def _read_publish(body: pb.Publish) -> Publish:
+    placed = body.HasField("x") or body.HasField("y")
+    return Publish(
+        required(body, "id"),
+        _read_event(body),
+        _KINDS.get(body.kind) or Kind(body.kind),
+        body.at_us,
+        _read_location(body) if placed else None,
+        body.channel if body.HasField("channel") else None,
+    )
+
+
+def _write_copy(body: pb.Notify | pb.Copy, publication: Publish) -> None:
+    """A publication and the stamp that its envelope had, except for the address."""
+    _write_publish(body.publication, publication)
+    body.publisher = publication.client
+    body.publisher_scheme = publication.scheme
+    body.publisher_epoch = publication.epoch
+
+
+def _read_copy(body: pb.Notify | pb.Copy) -> Publish:
+    publication = _read_publish(required(body, "publication"))
+    stamp(publication, required(body, "publisher"), body.publisher_scheme, body.publisher_epoch)
+    return publication
+
+
+def _write_notify(body: pb.Notify, message: Notify) -> None:
+    _write_copy(body, message.publication)
+    extend("handles", body.handles, message.handles)
+    body.unfiltered = message.unfiltered
+    body.relay = message.relay
+    extend("targets", body.targets, message.targets)
+    body.publisher_name = message.publication.publisher
+
+
+def _read_notify(body: pb.Notify) -> Notify:
+    publication = _read_copy(body)
+    publication.publisher = body.publisher_name
+    return Notify(publication, tuple(body.handles), body.unfiltered, body.relay, tuple(body.targets))
+
+
+def _check_frame(publications: Sequence[Any], ids: Sequence[int] | None) -> None:
+    if len(publications) > MOST_TOGETHER:
+        raise ValueError(f"{len(publications)} publications: expected at most {MOST_TOGETHER}")
+    if ids is None:
+        return
+    if len(ids) > MOST_IDS:
+        raise ValueError(f"{len(ids)} ids: expected at most {MOST_IDS}")
+    if publications:
+        raise ValueError(
+            f"{len(publications)} publications and {len(ids)} ids: expected publications or a digest"
+        )
+
+
+def _write_frame(body: pb.Frame, message: Frame) -> None:
+    _check_frame(message.publications, message.ids)
+    body.port = message.port
+    body.scope = message.scope
+    if message.place is not None:
+        body.x, body.y = message.place
+        finite("place", (body.x, body.y), 2)  # after rounding: single precision has less room
+    for publication in message.publications:
+        _write_copy(body.publications.add(), publication)
+    if message.ids is not None:
+        body.digest.SetInParent()  # an empty digest is one
+        extend("ids", body.digest.ids, message.ids)
+
+
+def _read_frame(body: pb.Frame) -> Frame:
+    ids = body.digest.ids if body.HasField("digest") else None
+    _check_frame(body.publications, ids)
+    return Frame(
+        required(body, "port"),
+        body.scope,
+        read_pair("place", body, "x", "y"),
+        tuple(map(_read_copy, body.publications)),
+        None if ids is None else tuple(ids),
+    )
+
+
+def _write_unsubscribe(body: pb.Unsubscribe, message: Unsubscribe) -> None:
+    body.handle = message.handle
+
+
+def _read_unsubscribe(body: pb.Unsubscribe) -> Unsubscribe:
+    return Unsubscribe(required(body, "handle"))
+
+
+def _write_context_update(body: pb.ContextUpdate, message: ContextUpdate) -> None:
+    _write_location(body, message.location)
+    if message.vector is not None:
+        body.vx, body.vy = message.vector
+        finite("vector", (body.vx, body.vy), 2)  # after rounding: single precision has less room
+
+
+def _read_context_update(body: pb.ContextUpdate) -> ContextUpdate:
+    return ContextUpdate(_read_location(body), read_pair("vector", body, "vx", "vy"))
+
+
+def _write_assignment_request(body: pb.AssignmentRequest, message: AssignmentRequest) -> None:
+    _write_location(body, message.location)
+
+
+def _read_assignment_request(body: pb.AssignmentRequest) -> AssignmentRequest:
+    return AssignmentRequest(_read_location(body))
+
+
+def _write_assignment(body: pb.Assignment, message: Assignment) -> None:
+    body.generation = message.generation
+    body.publish = message.publish
+    body.channels.extend(message.channels)
+    if message.cell is not None:
+        body.cell.extend(rectangle("cell", message.cell))
+    if message.cover is not None:
+        body.cover.extend(rectangle("cover", message.cover))
+    for circle in message.circles:
+        x, y, radius = finite("circle", (circle.x, circle.y, circle.radius), 3)
+        body.circles.add(channel=circle.channel, x=x, y=y, radius=radius)
+
+
+def _read_assignment(body: pb.Assignment) -> Assignment:
+    circles = [
+        Circle(each.channel, *finite("circle", (each.x, each.y, each.radius), 3)) for each in body.circles
+    ]
+    return Assignment(
+        body.generation,
+        body.publish,
+        tuple(body.channels),
+        rectangle("cell", body.cell) if body.cell else None,
+        rectangle("cover", body.cover) if body.cover else None,
+        tuple(circles),
+    )
+
+
+def _write_plan(body: pb.Plan, message: PlanMessage) -> None:
+    body.content = message.plan
+
+
+def _read_plan(body: pb.Plan) -> PlanMessage:
+    return PlanMessage(body.content)
+
+
+def _write_outcome(body: pb.Outcome, message: OutcomeMessage) -> None:
+    body.content = message.outcome
+
+
+def _read_outcome(body: pb.Outcome) -> OutcomeMessage:
+    return OutcomeMessage(body.content)
+
+
+WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
+    Publish: ("publish", _write_publish),
+    Notify: ("notify", _write_notify),
+    ContextUpdate: ("context_update", _write_context_update),
+    AssignmentRequest: ("assignment_request", _write_assignment_request),
+    Assignment: ("assignment", _write_assignment),
+    Subscribe: ("subscribe", write_subscribe),
+    Unsubscribe: ("unsubscribe", _write_unsubscribe),
+    PlanMessage: ("plan", _write_plan),
+    OutcomeMessage: ("outcome", _write_outcome),
+    Frame: ("frame", _write_frame),
+    **SESSION_WRITERS,
+}
+"""By class: the envelope's field for such a message, and what fills it."""
+
+READERS: dict[str, Callable[[Any], Message]] = {
+    "publish": _read_publish,
+    "notify": _read_notify,
+    "context_update": _read_context_update,
+    "assignment_request": _read_assignment_request,
+    "assignment": _read_assignment,
+    "subscribe": read_subscribe,
+    "unsubscribe": _read_unsubscribe,
+    "plan": _read_plan,
+    "outcome": _read_outcome,
+    "frame": _read_frame,
+    **SESSION_READERS,
+}
+"""By field of the envelope: what makes a message of it."""

@@ -1,0 +1,254 @@
+"""Messages to bytes and back, one `Envelope` of `bypass.proto` each."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from google.protobuf.message import Error as ProtobufError
+
+from bypass.errors import BypassError, shown
+from bypass.protocol.messages import ContextMessage, Frame, Message, Notify, Publish, Subscribe
+from bypass.protocol.session import Kept, Welcome
+from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire.bodies import READERS, WRITERS, stamp
+from bypass.protocol.wire.fields import varint
+
+PROTOCOL_VERSION = 1
+MAX_MESSAGE_BYTES = 1 << 20
+MAX_PUBLISH_BYTES = MAX_MESSAGE_BYTES // 2
+"""Of a publication: in a notification there are the handles of a client beside it."""
+
+
+class MalformedMessage(BypassError):
+    """Bytes that are no message, or a message that no bytes can express.
+
+    `id` is that of the publication that such bytes are about, `handle` that of the subscription, as far as
+    they say: who sent them may wait for an answer.
+    """
+
+    def __init__(self, complaint: str, id: int | None = None, handle: int | None = None) -> None:  # noqa: A002
+        super().__init__(complaint)
+        self.id = id
+        self.handle = handle
+
+
+class UnknownVersion(MalformedMessage):
+    """A message of a protocol version that is not spoken here."""
+
+
+_REFUSALS = (KeyError, TypeError, ValueError, OverflowError, ProtobufError)
+"""What writing a message raises if it cannot travel; KeyError for its class, the others for its content."""
+
+
+def encode(message: Message) -> bytes:
+    """`message` as bytes.
+
+    What rides on a message has the sender of that message: its own client, scheme, epoch and address do not
+    travel. Nor does the address of a publication in a notification or frame, what rides on one in a frame,
+    its publisher's name anywhere but in a notification, or anything of a kept subscription but itself. A
+    vector and a frame's place are rounded to single precision, the reason of a refusal becomes one line and
+    may be cut.
+
+    Raises MalformedMessage for numbers out of range or not finite, values that cannot travel, a class
+    that is no message of `bypass.protocol`, a frame with more than MOST_TOGETHER publications, more
+    than MOST_IDS ids, or publications and ids, and more than MAX_MESSAGE_BYTES, or MAX_PUBLISH_BYTES of a
+    publication.
+    """
+    # A new envelope each time: one that is cleared and used again keeps all memory it ever had.
+    envelope = pb.Envelope()
+    try:
+        envelope.version = PROTOCOL_VERSION
+        envelope.client = message.client
+        envelope.scheme = message.scheme
+        envelope.epoch = message.epoch
+        riding = _riding_on(message)
+        if riding is not None:
+            _write_riding(envelope, riding)
+        field, write = WRITERS[type(message)]
+        write(getattr(envelope, field), message)
+        data = envelope.SerializeToString()
+        if message.address != 0:
+            data = _leading(message.address) + data
+    except _REFUSALS as error:
+        raise _unencodable(message, error) from error
+    most = MAX_PUBLISH_BYTES if field == "publish" else MAX_MESSAGE_BYTES
+    if len(data) > most:
+        raise MalformedMessage(f"{type(message).__name__} of {len(data)} bytes: expected at most {most}")
+    return data
+
+
+def decode(data: bytes) -> Message:
+    """The message of which `encode` made these bytes; fields that are not known here are skipped.
+
+    Raises MalformedMessage, and nothing else, for bytes that are no message of this protocol version.
+    """
+    message, _ = _decode(data)
+    return message
+
+
+def decode_raw(data: bytes) -> tuple[Message, bytes]:
+    """As `decode`; and of a publication its body as it came, with the fields that are not known here.
+
+    Those may be nested so deeply that a notification, which encloses them once more, could not be read: such
+    a publication raises MalformedMessage as well.
+    """
+    message, body = _decode(data)
+    if not isinstance(body, pb.Publish):
+        return message, b""
+    raw = body.SerializeToString()
+    enclosed = b"\x0a" + varint(len(raw)) + raw
+    try:
+        pb.Envelope.FromString(b"\x4a" + varint(len(enclosed)) + enclosed)  # a notification's publication
+    except ProtobufError as error:
+        raise MalformedMessage(f"publish message that cannot be passed on: {error}", body.id) from error
+    return message, raw
+
+
+class Outline(NamedTuple):
+    """The name of a message's body, and the publication, or the subscription, that it is about, if any."""
+
+    body: str
+    id: int | None
+    handle: int | None
+
+
+def outline(data: bytes) -> Outline:
+    """What a message is about; reading it costs the same whatever else it says. Raises as `decode` does for
+    bytes that cannot be read so far."""
+    envelope, field = _envelope(data)
+    return Outline(field, *_about(getattr(envelope, field)))
+
+
+def _envelope(data: bytes) -> tuple[pb.Envelope, str]:
+    """An envelope, and the name of its body."""
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise MalformedMessage(f"message of {len(data)} bytes: expected at most {MAX_MESSAGE_BYTES}")
+    try:
+        envelope = pb.Envelope.FromString(data)
+    except ProtobufError as error:
+        raise MalformedMessage(f"message {shown(data)}: {error}") from error
+    if envelope.version != PROTOCOL_VERSION:
+        raise UnknownVersion(f"message of protocol version {envelope.version}: expected {PROTOCOL_VERSION}")
+    field = envelope.WhichOneof("body")
+    if field is None:
+        raise MalformedMessage(f"message {shown(data)} without a body: expected one of {', '.join(READERS)}")
+    return envelope, field
+
+
+def _decode(data: bytes) -> tuple[Message, Any]:
+    envelope, field = _envelope(data)
+    if field == "publish" and len(data) > MAX_PUBLISH_BYTES:
+        raise MalformedMessage(
+            f"publish message of {len(data)} bytes: expected at most {MAX_PUBLISH_BYTES}",
+            *_about(envelope.publish),
+        )
+    body = getattr(envelope, field)
+    try:
+        message = READERS[field](body)
+        stamp(message, envelope.client, envelope.scheme, envelope.epoch, envelope.address)
+        riding = envelope.WhichOneof("piggyback")
+        if riding is not None:
+            _read_riding(envelope, riding, message)
+    except (BypassError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())  # it may quote the sender, who must not write lines in our log
+        raise MalformedMessage(f"{field} message: {reason}", *_about(body)) from error
+    return message, body
+
+
+def _about(body: Any) -> tuple[int | None, int | None]:
+    """The publication, and the subscription, that a body is about, whatever else is wrong with it."""
+    if isinstance(body, pb.Notify):
+        body = body.publication
+    if isinstance(body, pb.Publish) and body.HasField("id"):
+        return body.id, None
+    if isinstance(body, pb.Subscribe | pb.Unsubscribe) and body.HasField("handle"):
+        return None, body.handle
+    return None, None
+
+
+def piggyback_size(message: Message) -> int:
+    """How many of the message's bytes are there because of what rides on it. Raises as `encode` does."""
+    riding = _riding_on(message)
+    if riding is None:
+        return 0
+    envelope = pb.Envelope()
+    try:
+        _write_riding(envelope, riding)
+        return envelope.ByteSize()  # fields of an envelope share no bytes
+    except _REFUSALS as error:
+        raise _unencodable(message, error) from error
+
+
+def _leading(address: int) -> bytes:
+    """The address for the beginning of a message: in the order of numbers it would follow the body.
+
+    There a message could lose it and still look whole.
+    """
+    envelope = pb.Envelope()
+    envelope.address = address
+    return envelope.SerializeToString()
+
+
+def _riding_on(message: Message) -> ContextMessage | None:
+    carrier = message.publication if isinstance(message, Notify) else message
+    return carrier.piggyback if isinstance(carrier, (Publish, Subscribe)) else None
+
+
+def _write_riding(envelope: pb.Envelope, riding: ContextMessage) -> None:
+    field, write = WRITERS[type(riding)]
+    write(getattr(envelope, f"riding_{field}"), riding)
+
+
+def _read_riding(envelope: pb.Envelope, field: str, message: Message) -> None:
+    carrier = message.publication if isinstance(message, Notify) else message
+    if not isinstance(carrier, (Publish, Subscribe)):
+        raise ValueError(f"{field}: expected only publications and subscriptions to carry something")
+    riding = READERS[field.removeprefix("riding_")](getattr(envelope, field))
+    assert isinstance(riding, ContextMessage)
+    stamp(riding, carrier.client, carrier.scheme, carrier.epoch, carrier.address)
+    carrier.piggyback = riding
+
+
+_BITS = {
+    "client": 32,
+    "scheme": 32,
+    "epoch": 32,
+    "address": 64,
+    "handle": 32,
+    "radius": 32,
+    "generation": 32,
+    "port": 32,
+    "scope": 32,
+    "id": 64,
+    "at_us": 64,
+    "life": 64,
+    "published": 32,
+    "missed": 64,
+    "kept_parts": 32,
+    "request": 32,
+}
+"""The numbers in messages that protobuf limits: it names the value in its errors, but not the field."""
+
+
+def _unencodable(message: Message, error: Exception) -> MalformedMessage:
+    inside: tuple[Message, ...] = ()
+    if isinstance(message, Notify):
+        inside = (message.publication,)
+    elif isinstance(message, Frame):
+        inside = message.publications
+    elif isinstance(message, Welcome | Kept):
+        inside = message.kept
+    for part in filter(None, (message, *inside, _riding_on(message))):
+        name = type(part).__name__
+        if type(part) not in WRITERS:
+            expected = ", ".join(cls.__name__ for cls in WRITERS)
+            return MalformedMessage(f"message of class {name}: expected one of {expected}")
+        for field, bits in _BITS.items():
+            value = getattr(part, field, 0)
+            limit = (1 << bits) - 1
+            if value is not None and not (isinstance(value, Integral) and 0 <= int(value) <= limit):
+                return MalformedMessage(
+                    f"{name}.{field} {shown(value)}: expected an integer from 0 to {limit}"
+                )
+    return MalformedMessage(f"{type(message).__name__}: {error}")

@@ -1,0 +1,150 @@
+"""How many bytes messages take, without encoding each: for whoever accounts traffic.
+
+Applications publish few shapes of events very often: each shape is encoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+
+from bypass.events.event import Event
+from bypass.protocol.messages import MOST_TOGETHER, Frame, Kind, Message, Notify, Publish
+from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire.codec import MAX_MESSAGE_BYTES, encode
+
+
+def encoded_size(message: Message) -> int:
+    """How many bytes `encode` makes of the message. Raises as `encode` does."""
+    if type(message) is Publish and message.piggyback is None and (shape := _shape(message)) is not None:
+        return _publish_size(*shape, message.address != 0)
+    return len(encode(message))
+
+
+def notify_size(
+    publication: Publish, handles: int, unfiltered: bool, relay: bool = False, targets: int = 0
+) -> int:
+    """The size of every notification of `publication` for so many handles and targets, whoever gets it.
+
+    One look at the publication serves all its notifications: clients, handles, targets and epochs do not make
+    a difference, nor do scheme flags below 128. Raises as `encode` does.
+    """
+    if publication.piggyback is None and (shape := _shape(publication)) is not None:
+        return _notify_size(*shape, publication.epoch == 0, handles, unfiltered, relay, targets)
+    return len(encode(Notify(publication, (0,) * handles, unfiltered, relay, (0,) * targets)))
+
+
+def frame_size(publications: Sequence[Publish], placed: bool) -> int:
+    """The size of every frame without an address that has these publications; of a hello if there are none.
+
+    Clients, epochs, scopes and where the place is do not make a difference, nor do ports and flags below 128.
+    Raises as `encode` does.
+    """
+    body = _PLACED if placed else _BARE
+    for publication in publications:
+        shape = _shape(publication)
+        if shape is None:
+            break
+        body += _copy_size(*shape)
+    else:
+        size = _AROUND + (body.bit_length() + 6) // 7 + body  # its length is a varint
+        if size <= MAX_MESSAGE_BYTES and len(publications) <= MOST_TOGETHER:
+            return size
+    return len(encode(_frame(placed, publications)))
+
+
+@cache  # it has few arguments that it does not refuse
+def digest_size(ids: int, placed: bool) -> int:
+    """The size of every digest of so many events; otherwise as `frame_size`."""
+    return len(encode(_frame(placed, (), (0,) * ids)))
+
+
+Shape = tuple[Event, tuple[type, ...], Kind, bool, str | None, int]
+_PLAIN_TYPES = frozenset((int, float, str, bool))
+
+
+def _shape(publication: Publish) -> Shape | None:
+    """All that the size of a publication depends on, besides what rides on it: the rest has a fixed width.
+
+    None if the size is not worth remembering. Types, because 1 and 1.0 are equal but not equally long.
+    """
+    event = publication.event
+    types = tuple([type(value) for _, value in event.attributes])
+    if not _PLAIN_TYPES.issuperset(types):
+        return None
+    return (
+        event,
+        types,
+        publication.kind,
+        publication.location is None,
+        publication.channel,
+        publication.scheme,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _publish_size(
+    event: Event,
+    types: tuple[type, ...],  # noqa: ARG001 - tells equal events apart
+    kind: Kind,
+    placeless: bool,
+    channel: str | None,
+    scheme: int,
+    addressed: bool,
+) -> int:
+    publication = _of_shape(event, kind, placeless, channel, scheme, 1)
+    publication.address = int(addressed)
+    return len(encode(publication))
+
+
+@lru_cache(maxsize=1024)
+def _notify_size(
+    event: Event,
+    types: tuple[type, ...],  # noqa: ARG001
+    kind: Kind,
+    placeless: bool,
+    channel: str | None,
+    scheme: int,
+    first_epoch: bool,
+    handles: int,
+    unfiltered: bool,
+    relay: bool,
+    targets: int,
+) -> int:
+    publication = _of_shape(event, kind, placeless, channel, scheme, 0 if first_epoch else 1)
+    return len(encode(Notify(publication, (0,) * handles, unfiltered, relay, (0,) * targets)))
+
+
+@lru_cache(maxsize=1024)
+def _copy_size(
+    event: Event,
+    types: tuple[type, ...],  # noqa: ARG001
+    kind: Kind,
+    placeless: bool,
+    channel: str | None,
+    scheme: int,
+) -> int:
+    """What a publication adds to the body of a frame."""
+    publication = _of_shape(event, kind, placeless, channel, scheme, 1)
+    return _body_size(_frame(False, (publication,))) - _BARE
+
+
+def _of_shape(
+    event: Event, kind: Kind, placeless: bool, channel: str | None, scheme: int, epoch: int
+) -> Publish:
+    location = None if placeless else (0.0, 0.0)
+    return Publish(0, event, kind, 0, location, channel, scheme=scheme, epoch=epoch)
+
+
+def _frame(placed: bool, publications: Sequence[Publish] = (), ids: tuple[int, ...] | None = None) -> Frame:
+    return Frame(0, place=(0.0, 0.0) if placed else None, publications=tuple(publications), ids=ids)
+
+
+def _body_size(frame: Frame) -> int:
+    return pb.Envelope.FromString(encode(frame)).frame.ByteSize()
+
+
+_BARE = _body_size(_frame(False))
+_PLACED = _body_size(_frame(True))
+_AROUND = len(encode(_frame(False))) - 1 - _BARE
+"""Of a frame all but its body and the length of that, which took one byte here."""

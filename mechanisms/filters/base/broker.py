@@ -1,0 +1,188 @@
+"""What the broker's part of every filter scheme has in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Collection, Hashable, Iterable
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+
+from bypass.mechanisms.filters.base.grace import Grace
+from bypass.mechanisms.filters.indexes.buckets import Ints
+from bypass.mechanisms.filters.indexes.index import Index
+from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
+from bypass.places.region import Region
+from bypass.protocol.messages import AssignmentRequest, ContextMessage, ContextUpdate, Publish
+from bypass.transitions import Mechanism, MechanismState, TransferState
+
+MissingContext = Literal["ignore", "unfiltered", "wait"]
+WAITING_EVENTS = 100
+WAITING_SECONDS = 5.0
+
+
+class FilterBroker(Mechanism):
+    """Decides which subscriptions an event concerns, by the places of subscribers and event.
+
+    `resolver`: look context up at each event instead of keeping an index; the selection is the same.
+    `missing_context`: what happens to subscriptions whose owner's place is not known yet: they are left out
+    (`ignore`), served by attributes alone with the client filtering (`unfiltered`), or served late (`wait`).
+    """
+
+    flag: ClassVar[int]
+
+    table: Annotated[SubscriptionTable, TransferState("table")]
+    grace: Annotated[Grace, TransferState("grace")]
+    region: Annotated[Region, TransferState("region")]
+    resolver: Annotated[bool, MechanismState("resolver")] = False
+    missing_context: Annotated[MissingContext, MechanismState("missing_context")] = "ignore"
+
+    index: Index
+
+    def start(self) -> None:
+        self.clients: set[int] = set()
+        self.unplaced = 0  # events that did not say what this scheme needs to know
+        self._missing: dict[int, deque[tuple[float, Publish]]] = {}
+        self.index = self.make_index()
+
+    def stop(self) -> None:
+        if self.index in self.table.listeners:  # else it was never in use: a transition to it has failed
+            self.grace.retire(self.index)
+
+    @abstractmethod
+    def make_index(self) -> Index:
+        """An empty index of this scheme's kind, for the parameters as they are now."""
+
+    # -- members (partial transitions) --------------------------------------------------------------------
+
+    def members(self) -> Collection[Hashable]:
+        return self.clients
+
+    def admit(self, members: Collection[Hashable] | None, source: Mechanism | None) -> None:
+        assert isinstance(source, FilterBroker)
+        if members is None:
+            admitted = set(source.clients)
+        else:
+            admitted = {member for member in members if isinstance(member, int)}
+        for client in admitted & source._missing.keys():
+            self._missing[client] = source._missing[client].copy()  # what waits there goes on waiting here
+        self._take(self.table.located(admitted))
+        self.clients |= admitted
+        self.host.after(0.0, self.welcome, admitted)
+
+    def release(self, members: Collection[Hashable]) -> None:
+        gone = {member for member in members if isinstance(member, int)}
+        self.clients -= gone
+        for client in gone:
+            self._missing.pop(client, None)
+        # Who has just said where it is, is served by the other scheme as well as ever; others need the grace.
+        now = self.host.now()
+        fresh = {client for client in gone if (place := self.table.place(client)) and place[2] >= now}
+        self.index.removed(self.table.located(fresh))
+        self.grace.release(self.index, self.table.located(gone - fresh))
+
+    def welcome(self, clients: Iterable[int]) -> None:
+        """Bootstrap after the switch: tell new members what they must know. Nothing, by default."""
+
+    # -- what clients say ---------------------------------------------------------------------------------
+
+    def connected(self, client: int) -> None:
+        """A client that nobody serves yet is served here from now on."""
+        self.clients.add(client)
+
+    def gone(self, client: int) -> None:
+        """The client has left for good."""
+        self.clients.discard(client)
+        self._missing.pop(client, None)
+
+    def reconnected(self, client: int) -> None:
+        """The client is back and may not know any more what it was told. Nothing, by default."""
+
+    def subscribed(self, client: int, row: int) -> None:  # noqa: ARG002 - for schemes that answer
+        """The table has a new row of one of this scheme's clients."""
+        if not np.isnan(self.table.radius[row]):
+            self._take(np.array((row,), np.int64))
+
+    def unsubscribed(self) -> None:
+        """A row of one of this scheme's clients has left the table. Nothing, by default."""
+
+    def context_arrived(self, client: int, message: ContextMessage) -> None:
+        """A client says where it is; every scheme's context messages say that."""
+        if isinstance(message, ContextUpdate | AssignmentRequest):
+            x, y = message.location
+            vector = message.vector if isinstance(message, ContextUpdate) else None
+            elsewhere = self.table.locate(client, x, y, self.host.now(), vector)
+            self._found(client)
+            if elsewhere:
+                self.relocated(client)
+
+    def relocated(self, client: int) -> None:
+        """A client is at another place than before, which the table knows. Nothing, by default."""
+
+    # -- matching -----------------------------------------------------------------------------------------
+
+    def match(self, publication: Publish) -> Ints:
+        """The rows concerned, ascending."""
+        if self._missing:
+            self._remember(publication)
+        rows = self.index.match(publication)
+        if rows is None:
+            self.unplaced += 1
+            return NO_ROWS
+        return rows
+
+    def unfiltered(self) -> Ints:
+        """Rows that get every event by its attributes, because their owner's place is not known."""
+        if self.missing_context != "unfiltered" or not self._missing:
+            return NO_ROWS
+        return self.table.located(self._missing)
+
+    # -- parameters ---------------------------------------------------------------------------------------
+
+    def set_resolver(self, value: bool) -> None:
+        """Look context up at each event, or keep it in an index."""
+        self.resolver = value
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """A new index for changed parameters, with the same rows; the old one has its grace period."""
+        outgoing = self.index
+        self.index = self.make_index()
+        self._take(self.table.located(self.clients))
+        self.grace.retire(outgoing)
+        self.host.link.watch_indexes()
+
+    # -- internals ----------------------------------------------------------------------------------------
+
+    def tell(self, client: int, message: ContextMessage) -> None:
+        """Send a message of this scheme to one client."""
+        message.scheme = self.flag
+        self.host.link.send(client, message)
+
+    def _take(self, rows: Ints) -> None:
+        """Index rows whose owner's place is known, remember the owners of the others."""
+        known = self.table.known[rows]
+        self.index.insert(rows[known])
+        self.grace.keep(self.index, rows)
+        for client in set(self.table.client[rows[~known]].tolist()):
+            self._missing.setdefault(client, deque(maxlen=WAITING_EVENTS))
+
+    def _found(self, client: int) -> None:
+        """The place of a client is known now: serve what was waiting for it, oldest first."""
+        waiting = self._missing.pop(client, None)
+        if waiting is None:
+            return
+        rows = self.table.located((client,))
+        self._take(rows)
+        for at, publication in waiting:
+            if self.host.now() - at <= WAITING_SECONDS:
+                found = self.index.match(publication)
+                if found is not None:
+                    self.host.link.deliver(publication, np.intersect1d(found, rows))
+
+    def _remember(self, publication: Publish) -> None:
+        if self.missing_context == "wait":
+            now = self.host.now()
+            for waiting in self._missing.values():
+                waiting.append((now, publication))

@@ -1,0 +1,42 @@
+"""What every index over the subscription table can do, whatever rule it follows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from bypass.mechanisms.filters.indexes.buckets import Ints
+from bypass.mechanisms.filters.indexes.table import SubscriptionTable
+from bypass.protocol.messages import Publish
+
+
+class Index(ABC):
+    """Which rows of the table an event concerns, by the rule of one filter scheme.
+
+    Holds rows of subscriptions with a radius whose owner's place is known. With `resolver`, the context is
+    looked up for every row at each event; without, it is kept materialised so that an event only meets rows
+    near it. Both must find the same rows.
+    """
+
+    def __init__(self, table: SubscriptionTable, resolver: bool) -> None:
+        self.table = table
+        self.resolver = resolver
+
+    @abstractmethod
+    def insert(self, rows: Ints) -> None:
+        """Take rows in, placed by the table's columns; rows that are in already are placed anew."""
+
+    @abstractmethod
+    def removed(self, rows: Ints) -> None:
+        """Take rows out; rows that are not in are left alone."""
+
+    @abstractmethod
+    def moved(self, rows: Ints) -> None:
+        """The owner of these rows reported a new place; rows that are not in are left alone."""
+
+    @abstractmethod
+    def match(self, publication: Publish) -> Ints | None:
+        """The rows concerned, ascending; None if the event does not say what this index needs."""
+
+    @abstractmethod
+    def members(self) -> Ints:
+        """The rows inside, ascending."""

@@ -1,0 +1,221 @@
+"""What a broker knows about its clients and their subscriptions, in columns.
+
+One row a subscription. Filter schemes share the table and hand it over by reference in a transition:
+moving a hundred thousand subscriptions to another scheme copies none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bypass.events.filters import Subscription
+from bypass.mechanisms.filters.indexes.buckets import Ints
+
+Floats = NDArray[np.float64]
+NO_ROWS: Ints = np.empty(0, np.int64)
+_SINGLE = [(handle,) for handle in range(256)]  # the same object is found equal without a look into it
+
+
+class RowListener(Protocol):
+    """Something that keeps rows of the table and must know when they change."""
+
+    def moved(self, rows: Ints) -> None:
+        """The owner of these rows is at another place than before."""
+
+    def removed(self, rows: Ints) -> None:
+        """These rows are gone; their numbers may be used again for others."""
+
+
+class SubscriptionTable:
+    """Subscriptions and the context of their owners.
+
+    Columns, by row: `client`, `handle`, `group` (number of the distinct subscription), `radius` (NaN: the
+    subscription has no place), `x`, `y`, `vx`, `vy` (last known place and movement vector of the owner),
+    `known` (whether a place was ever reported). A place belongs to a client and is the same in all its rows.
+    """
+
+    def __init__(self) -> None:
+        self.client: Ints = np.empty(0, np.int64)
+        self.handle: Ints = np.empty(0, np.int64)
+        self.group: Ints = np.empty(0, np.int64)
+        self.radius: Floats = np.empty(0, np.float64)
+        self.x: Floats = np.empty(0, np.float64)
+        self.y: Floats = np.empty(0, np.float64)
+        self.vx: Floats = np.empty(0, np.float64)
+        self.vy: Floats = np.empty(0, np.float64)
+        self.known: NDArray[np.bool_] = np.empty(0, np.bool_)
+        self.handles: list[tuple[int, ...]] = []  # (handle,) by row, ready for a notification
+        self.groups: list[Subscription] = []
+        self.listeners: tuple[RowListener, ...] = ()
+        self.shared = False  # whether some client has, or had, more than one subscription
+        self._rows: dict[int, dict[int, int]] = {}  # by client and handle, in the order of subscribing
+        self._radii: dict[int, dict[float, int]] = {}  # by client: how many of its rows have each radius
+        self._places: dict[int, tuple[float, float, float, float, float]] = {}
+        self._group_numbers: dict[Subscription, int] = {}
+        self._group_uses: list[int] = []
+        self._free_groups: list[int] = []
+        self._plain: Ints | None = NO_ROWS
+        self._free: list[int] = []
+        self._used = 0
+
+    def __len__(self) -> int:
+        """How many subscriptions there are."""
+        return self._used - len(self._free)
+
+    def add(self, client: int, handle: int, subscription: Subscription, radius: float | None) -> int:
+        """A new row, or the row that this client and handle already have: a repeat changes nothing."""
+        rows = self._rows.setdefault(client, {})
+        if (known := rows.get(handle)) is not None:
+            return known
+        row = self._free.pop() if self._free else self._grow()
+        self.client[row] = client
+        self.handle[row] = handle
+        self.group[row] = self._group(subscription)
+        self.radius[row] = np.nan if radius is None else radius
+        place = self._places.get(client)
+        self.known[row] = place is not None
+        self.x[row], self.y[row], self.vx[row], self.vy[row] = place[:4] if place else (0.0, 0.0, 0.0, 0.0)
+        self.handles[row] = _SINGLE[handle] if handle < len(_SINGLE) else (handle,)
+        rows[handle] = row
+        if radius is not None:
+            radii = self._radii.setdefault(client, {})
+            radii[radius] = radii.get(radius, 0) + 1
+        self.shared = self.shared or len(rows) > 1
+        self._plain = None
+        return row
+
+    def remove(self, client: int, handle: int) -> int | None:
+        """Forget a subscription; gives its former row, or None if there was none."""
+        row = self._rows.get(client, {}).pop(handle, None)
+        if row is not None:
+            radius = float(self.radius[row])
+            if not np.isnan(radius):
+                radii = self._radii[client]
+                radii[radius] -= 1
+                if not radii[radius]:
+                    del radii[radius]
+            self._drop([row])
+        return row
+
+    def remove_client(self, client: int) -> None:
+        """Forget a client, its place and all its subscriptions."""
+        self._places.pop(client, None)
+        self._radii.pop(client, None)
+        self._drop([*self._rows.pop(client, {}).values()])
+
+    def locate(
+        self, client: int, x: float, y: float, at: float, vector: tuple[float, float] | None = None
+    ) -> bool:
+        """Note a client's place (and movement vector, if told); gives whether it is another one than before.
+
+        Rows and listeners have to do with another one alone: who says the same with each of its many
+        subscriptions costs no more than who says it once.
+        """
+        vx, vy = vector if vector is not None else (0.0, 0.0)
+        before = self._places.get(client)
+        self._places[client] = (x, y, vx, vy, at)
+        if before is not None and before[:4] == (x, y, vx, vy):
+            return False
+        rows = self.rows_of(client)
+        if len(rows):
+            own = rows if len(rows) > 1 else int(rows[0])  # nearly all have one, which is faster so
+            self.x[own], self.y[own], self.vx[own], self.vy[own], self.known[own] = x, y, vx, vy, True
+            for listener in self.listeners:
+                listener.moved(rows)
+        return True
+
+    def place(self, client: int) -> tuple[float, float, float] | None:
+        """x, y and the time of the last report of a client, if there was one."""
+        place = self._places.get(client)
+        return None if place is None else (place[0], place[1], place[4])
+
+    def whereabouts(self, client: int) -> tuple[float, float, float, float, float] | None:
+        """x, y, vx, vy and the time of the last report of a client, if there was one."""
+        return self._places.get(client)
+
+    def subscribes(self, client: int) -> bool:
+        """Whether a client has a subscription."""
+        return bool(self._rows.get(client))
+
+    def rows_of(self, client: int) -> Ints:
+        """The rows of one client, in the order of subscribing."""
+        rows = self._rows.get(client)
+        return np.fromiter(rows.values(), np.int64, len(rows)) if rows else NO_ROWS
+
+    def located(self, clients: Iterable[int] | None = None) -> Ints:
+        """The rows that have a radius, of these clients or of all, ascending."""
+        if clients is None:
+            rows = self.rows()
+            return rows[~np.isnan(self.radius[rows])]
+        own = self._rows
+        theirs = chain.from_iterable(own[client].values() for client in clients if client in own)
+        found = np.fromiter(theirs, np.int64)
+        found.sort()
+        return found[~np.isnan(self.radius[found])]
+
+    def rows(self) -> Ints:
+        """All rows in use, ascending."""
+        used = np.ones(self._used, np.bool_)
+        used[self._free] = False
+        return np.flatnonzero(used)
+
+    def plain(self) -> Ints:
+        """The rows without a radius: subscriptions that no place restricts, ascending."""
+        if self._plain is None:
+            rows = self.rows()
+            self._plain = rows[np.isnan(self.radius[rows])]
+        return self._plain
+
+    def radii(self, client: int) -> Floats:
+        """The distinct radii of the client's subscriptions, in no order."""
+        radii = self._radii.get(client, ())
+        return np.fromiter(radii, np.float64, len(radii))
+
+    def clients(self) -> list[int]:
+        """The clients that have a subscription."""
+        return [client for client, rows in self._rows.items() if rows]
+
+    def _drop(self, rows: list[int]) -> None:
+        if rows:
+            gone = np.array(rows, np.int64)
+            for listener in self.listeners:
+                listener.removed(gone)
+            self.known[gone] = False
+            self._free.extend(rows)
+            self._plain = None
+            for group in self.group[gone].tolist():
+                self._group_uses[group] -= 1
+                if not self._group_uses[group]:
+                    del self._group_numbers[self.groups[group]]
+                    self._free_groups.append(group)
+
+    def _group(self, subscription: Subscription) -> int:
+        number = self._group_numbers.get(subscription)
+        if number is None:
+            if self._free_groups:
+                number = self._free_groups.pop()
+                self.groups[number] = subscription
+            else:
+                number = len(self.groups)
+                self.groups.append(subscription)
+                self._group_uses.append(0)
+            self._group_numbers[subscription] = number
+        self._group_uses[number] += 1
+        return number
+
+    def _grow(self) -> int:
+        if self._used == len(self.client):
+            size = max(64, 2 * self._used)
+            for name in ("client", "handle", "group", "radius", "x", "y", "vx", "vy", "known"):
+                column = getattr(self, name)
+                grown = np.zeros(size, column.dtype)
+                grown[: self._used] = column
+                setattr(self, name, grown)
+        self.handles.append(())
+        self._used += 1
+        return self._used - 1

@@ -1,0 +1,1 @@
+"""Engines that do independent pieces of work, in threads or on Spark."""

@@ -1,0 +1,1 @@
+"""Maps made from OpenStreetMap extracts."""

@@ -1,0 +1,1 @@
+"""Response times by simulation, with random or recorded connectivity."""

@@ -1,0 +1,18 @@
+"""How strong a sender is heard, as both media compute it."""
+
+from __future__ import annotations
+
+import math
+
+from bypass.models.radio.radio import NEAREST_M, UNIT
+from bypass.support.kernel import kernel
+
+
+@kernel
+def power_between(x1: float, y1: float, x2: float, y2: float, interference: float, exponent: float) -> int:
+    """The power, in whole units, of a sender at one place (m) at another; 0 if that is too far."""
+    squared = (x1 - x2) * (x1 - x2) + (y1 - y2) * (y1 - y2)
+    if squared > interference * interference:
+        return 0
+    distance = max(math.sqrt(squared), NEAREST_M)
+    return int(UNIT * (interference / distance) ** exponent)

@@ -1,0 +1,175 @@
+"""The state of a radio medium in arrays, as its kernels work on it: what each row and column holds."""
+
+from __future__ import annotations
+
+from enum import IntEnum, auto
+
+from bypass.support.kernel import kernel
+
+NEVER = 1 << 62
+NOBODY = -1
+
+
+class Due(IntEnum):
+    """What can be due, in the order in which it is done within one microsecond."""
+
+    END = 0
+    NAV = auto()
+    TIMEOUT = auto()
+    RELEASE = auto()
+    RESPONSE = auto()
+    START = auto()
+
+
+class Doing(IntEnum):
+    """What a station is in the middle of."""
+
+    NOTHING = 0
+    AWAITING_CTS = auto()
+    AWAITING_ACK = auto()
+    RESPONDING = auto()
+
+
+class S(IntEnum):
+    """Columns of a station; those first that each transmission touches at all who hear it."""
+
+    POWER = 0  # of all others that send, added up
+    HEARS = auto()  # the station whose transmission it receives, or NOBODY
+    HEARD_POWER = auto()
+    ENDS = auto()  # when its own transmission ends; NEVER if it does not send
+    BUSY = auto()
+    ON = auto()
+    NAV = auto()  # until when others have asked for silence
+    START_AT = auto()
+    COUNT_FROM = auto()  # when counting slots begins, while the medium is idle
+    BACKOFF = auto()  # slots left
+    DOING = auto()
+    WAITING = auto()
+    ENTRY_AT = auto()  # when the heap's entry for its start is due
+    PART = auto()  # what it sends
+    FRAME = auto()  # the frame which that is about
+    TO = auto()  # and whom it is for; NOBODY: everybody
+    BUFFER = auto()  # the snapshot of neighbours that the transmission goes by
+    WINDOW = auto()
+    TRIES = auto()
+    DRAWS = auto()
+    TIMEOUT_AT = auto()
+    RESPONSE_PART = auto()
+    RESPONSE_AT = auto()
+    LENGTH = auto()  # how long the frame of the exchange that it takes part in is on the air
+    HEAD = auto()
+    TAIL = auto()
+    SENT = auto()
+    DROPPED = auto()
+    FAILED = auto()
+    BYTES_UP = auto()
+    BYTES_DOWN = auto()
+    CALLED_OFF = auto()
+    STRANGE = auto()  # frames of mechanisms that do not listen here
+
+
+class F(IntEnum):
+    """Columns of a frame."""
+
+    SENDER = 0
+    TARGET = auto()
+    DURATION = auto()
+    SIZE = auto()
+    NEXT = auto()  # in its station's queue, or in the list of free ones
+    NUMBER = auto()
+    DELIVERED = auto()
+    KIND = auto()
+    PORT = auto()
+    FLAG = auto()
+    COUNTER = auto()
+    SCOPE = auto()
+    KEYS = auto()  # how many events are in it
+    MOST_COPIES = auto()  # called off, when it is due, if so many copies were heard; 0: never
+    MOST_NEAR = auto()
+
+
+class Q(IntEnum):
+    """Columns of a frame that is to be handed over; its events are the last ones."""
+
+    AT = 0
+    SENDER = auto()
+    TARGET = auto()
+    SIZE = auto()
+    DURATION = auto()
+    KIND = auto()
+    PORT = auto()
+    MOST_COPIES = auto()
+    MOST_NEAR = auto()
+    KEYS = auto()
+    EVENTS = auto()  # the first of them
+
+
+class FrameUse(IntEnum):
+    """What a frame is to those who receive it. RAW ones are handed on as they are, whatever listens."""
+
+    RAW = 0
+    EVENTS = auto()
+    HELLO = auto()
+    DIGEST = auto()
+
+
+class G(IntEnum):
+    """What there is once."""
+
+    NOW = 0
+    HEAP = auto()
+    FREE = auto()  # the first free frame
+    NUMBER = auto()  # of the next frame
+    SNAPSHOT = auto()  # which one of the positions is in use
+    BUFFER = auto()
+    NEXT = auto()  # when something is due
+    FOUND = auto()  # rows of `found`
+    FRAME = auto()  # the frame that they are about
+    SENDER = auto()
+
+
+class P(IntEnum):
+    """Parameters, in microseconds and units of power."""
+
+    SLOT = 0
+    SIFS = auto()
+    DIFS = auto()
+    SENSE = auto()
+    CW_MIN = auto()
+    CW_MAX = auto()
+    RETRIES = auto()
+    QUEUE = auto()
+    REFRESH = auto()
+    CARRIER = auto()
+    RTS = auto()
+    RTS_US = auto()
+    CTS_US = auto()
+    ACK_US = auto()
+    SENSITIVITY = auto()
+    NOISE = auto()
+    SEED = auto()
+
+
+class L(IntEnum):
+    """Columns of a port of a station: what listens there."""
+
+    FLAG = 0  # 0: nothing
+    COUNTER = auto()
+    SCOPE = auto()
+    NEAR_MM = auto()
+    NEW_AFTER = auto()
+
+
+class PortVerdict(IntEnum):
+    """What a row of `found` says about its station, if it is not the place of an event in the frame."""
+
+    FOREIGN = -1
+    NEW_NEIGHBOUR = -2
+    DIGEST = -3
+    RAW = -4
+
+
+@kernel
+def layout() -> int:
+    """Stands for this file among those that a kernel uses: what it numbers is compiled into kernels."""
+    return NEVER

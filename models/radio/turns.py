@@ -1,0 +1,136 @@
+"""How stations of a radio medium take turns: what they wait for, and when they may start.
+
+Who has something to send waits until it has heard nobody for a while, and then as many slots as chance says;
+slots are not counted while somebody is heard.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bypass.models.radio.heap import push
+from bypass.models.radio.radio import UNIT
+from bypass.models.radio.state import NEVER, Doing, Due, F, G, P, S, layout
+from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.kernel import kernel_using
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+STEP = 8  # keys of the heap are time × 8 + what is due
+
+
+class Air(NamedTuple):
+    """All of a medium's state. `neighbours`, `powers` and `offsets` are of two snapshots, used in turn:
+    a transmission goes on as it began while those that begin later see new positions."""
+
+    stations: Ints
+    frames: Ints
+    keys: Ints
+    references: Ints
+    heap: Ints
+    once: Ints
+    parameters: Ints
+    sinr: Floats
+    offsets: Ints
+    neighbours: Ints
+    powers: Ints
+    x: Floats
+    y: Floats
+    found: Ints
+    receivers: Ints
+    posted: Ints
+
+
+# What is called for every neighbour of every sender takes the arrays that it needs and no others: handing
+# over all of `Air` would take longer than the work.
+
+
+@kernel_using(layout, push)
+def schedule(heap: Ints, once: Ints, at: int, due: int, number: int) -> None:
+    """Have something done at a time."""
+    once[G.HEAP] = push(heap, once[G.HEAP], at * STEP + due, number)
+
+
+@kernel_using(layout, uniform_pair)
+def draw(air: Air, s: int, t: int) -> None:
+    """Give a station a new number of slots to wait."""
+    me = air.stations[s]
+    share, _ = uniform_pair(np.uint64(air.parameters[P.SEED]), Purpose.RADIO, s, me[S.DRAWS])
+    me[S.DRAWS] += 1
+    me[S.BACKOFF] = int(share * (me[S.WINDOW] + 1))
+    if me[S.BUSY] == 0:
+        me[S.COUNT_FROM] = max(me[S.COUNT_FROM], t)
+
+
+@kernel_using(layout, push)
+def contend(stations: Ints, heap: Ints, once: Ints, slot: int, s: int, t: int) -> None:
+    """Let a station that has something to send, and hears nobody, start when its slots are counted."""
+    if (
+        not stations[s, S.WAITING]
+        or stations[s, S.BUSY]
+        or stations[s, S.DOING] != Doing.NOTHING
+        or not stations[s, S.ON]
+    ):
+        return
+    start = max(t, stations[s, S.COUNT_FROM] + stations[s, S.BACKOFF] * slot)
+    stations[s, S.START_AT] = start
+    # One entry that is early enough will do: it is put off when its time comes.
+    if stations[s, S.ENTRY_AT] > start:
+        stations[s, S.ENTRY_AT] = start
+        schedule(heap, once, start, Due.START, s)
+
+
+@kernel_using(layout)
+def is_busy(stations: Ints, carrier: int, s: int, t: int) -> bool:
+    """Whether a station must keep silent, by what it hears, sends and was asked."""
+    if stations[s, S.ENDS] != NEVER or stations[s, S.NAV] > t:
+        return True
+    return bool(carrier != 0 and stations[s, S.POWER] >= UNIT)
+
+
+@kernel_using(layout)
+def turn_busy(stations: Ints, parameters: Ints, s: int, t: int) -> None:
+    """Stop counting slots, unless the station starts before it notices."""
+    stations[s, S.BUSY] = 1
+    if stations[s, S.START_AT] <= t + parameters[P.SENSE]:
+        return
+    stations[s, S.START_AT] = NEVER
+    # Most have no slots left to count.
+    if stations[s, S.BACKOFF] > 0 and t > stations[s, S.COUNT_FROM]:
+        counted = (t - stations[s, S.COUNT_FROM]) // parameters[P.SLOT]
+        stations[s, S.BACKOFF] = max(0, stations[s, S.BACKOFF] - counted)
+
+
+@kernel_using(layout, push)
+def turn_idle(stations: Ints, heap: Ints, once: Ints, parameters: Ints, s: int, t: int) -> None:
+    """Count slots again, after a while."""
+    stations[s, S.BUSY] = 0
+    stations[s, S.COUNT_FROM] = t + parameters[P.DIFS]
+    if stations[s, S.WAITING]:
+        contend(stations, heap, once, parameters[P.SLOT], s, t)
+
+
+@kernel_using(layout)
+def take_off(air: Air, s: int) -> None:
+    """The first frame leaves a station's queue."""
+    me = air.stations[s]
+    f = me[S.HEAD]
+    me[S.HEAD] = air.frames[f, F.NEXT]
+    me[S.WAITING] -= 1
+    me[S.TRIES] = 0
+    me[S.WINDOW] = air.parameters[P.CW_MIN]
+    release_frame(air, f)
+
+
+@kernel_using(layout)
+def release_frame(air: Air, f: int) -> None:
+    """A frame's row is free for another one."""
+    frame = air.frames[f]
+    for k in range(frame[F.KEYS]):
+        air.references[air.keys[f, k]] -= 1
+    frame[F.NEXT] = air.once[G.FREE]
+    air.once[G.FREE] = f

@@ -1,0 +1,63 @@
+"""Who hears whom, and how strongly, as of one moment: rows of neighbours, one for each station."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bypass.models.radio.path_loss import power_between
+from bypass.support.kernel import kernel_using
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@kernel_using(power_between)
+def find_neighbours(
+    x: Floats, y: Floats, interference: float, exponent: float, offsets: Ints, ids: Ints, powers: Ints
+) -> int:
+    """Write each station's neighbours into ids[offsets[i]:offsets[i + 1]], and their powers.
+
+    Gives the number of all pairs. If there is not enough room, what was written is of no use: make room for
+    as many and ask again.
+    """
+    n = len(x)
+    # Cells as wide as anybody is heard: neighbours are in the nine around.
+    left, low = x.min(), y.min()
+    columns = int((x.max() - left) / interference) + 1
+    rows = int((y.max() - low) / interference) + 1
+    if columns > 4096 or rows > 4096:  # a few stations far apart: wider cells do as well
+        columns, rows = min(columns, 4096), min(rows, 4096)
+    width = max(interference, (x.max() - left) / columns + 1e-9)
+    height = max(interference, (y.max() - low) / rows + 1e-9)
+    cell = np.empty(n, np.int64)
+    first = np.full(columns * rows + 1, 0, np.int64)
+    for i in range(n):
+        cell[i] = min(int((x[i] - left) / width), columns - 1) + columns * min(
+            int((y[i] - low) / height), rows - 1
+        )
+        first[cell[i] + 1] += 1
+    for c in range(columns * rows):
+        first[c + 1] += first[c]
+    members = np.empty(n, np.int64)
+    filled = first[:-1].copy()
+    for i in range(n):
+        members[filled[cell[i]]] = i
+        filled[cell[i]] += 1
+    pairs = 0
+    for i in range(n):
+        offsets[i] = min(pairs, len(ids))
+        column, row = cell[i] % columns, cell[i] // columns
+        for r in range(max(row - 1, 0), min(row + 2, rows)):
+            for c in range(max(column - 1, 0), min(column + 2, columns)):
+                for k in range(first[r * columns + c], first[r * columns + c + 1]):
+                    j = members[k]
+                    if j == i:
+                        continue
+                    power = power_between(x[i], y[i], x[j], y[j], interference, exponent)
+                    if power > 0:
+                        if pairs < len(ids):
+                            ids[pairs], powers[pairs] = j, power
+                        pairs += 1
+    offsets[n] = min(pairs, len(ids))
+    return pairs

@@ -1,0 +1,297 @@
+"""Evaluations from the question to the files."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bypass.models.compute.engines import ComputeEngine
+from bypass.models.request import check_request
+from bypass.models.traces import Trace
+from bypass.models.workloads import World
+from bypass.scenarios.evaluation.egrid_carry import Block, follow
+from bypass.scenarios.evaluation.events import EventSource, RecordedEvents, WorkloadEvents, make_workload
+from bypass.scenarios.evaluation.job import Question, check_lengths
+from bypass.scenarios.evaluation.judge import Stretch, judge
+from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme, parse_schemes
+from bypass.scenarios.evaluation.totals import (
+    CORRECT,
+    EVENTS,
+    NOTIFIED,
+    PRECISION,
+    PRECISIONS,
+    RECALL,
+    RECALLS,
+    SUBSCRIBERS,
+    UNIT,
+    Totals,
+)
+from bypass.scenarios.evaluation.traffic import ContextMessages, context_bytes
+
+EvaluationProgress = Callable[[int, int], None]
+
+SMALLEST_CELL = 20.0
+MOST_CELLS_A_SIDE = 100
+PIECES_PER_WORKER = 2  # each looks back, so more would cost more than their balance gains
+LONGEST_STRETCH_S = 60.0
+MOST_POSITIONS = 30_000_000  # that one piece of work judges
+OURS = ("events", "cells", "pieces.json", "summary.json", "_context")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What came of an evaluation: a summary for each event source, by its name, and what pieces reported."""
+
+    summaries: dict[str, dict[str, Any]]
+    pieces: tuple[dict[str, Any], ...]
+    out: Path
+
+    def summary(self) -> dict[str, Any]:
+        """The file's contents: the first source at the top, all of them under `workloads`."""
+        first = next(iter(self.summaries.values()))
+        return {**first, "workloads": self.summaries}
+
+
+def evaluate(
+    trace: Trace,
+    schemes: Sequence[str],
+    *,
+    out: Path,
+    engine: ComputeEngine,
+    workloads: Mapping[str, Mapping[str, Any]] | None = None,
+    publications: Path | None = None,
+    seed: int = 1,
+    radius: float = 125.0,
+    interval: float = 5.0,
+    cell: float | None = None,
+    pieces: int | None = None,
+    progress: EvaluationProgress = lambda _done, _total: None,
+) -> Evaluation:
+    """Judge filter schemes, such as `grid:5`, on a trace: for each workload with its parameters, or for
+    recorded publications.
+
+    `out` gets summary.json, pieces.json, cells/NAME.parquet and events/NAME/*.parquet. The figures do not
+    depend on the engine or the number of pieces. Raises InvalidEvaluation; whatever is raised, nothing is
+    left in `out`.
+    """
+    check_evaluation(schemes, workloads, radius=radius, interval=interval, cell=cell)
+    out = out.absolute()  # workers may be at home in another folder
+    path = trace.path.absolute()
+    asked = parse_schemes(schemes)
+    _check_trace(trace, path, asked, out)
+    check_request(trace.clients, trace.duration, seed)
+    sources = _sources(trace, workloads or {"ar": {}}, publications, seed, radius)
+    size = cell if cell is not None else max(SMALLEST_CELL, max(trace.size) / MOST_CELLS_A_SIDE)
+    questions = [Question(path, asked, source, seed, radius, interval, size) for source in sources]
+    questions[0].cells(trace)
+    bounds = _stretches(trace, interval, engine.parallel, pieces)
+    # A stretch that looks back to the very beginning needs nothing from there.
+    back = questions[0].look_back(trace)
+    begins = tuple(first for first, _ in bounds if first > back)
+    wide = any(scheme.kind == "egrid" for scheme in asked) and bool(begins)
+    blocks = tuple(range(0, trace.clients, _block_size(trace, engine.parallel)))
+    total = len(questions) * (len(bounds) + (len(blocks) if wide else 0))
+    done = 0
+
+    def advance(finished: int, _of: int) -> None:
+        progress(done + finished, total)
+
+    summaries, reports = {}, []
+    with _kept_if_finished(out):
+        for question in questions:
+            began = time.perf_counter()
+            name = question.events.name
+            carry = out / "_context" / name if wide else None
+            if carry is not None:
+                carry.mkdir(parents=True)
+                ends = (*blocks[1:], trace.clients)
+                followed = [
+                    Block(question, *bound, begins, carry) for bound in zip(blocks, ends, strict=True)
+                ]
+                engine.run(follow, followed, advance)
+                done += len(blocks)
+            files = [out / "events" / name / f"{n:05d}.parquet" for n in range(len(bounds))]
+            stretches = [
+                Stretch(question, *bound, carry if bound[0] in begins else None, blocks, file)
+                for bound, file in zip(bounds, files, strict=True)
+            ]
+            columns, rows = question.cells(trace)
+            totals = Totals.empty(len(asked), columns * rows)
+            messages = ContextMessages.none(len(question.catalogue(trace).grid))
+            for judged in engine.run(judge, stretches, advance):
+                totals.add(judged.totals)
+                messages.add(judged.messages)
+                reports.append({"workload": name, **judged.report})
+            if missing := [file for file in files if not file.exists()]:
+                raise InvalidEvaluation(
+                    f"{missing[0]} is not there: expected a folder that all workers share"
+                )
+            done += len(bounds)
+            _write_cells(question, totals, rows, out / "cells" / f"{name}.parquet")
+            summaries[name] = _summary(question, trace, totals, messages, engine, time.perf_counter() - began)
+        result = Evaluation(summaries, tuple(reports), out)
+        (out / "pieces.json").write_text(json.dumps(reports, indent=1) + "\n")
+        (out / "summary.json").write_text(json.dumps(result.summary(), indent=1) + "\n")
+    return result
+
+
+def check_evaluation(
+    schemes: Sequence[str],
+    workloads: Mapping[str, Mapping[str, Any]] | None,
+    *,
+    radius: float,
+    interval: float,
+    cell: float | None,
+) -> None:
+    """Raise InvalidEvaluation for what is wrong whichever trace it is."""
+    parse_schemes(schemes)
+    check_lengths(radius, interval, cell)
+    if workloads is not None and not workloads:
+        raise InvalidEvaluation("no workload is asked for: expected at least one")
+    for name, parameters in (workloads or {}).items():
+        make_workload(name, parameters)
+
+
+def _check_trace(trace: Trace, path: Path, schemes: tuple[Scheme, ...], out: Path) -> None:
+    if trace.samples < 2:
+        raise InvalidEvaluation(f"{path} has {trace.samples} sample: expected at least 2")
+    if not trace.attractions and any(scheme.kind in ("attract", "multi") for scheme in schemes):
+        raise InvalidEvaluation(f"{path} has no attraction points: expected some for attract and multi")
+    if path in (out, *out.parents):
+        raise InvalidEvaluation(f"{out} is in the trace {path}: expected another folder")
+    for name in OURS:
+        if (out / name).exists():
+            raise InvalidEvaluation(
+                f"{out} has {name}, maybe of another evaluation: expected a folder without it"
+            )
+
+
+@contextmanager
+def _kept_if_finished(out: Path) -> Iterator[None]:
+    """Take away what was written to `out`, where nothing of ours was before, if something goes wrong."""
+    made = [path for path in (out, *out.parents) if not path.exists()]
+    try:
+        yield
+    except BaseException:
+        for name in OURS:
+            shutil.rmtree(out / name, ignore_errors=True)
+            (out / name).unlink(missing_ok=True)
+        for path in made:
+            with suppress(OSError):  # somebody else may use it by now
+                path.rmdir()
+        raise
+    finally:
+        shutil.rmtree(out / "_context", ignore_errors=True)
+
+
+def _sources(
+    trace: Trace,
+    workloads: Mapping[str, Mapping[str, Any]],
+    publications: Path | None,
+    seed: int,
+    radius: float,
+) -> list[EventSource]:
+    if publications is not None:
+        return [RecordedEvents.of(publications, trace)]
+    world = World(trace.attractions, *trace.size)
+    sources: list[EventSource] = []
+    for name, parameters in workloads.items():
+        if name == "lbs" and not trace.attractions:
+            raise InvalidEvaluation(
+                f"{trace.path} has no attraction points: expected some for the workload lbs"
+            )
+        sources.append(
+            WorkloadEvents(name, make_workload(name, {"radius": radius, **parameters}), seed, world)
+        )
+    return sources
+
+
+def _stretches(trace: Trace, interval: float, parallel: int, pieces: int | None) -> list[tuple[int, int]]:
+    """First and last samples of stretches: none too large and, if that allows it, none that looks back
+    farther than it goes, and enough for everybody."""
+    legs = trace.samples - 1
+    if pieces is None:
+        most = min(LONGEST_STRETCH_S / trace.step, MOST_POSITIONS / trace.clients)
+        least = math.ceil(interval / trace.step)
+        length = max(1, min(math.floor(most), max(least, math.ceil(legs / (PIECES_PER_WORKER * parallel)))))
+        pieces = math.ceil(legs / length)
+    cuts = [legs * k // min(pieces, legs) for k in range(min(pieces, legs) + 1)]
+    return list(pairwise(cuts))
+
+
+def _block_size(trace: Trace, parallel: int) -> int:
+    return max(1, min(math.ceil(trace.clients / parallel), MOST_POSITIONS // trace.samples))
+
+
+def _summary(
+    question: Question,
+    trace: Trace,
+    totals: Totals,
+    messages: ContextMessages,
+    engine: ComputeEngine,
+    wall_s: float,
+) -> dict[str, Any]:
+    seconds = (trace.samples - 1) * trace.step
+    kilobits = 8 / 1000 / trace.clients / seconds
+    traffic = context_bytes(messages, question.schemes, question.catalogue(trace))
+    return {
+        "trace": str(trace.path),
+        "workload": question.events.name,
+        "clients": trace.clients,
+        "duration_s": seconds,
+        "seed": question.seed,
+        "radius_m": question.radius,
+        "interval_s": question.interval,
+        "events": int(totals.overall[EVENTS]),
+        "late": question.events.late,
+        "subscribers_mean": int(totals.overall[SUBSCRIBERS]) / max(1, int(totals.overall[EVENTS])),
+        "schemes": {
+            str(scheme): {
+                **totals.figures(number),
+                "context": {
+                    **traffic[number],
+                    "kbit_s_up": traffic[number]["bytes_up"] * kilobits,
+                    "kbit_s_down": traffic[number]["bytes_down"] * kilobits,
+                },
+            }
+            for number, scheme in enumerate(question.schemes)
+        },
+        "engine": engine.name,
+        "wall_s": wall_s,
+    }
+
+
+def _write_cells(question: Question, totals: Totals, rows: int, path: Path) -> None:
+    """One row for each cell and scheme that has events."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    used = np.flatnonzero(totals.by_cell[:, EVENTS])
+    tables = []
+    for number, scheme in enumerate(question.schemes):
+        sums = totals.by_cell_and_scheme[used, number]
+        columns = {
+            "scheme": [str(scheme)] * len(used),
+            "x": used // rows * question.cell,
+            "y": used % rows * question.cell,
+            "events": totals.by_cell[used, EVENTS],
+            "subscribers": totals.by_cell[used, SUBSCRIBERS],
+            "notified": sums[:, NOTIFIED],
+            "correct": sums[:, CORRECT],
+        }
+        for name, total, count in (("recall", RECALL, RECALLS), ("precision", PRECISION, PRECISIONS)):
+            with np.errstate(invalid="ignore"):
+                means = sums[:, total] / UNIT / sums[:, count]
+            columns[name] = pa.array(means, from_pandas=True)
+        tables.append(pa.table(columns))
+    pq.write_table(pa.concat_tables(tables), path, compression="zstd")

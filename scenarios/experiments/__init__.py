@@ -1,0 +1,1 @@
+"""Experiment files: their schema, their variants, and the inputs that they name."""

@@ -1,0 +1,54 @@
+"""Experiment files: where the built-in ones are, and what their YAML says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bypass.errors import BypassError, shown
+
+BUILTIN = Path(__file__).parents[1] / "builtin"
+
+
+class InvalidScenario(BypassError):
+    """An experiment file, or a change to one, that cannot be run."""
+
+
+def builtin_names() -> list[str]:
+    """The scenarios that come with the library."""
+    return sorted(path.stem for path in BUILTIN.glob("*.yaml"))
+
+
+def read(scenario: str | Path) -> dict[str, Any]:
+    """What a built-in scenario or a YAML file says; nothing is checked but that it has keys.
+
+    Raises InvalidScenario.
+    """
+    path = Path(scenario)
+    if path.suffix not in (".yaml", ".yml"):
+        if str(scenario) not in builtin_names():
+            known = ", ".join(builtin_names())
+            raise InvalidScenario(
+                f"scenario {shown(str(scenario))} is unknown: expected a YAML file or one of {known}"
+            )
+        path = BUILTIN / f"{scenario}.yaml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidScenario(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InvalidScenario(f"{path} is no text in UTF-8: {error.reason} at byte {error.start}") from None
+    data = parse_yaml(str(path), text)
+    if not isinstance(data, dict):
+        raise InvalidScenario(f"{path} holds {shown(data)}: expected keys and values")
+    return {"name": path.stem, **data}
+
+
+def parse_yaml(what: str, text: str) -> Any:
+    """The value that `text` stands for. Raises InvalidScenario, which says that `what` is not YAML."""
+    from bypass.transitions import yaml_text  # names of scenarios are listed without it
+
+    try:
+        return yaml_text.parse_yaml(text)
+    except yaml_text.NotYaml as error:
+        raise InvalidScenario(f"{what} is not YAML: {error}") from None

@@ -1,0 +1,90 @@
+"""What an experiment is made of beside its parameters: files by name, modules by name; and all of it written
+out, so that the same can be run again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from bypass.scenarios.experiments.provenance import code_hash, input_hashes, library_version, module_hashes
+from bypass.scenarios.experiments.rulebooks import rule_file
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.experiments.variants import variants
+from bypass.transitions.yaml_text import dump_yaml
+
+EXPERIMENT = "experiment.yaml"
+
+_MODELS = ("mobility", "workload", "churn")  # groups of keys that a model's name decides about
+
+
+def input_files(scenario: Scenario) -> list[Path]:
+    """The files and folders that the runs of a scenario read, each once."""
+    found: list[Path] = []
+    for each in variants(scenario).values():
+        found += (*each.mobility.build().inputs, *each.churn.build().inputs)
+        if (rules := rule_file(each.rules.use)) is not None:
+            found.append(rules)
+    return list(dict.fromkeys(found))
+
+
+def input_modules(scenario: Scenario) -> list[str]:
+    """The modules that the runs of a scenario name: of mechanisms and of rules, each once."""
+    paths = [
+        path
+        for each in variants(scenario).values()
+        for path in (*each.mechanisms, each.rules.use)
+        if ":" in path
+    ]
+    return list(dict.fromkeys(path.partition(":")[0] for path in paths))
+
+
+def origin(scenario: Scenario) -> dict[str, Any]:
+    """What decides about a scenario's figures beside its parameters and seed. Raises OSError."""
+    return {
+        "version": library_version(),
+        "code": code_hash(),
+        "modules": module_hashes(input_modules(scenario)),
+        "inputs": input_hashes(input_files(scenario)),
+    }
+
+
+def parameters(scenario: Scenario) -> dict[str, Any]:
+    """The scenario as data that gives the same one wherever it is read: defaults are written out, those of
+    models included, and files have absolute paths."""
+    data: dict[str, Any] = scenario.model_dump(mode="json", exclude={"timeline", "checks"})
+    data |= scenario.model_dump(mode="json", include={"timeline", "checks"}, exclude_defaults=True)
+    experiments = variants(scenario) if scenario.runs else {}
+    for group in (*_MODELS, "rules"):
+        if any(_touches(own, group) for own in scenario.runs.values()):
+            # Parameters of one model are no parameters of another: each run has its own.
+            for name, each in experiments.items():
+                own = {key: value for key, value in data["runs"][name].items() if not _touches([key], group)}
+                data["runs"][name] = {**own, group: _written_out(each, group)}
+        else:
+            data[group] = _written_out(scenario, group)
+    return data
+
+
+def _touches(keys: Iterable[str], group: str) -> bool:
+    return any(f"{key}.".startswith(f"{group}.") for key in keys)
+
+
+def _written_out(scenario: Scenario, group: str) -> dict[str, Any]:
+    """One group of keys with all values of its model."""
+    choice = getattr(scenario, group)
+    data: dict[str, Any] = choice.model_dump(mode="json")
+    if group == "rules":
+        file = rule_file(scenario.rules.use)
+        return data if file is None else {**data, "use": str(file.absolute())}
+    model = choice.build()
+    files = {path: str(path.absolute()) for path in getattr(model, "inputs", ())}
+    data |= model.model_dump(mode="json")
+    return {
+        key: files.get(Path(value), value) if isinstance(value, str) else value for key, value in data.items()
+    }
+
+
+def experiment_text(scenario: Scenario, **more: Any) -> str:
+    """The scenario as a file that gives the same one."""
+    return dump_yaml({**parameters(scenario), **more})

@@ -1,0 +1,357 @@
+"""What an experiment file says. Everything in it is checked before anything runs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Generic, Literal, Self, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from bypass.core.client import LARGEST_RADIUS
+from bypass.core.plan_shares import PORT_OF
+from bypass.events.event import MAX_PAYLOAD
+from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, UnusableMechanism, use_mechanism
+from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
+from bypass.models.churn import CHURN, ChurnModel, OnOff
+from bypass.models.mobility import MOBILITY, MobilityModel
+from bypass.models.radio.radio import BluetoothModel, RadioModel
+from bypass.models.workloads import LBS, WORKLOADS, Workload
+from bypass.scenarios.experiments.checks import Check
+from bypass.scenarios.experiments.files import InvalidScenario
+from bypass.scenarios.experiments.rulebooks import load_rules
+from bypass.sim.cellular import CellularModel
+from bypass.support.validation import Misfit, first_misfit
+from bypass.transitions import Action, Parameter, Plan, TransitionError, check_plan
+
+M = TypeVar("M", bound=BaseModel)
+
+SCHEMES = tuple(part.name for part in BROKER_PARTS)
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class WorldSize(Strict):
+    """Metres."""
+
+    width: float = Field(default=1300.0, gt=0)
+    height: float = Field(default=1300.0, gt=0)
+
+
+class LocationSettings(Strict):
+    """How often (s) clients want to know where they are."""
+
+    interval: float = Field(default=5.0, ge=0.001)
+
+
+class _Choice(BaseModel, Generic[M]):
+    """The name of a model, with the model's own parameters beside it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    model: str
+
+    @classmethod
+    def models(cls) -> dict[str, type[M]]:
+        raise AssertionError("a choice says what there is to choose")
+
+    @model_validator(mode="after")
+    def _valid(self) -> Self:
+        self.build()
+        return self
+
+    def build(self) -> M:
+        """The chosen model. Raises Misfit."""
+        models = self.models()
+        if self.model not in models:
+            raise Misfit(("model",), f"is {self.model!r}: expected one of {', '.join(models)}")
+        model = models[self.model]
+        try:
+            return model.model_validate(self.model_extra)
+        except ValidationError as error:
+            raise first_misfit(error, lambda _: (*type(self).model_fields, *model.model_fields)) from None
+
+
+class Mobility(_Choice[MobilityModel]):
+    """How clients move."""
+
+    model: str = "darmstadt"
+
+    @classmethod
+    def models(cls) -> dict[str, type[MobilityModel]]:
+        return MOBILITY
+
+
+class Publishing(_Choice[Workload]):
+    """What clients publish; `start` (s) leaves the first subscriptions time to arrive.
+
+    Subscriptions have a radius in whole metres, so `radius` has to be one.
+    """
+
+    model: str = "ar"
+    start: float = Field(default=2.0, ge=0)
+
+    @classmethod
+    def models(cls) -> dict[str, type[Workload]]:
+        return WORKLOADS
+
+    def build(self) -> Workload:
+        workload = super().build()
+        if not (workload.radius.is_integer() and workload.radius <= LARGEST_RADIUS):
+            raise Misfit(
+                ("radius",), f"is {workload.radius}: expected whole metres, at most {LARGEST_RADIUS}"
+            )
+        if workload.payload > MAX_PAYLOAD:
+            raise Misfit(("payload",), f"is {workload.payload}: expected at most {MAX_PAYLOAD} bytes")
+        return workload
+
+
+class Churn(_Choice[ChurnModel]):
+    """Which clients take part when; who is away and will return has a `durable` session, or none."""
+
+    model: str = "none"
+    durable: bool = False
+
+    @classmethod
+    def models(cls) -> dict[str, type[ChurnModel]]:
+        return CHURN
+
+    def build(self) -> ChurnModel:
+        churn = super().build()
+        if self.durable and not isinstance(churn, OnOff):
+            raise Misfit(
+                ("durable",), f"is true with model {self.model!r}: expected on-off, who goes returns"
+            )
+        return churn
+
+
+class RuleSettings(Strict):
+    """The rules that the broker adapts by, and other values of their parameters; none if `use` is empty."""
+
+    use: str = ""
+    parameters: dict[str, JsonValue] = {}
+
+    @model_validator(mode="after")
+    def _loadable(self) -> Self:
+        if self.use:
+            try:
+                load_rules(self.use, self.parameters)
+            except InvalidScenario as error:
+                raise Misfit(("use",), f"is {self.use!r}: {error}") from None
+        elif self.parameters:
+            raise Misfit(("parameters",), "has values: expected none without rules to use")
+        return self
+
+
+class FilterSettings(BaseModel):
+    """The scheme to begin with. Any parameter of any scheme may stand beside it: it is the default of all
+    schemes that have it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    scheme: str = "radial"
+
+    @field_validator("scheme")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in SCHEMES:
+            raise ValueError(f"expected one of {', '.join(SCHEMES)}")
+        return value
+
+    @model_validator(mode="after")
+    def _valid_parameters(self) -> Self:
+        known = scheme_parameters()
+        for name, value in self.parameters.items():
+            if name not in known:
+                raise Misfit((name,), f"is unknown: expected scheme or one of {', '.join(sorted(known))}")
+            for parameter in known[name]:
+                try:
+                    parameter.adapter.validate_python(value)
+                except ValidationError as error:
+                    reason = first_misfit(error, lambda _: ()).args[0]
+                    raise Misfit((name,), reason) from None
+        return self
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of schemes that are set here."""
+        return dict(self.model_extra or {})
+
+
+def scheme_parameters() -> dict[str, list[Parameter]]:
+    """Every parameter of a filter scheme, by name, as the parts that have it declare it."""
+    found: dict[str, list[Parameter]] = {}
+    for part in (*BROKER_PARTS, *CLIENT_PARTS):
+        for name, parameter in part.parameters().items():
+            found.setdefault(name, []).append(parameter)
+    return found
+
+
+class Step(Strict):
+    """A plan and when (s) it is executed. `phase` names the stretch that begins there.
+
+    The broker tells all clients. With `spread: healing` it tells only so many (`initiators`), whom chance
+    picks; the others follow what they hear.
+    """
+
+    at: float = Field(ge=0)
+    phase: str = ""
+    plan: Plan
+    spread: Literal["central", "healing"] = "central"
+    initiators: int = Field(default=1, ge=1)
+
+    @field_validator("plan")
+    @classmethod
+    def _possible(cls, plan: Plan) -> Plan:
+        try:
+            check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
+        except TransitionError as error:
+            raise Misfit((), f"{plan.plan!r} cannot be executed: {error}") from None
+        return plan
+
+    @model_validator(mode="after")
+    def _heals(self) -> Self:
+        if self.spread == "healing":
+            for action in self.plan.actions:
+                if action.proxy not in PORT_OF or action.to is None or action.members is not None:
+                    raise Misfit(
+                        ("plan",),
+                        f"spreads by healing: expected transitions of {' and '.join(PORT_OF)} alone",
+                    )
+        return self
+
+
+class Scenario(Strict):
+    """One experiment: who moves how, who publishes what over which network, and what changes meanwhile.
+
+    With `runs` it is several experiments: each entry changes some keys (`workload.model: lbs`) under a name;
+    `main` is the one whose figures stand at the top of the summary. `seed` holds unless another is asked for.
+    Beside `baseline`, one of them, figures of the others say what they save and lose.
+    `mechanisms` are import paths of mechanisms of one's own; `begin` is what all clients and the broker begin
+    with besides a filter scheme.
+    """
+
+    name: str
+    about: str
+    mechanisms: tuple[str, ...] = ()  # before all that may name them
+    seed: int = Field(default=1, ge=0, lt=2**64)
+    clients: int = Field(default=297, ge=1, le=100_000)
+    duration: float = Field(default=1500.0, gt=0)
+    world: WorldSize = WorldSize()
+    mobility: Mobility = Field(default_factory=Mobility)  # made when needed: it draws up a map
+    workload: Publishing = Publishing()
+    churn: Churn = Churn()
+    network: CellularModel = CellularModel()
+    wifi: RadioModel = RadioModel()
+    bluetooth: BluetoothModel = BluetoothModel()
+    location: LocationSettings = LocationSettings()
+    filter: FilterSettings = FilterSettings()
+    grace: float = Field(default=1.5, ge=0)
+    state_transfer: bool = True
+    begin: tuple[Action, ...] = ()
+    rules: RuleSettings = RuleSettings()
+    phase: str = ""
+    timeline: tuple[Step, ...] = ()
+    runs: dict[str, dict[str, Any]] = {}
+    main: str = ""
+    baseline: str = ""
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def radios(self) -> dict[str, RadioModel]:
+        """The radios that devices have, by the name of the transport that turns them on."""
+        return {"wifi": self.wifi, "bluetooth": self.bluetooth}
+
+    @field_validator("mechanisms")
+    @classmethod
+    def _usable(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for i, path in enumerate(paths):
+            try:
+                use_mechanism(path)
+            except UnusableMechanism as error:
+                raise Misfit((i,), f"is {error}") from None
+        return paths
+
+    @field_validator("begin")
+    @classmethod
+    def _possible(cls, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+        for i, action in enumerate(actions):
+            if action.to is None or action.members is not None or action.proxy == "filter":
+                raise Misfit((i,), "is no beginning: expected a proxy other than filter, with `to`, for all")
+            try:
+                check_plan(Plan(plan="begin", actions=(action,)), BROKER_MECHANISMS, CLIENT_MECHANISMS)
+            except TransitionError as error:
+                raise Misfit((i,), f"is not possible: {error}") from None
+        return actions
+
+    @field_validator("network")
+    @classmethod
+    def _finite(cls, network: CellularModel) -> CellularModel:
+        for name, value in network:
+            if not math.isfinite(value):
+                raise Misfit((name,), f"is {value}: expected a finite number")
+        return network
+
+    @field_validator("runs")
+    @classmethod
+    def _name_directories(cls, runs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name in runs:
+            if not name or name.startswith(".") or any(c in "/\\" or c.isspace() for c in name):
+                raise Misfit((), f"has {name!r}: expected names without spaces, slashes and leading dots")
+        return runs
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        self._check_timeline()
+        self._check_world()
+        if self.workload.start >= self.duration:
+            raise Misfit(
+                ("workload", "start"),
+                f"is {self.workload.start}: expected less than the duration, {self.duration} s",
+            )
+        for key, name in (("main", self.main), ("baseline", self.baseline)):
+            if name and name not in self.runs:
+                known = ", ".join(self.runs) or "none"
+                raise Misfit((key,), f"is {name!r}: expected one of the runs, {known}")
+        return self
+
+    def _check_timeline(self) -> None:
+        earliest = 0.0
+        for i, step in enumerate(self.timeline):
+            if not earliest <= step.at < self.duration:
+                raise Misfit(
+                    ("timeline", i, "at"),
+                    f"is {step.at}: expected ascending times before the end, {self.duration} s",
+                )
+            earliest = step.at
+            for action in step.plan.actions:
+                for member in action.members or ():
+                    if member not in range(self.clients):
+                        raise Misfit(
+                            ("timeline", i, "plan"),
+                            f"moves member {member!r}: expected clients from 0 to {self.clients - 1}",
+                        )
+
+    def _check_world(self) -> None:
+        mobility = self.mobility.build()
+        if isinstance(self.workload.build(), LBS) and not mobility.attractions:
+            raise Misfit(
+                ("workload", "model"),
+                f"is {self.workload.model!r}: expected mobility on a map with attraction points",
+            )
+        width, height = mobility.size
+        if width > self.world.width or height > self.world.height:
+            raise Misfit(
+                ("world",),
+                f"is {self.world.width} by {self.world.height} m: expected at least {width} by {height} m,"
+                " where clients move",
+            )

@@ -1,0 +1,79 @@
+"""Changes to scenarios: other values at dotted keys, everything checked, and the runs that are compared."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from bypass.models.radio.radio import RadioModel
+from bypass.scenarios.experiments.checks import Check
+from bypass.scenarios.experiments.files import InvalidScenario
+from bypass.scenarios.experiments.schema import LocationSettings, RuleSettings, Scenario, Step, WorldSize
+from bypass.sim.cellular import CellularModel
+from bypass.support.validation import first_misfit
+from bypass.transitions import Action, Plan
+
+
+def variants(scenario: Scenario) -> dict[str, Scenario]:
+    """The experiments that a scenario compares, by name; itself, under its own name, if it compares none.
+
+    Raises InvalidScenario if a run changes a key to something impossible.
+    """
+    if not scenario.runs:
+        return {scenario.name: scenario}
+    data = scenario.model_dump(mode="json")
+    data["runs"], data["checks"], data["main"], data["baseline"] = {}, [], "", ""
+    experiments = {}
+    for name, changes in scenario.runs.items():
+        source = f"{scenario.name}: run {name}"
+        experiments[name] = validated(source, changed(source, data, changes))
+    return experiments
+
+
+def changed(source: str, data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What a scenario's file says, with other values at dotted keys. Raises InvalidScenario."""
+    copied = copy.deepcopy(data)
+    for key, value in changes.items():
+        *parents, last = key.split(".")
+        place: Any = copied
+        for parent in parents:
+            if isinstance(place, list) and parent.isdecimal() and int(parent) < len(place):
+                place = place[int(parent)]
+            elif isinstance(place, dict):
+                place = place.setdefault(parent, {})
+            else:
+                raise InvalidScenario(f"{source}: key {key!r}: there is no {parent!r} in it")
+        if not isinstance(place, dict):
+            raise InvalidScenario(f"{source}: key {key!r}: there is no {last!r} in it")
+        place[last] = value
+    return copied
+
+
+def validated(source: str, data: dict[str, Any]) -> Scenario:
+    """The scenario that a file describes. Raises InvalidScenario, with what is wrong first."""
+    try:
+        return Scenario.model_validate(data)
+    except ValidationError as error:
+        raise InvalidScenario(f"{source}: {first_misfit(error, _known_keys)}") from None
+
+
+def _known_keys(path: tuple[int | str, ...]) -> list[str]:
+    """The keys that a group of keys may have; those of the whole file for a group that is not listed."""
+    groups: dict[int | str, type[BaseModel]] = {
+        "timeline": Step,
+        "checks": Check,
+        "world": WorldSize,
+        "location": LocationSettings,
+        "network": CellularModel,
+        "wifi": RadioModel,
+        "bluetooth": RadioModel,
+        "rules": RuleSettings,
+        "begin": Action,
+        "plan": Plan,
+        "actions": Action,
+    }
+    names = [part for part in path if part in groups]
+    return list((groups[names[-1]] if names else Scenario).model_fields)

@@ -1,0 +1,1 @@
+"""Figures: from rows of events to shares, delays and percentiles."""

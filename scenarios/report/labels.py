@@ -1,0 +1,88 @@
+"""How reports name mechanisms: with a spot in their colour, and with what tells equal ones apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bypass.scenarios.figures.measures import Phase
+from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.report.page import Column, Html, html_of
+from bypass.scenarios.report.plots.captions import PROXIES, used_in, without_broker
+from bypass.scenarios.report.plots.style import mechanism_colour
+
+COLUMNS = {
+    "scheme": ("filter",),
+    "nearby": ("direct", "mode", "transport"),
+    "gateways": ("gateway-selection", "gateway"),
+}
+"""Columns of tables, and the proxies whose mechanisms they name: the first, and others if they differ."""
+
+
+def chip(mechanism: str) -> Html:
+    """A mechanism's name behind a spot in its colour."""
+    spot = f'<span class="chip" style="background: {mechanism_colour(mechanism)}"></span>'
+    return Html(f'<span class="label">{spot}{html_of(mechanism)}</span>')
+
+
+def in_order(run: Run) -> list[tuple[str, Html, str]]:
+    """Facts: for each proxy that is in use its name in words, and the mechanisms behind it in their order."""
+    found = []
+    for proxy, words in PROXIES.items():
+        if proxy == "filter" and all(map(without_broker, run.phases)):
+            continue
+        names = [used_in(phase, proxy) for phase in run.phases]
+        if set(names) - {"nothing", "cloud"}:
+            changed = [name for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
+            kind = "wide" if len(changed) > 1 else ""
+            found.append((words, Html(" → ".join(chip(name).text for name in changed)), kind))
+    return found
+
+
+def mechanism_columns(phases: Sequence[Phase]) -> tuple[list[Column], list[list[Html]]]:
+    """Columns that say what is in use, and their cells, a row for each phase; what nobody uses is left out.
+
+    Of a filter scheme all numbers are shown, of others what differs from row to row.
+    """
+    shown: dict[str, list[str]] = {}
+    for column, proxies in COLUMNS.items():
+        if column == "scheme" and all(map(without_broker, phases)):
+            continue
+        names = {proxy: {used_in(phase, proxy) for phase in phases} for proxy in proxies}
+        told = [p for i, p in enumerate(proxies) if names[p] != {"nothing"} and (i == 0 or len(names[p]) > 1)]
+        if told:
+            shown[column] = told
+    rows = [
+        [Html("<br>".join(_label(phase, proxy, phases) for proxy in proxies)) for proxies in shown.values()]
+        for phase in phases
+    ]
+    return [Column(name) for name in shown], rows
+
+
+def _label(phase: Phase, proxy: str, phases: Iterable[Phase]) -> str:
+    mechanism = phase.mechanisms.get(proxy, {"name": used_in(phase, proxy), "parameters": {}})
+    values = mechanism["parameters"]
+    if proxy == "filter":
+        told = _numbers(values)
+    else:
+        others = [other["parameters"] for other in _same(mechanism, proxy, phases)]
+        told = {n: v for n, v in values.items() if any(other.get(n) != v for other in others)}
+    words = ", ".join(f"{name} {_value(value)}" for name, value in told.items())
+    text = html_of(f" ({words})" if words else "")
+    return f'<span class="label">{chip(mechanism["name"]).text}{text}</span>'
+
+
+def _same(mechanism: Mapping[str, Any], proxy: str, phases: Iterable[Phase]) -> list[Mapping[str, Any]]:
+    """The mechanisms of that name behind a proxy."""
+    known = (phase.mechanisms.get(proxy) for phase in phases)
+    return [each for each in known if each is not None and each["name"] == mechanism["name"]]
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: v for n, v in values.items() if isinstance(v, int | float) and not isinstance(v, bool)}
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, int | float) else str(value)

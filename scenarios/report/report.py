@@ -1,0 +1,171 @@
+"""The report of a scenario: one HTML page that holds everything, for any screen and for paper."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bypass.scenarios.experiments.checks import CheckVerdict
+from bypass.scenarios.experiments.inputs import EXPERIMENT, experiment_text
+from bypass.scenarios.experiments.provenance import FILE as PROVENANCE
+from bypass.scenarios.experiments.provenance import library_version
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.report.labels import in_order
+from bypass.scenarios.report.page import Html, details, facts, heading, page, paragraph, preformatted, span
+from bypass.scenarios.report.pictures import (
+    around_transitions,
+    by_place,
+    comparing,
+    distribution,
+    moved_clients,
+    over_the_run,
+)
+from bypass.scenarios.report.pictures_nearby import gateways, in_use
+from bypass.scenarios.report.plots.captions import uses_radios
+from bypass.scenarios.report.plots.executions import single_executions
+from bypass.scenarios.report.result import Result
+from bypass.scenarios.report.tables import (
+    gateway_table,
+    grouped,
+    phase_table,
+    rule_table,
+    run_table,
+    verdict_table,
+)
+from bypass.scenarios.runs.loader import builtin_names, load
+from bypass.transitions.rules.rule_engine import KEPT_FIRINGS
+
+
+def write_report(result: Result, directory: Path) -> Path:
+    """Write `report.html` into the directory, which must exist, and give its path."""
+    path = directory / "report.html"
+    path.write_text(page(f"{result.scenario.name}: report", _parts(result)), encoding="utf-8")
+    return path
+
+
+def _parts(result: Result) -> Iterator[str]:
+    main, several = result.main, len(result.runs) > 1
+    yield f"<header>{heading(1, result.scenario.name)}{paragraph(result.scenario.about, 'about')}"
+    yield paragraph(verdict_line(result.verdicts), "verdict")
+    yield f"{_facts(result)}</header>"
+    if result.verdicts:
+        yield heading(2, "Figures beside the thesis’")
+        yield verdict_table(result)
+    name = next(name for name, run in result.runs.items() if run is main)
+    yield heading(2, f"Phases of run {name}" if several else "Phases")
+    yield phase_table(main.phases)
+    yield heading(2, "Over time")
+    yield from over_the_run(main)
+    if main.around:
+        yield heading(2, "Around transitions")
+        yield from around_transitions(result)
+    if single_executions(main):
+        yield heading(2, "Clients that changed one by one")
+        yield from moved_clients(main)
+    if uses_radios(main):
+        yield heading(2, "Clients nearby")
+        yield from in_use(main)
+    if any(len(run.gateways.events["gateways"]) for run in result.runs.values()):
+        yield heading(2, "Gateways")
+        yield gateway_table(result)
+        yield from gateways(result)
+    if main.firings:
+        yield heading(2, "Rules that fired")
+        if len(main.firings) == KEPT_FIRINGS:
+            yield paragraph(f"Of the latest {grouped(KEPT_FIRINGS)} times.")
+        yield rule_table(main.firings)
+    yield heading(2, "Distribution")
+    yield from distribution(main)
+    yield heading(2, "By place")
+    yield from by_place(main)
+    if several:
+        yield heading(2, "Runs compared")
+        yield run_table(result.runs)
+        for name, run in result.runs.items():
+            if len(run.phases) > 1 and run is not main:
+                yield details(f"Phases of run {name}", phase_table(run.phases))
+        yield from comparing(result)
+    yield heading(2, "Run it again")
+    yield from rerun(result.scenario)
+
+
+def verdict_line(verdicts: Sequence[CheckVerdict]) -> str:
+    """How many figures hold, and by name those that do not."""
+    if not verdicts:
+        return "This scenario compares no figures with the thesis."
+    kinds = Counter(verdict.verdict for verdict in verdicts)
+    holding = kinds["holds"]
+    if holding == len(verdicts):
+        return f"All {holding} figures that are compared with the thesis hold." + _settled_line(verdicts)
+    words = f"{holding} of {len(verdicts)} figures that are compared with the thesis hold."
+    for kind, text in (
+        ("differs", "What differs"),
+        ("unknown", "What was not measured"),
+        ("explained", "What differs for a known reason"),
+    ):
+        names = [
+            f"{verdict.check.name} ({verdict.check.missing})" if verdict.check.missing else verdict.check.name
+            for verdict in verdicts
+            if verdict.verdict == kind
+        ]
+        if names:
+            words += f" {text}: {'; '.join(names)}."
+    return words + _settled_line(verdicts)
+
+
+def _settled_line(verdicts: Sequence[CheckVerdict]) -> str:
+    """The explanations that are needed no more, by the names of their checks."""
+    names = [verdict.check.name for verdict in verdicts if verdict.settled]
+    return f" What holds again, though a difference is explained: {'; '.join(names)}." if names else ""
+
+
+def _facts(result: Result) -> str:
+    main = result.main
+    items: list[tuple[str, str | Html, str]] = [
+        ("seed", str(main.seed), ""),
+        ("clients", grouped(main.scenario.clients), ""),
+        ("simulated time", span(main.scenario.duration), ""),
+        ("computing time", f"{sum(run.wall_s for run in result.runs.values()):.1f} s", "wall"),
+        ("events", grouped(len(main.events["id"])), ""),
+        *in_order(main),
+    ]
+    reaches = dict.fromkeys(reach for run in result.runs.values() for reach in _reaches(run))
+    if reaches:
+        items.append(("radio reach", ", ".join(reaches), ""))
+    alone = single_executions(main)
+    if alone:
+        targets = ", ".join(sorted({each.record.target for each in alone}))
+        items.append(("partial transitions", f"{grouped(len(alone))}, to {targets}", "wide"))
+    if len(result.runs) > 1:
+        items.append(("runs", ", ".join(result.runs), "wide"))
+    return facts(items)
+
+
+def _reaches(run: Run) -> list[str]:
+    """How far the radios reach that clients of a run had on."""
+    used = {mechanism for course in run.courses("transport") for _, mechanism in course}
+    return [f"{name} {radio.reach:g} m" for name, radio in run.scenario.radios.items() if name in used]
+
+
+def rerun(scenario: Scenario) -> Iterator[str]:
+    """What to type to get the same again, and everything that can be set."""
+    if _as_built_in(scenario):
+        duration = repr(scenario.duration).removesuffix(".0")
+        yield preformatted(
+            f"bypass run {shlex.quote(scenario.name)} --seed {scenario.seed} --duration {duration}"
+        )
+    else:
+        yield preformatted(f"bypass run {EXPERIMENT}")
+    yield paragraph(f"Made with bypass {library_version()}; {PROVENANCE} says of what.", "note")
+    yield details(f"Parameters, as in {EXPERIMENT}", preformatted(experiment_text(scenario)))
+
+
+def _as_built_in(scenario: Scenario) -> bool:
+    """Whether the scenario is one of the library's, unchanged but for its seed and duration."""
+    if scenario.name not in builtin_names():
+        return False
+    known = load(scenario.name, duration=scenario.duration)
+    return known.model_copy(update={"seed": scenario.seed}) == scenario

@@ -1,0 +1,1 @@
+"""Runs of scenarios: one, several side by side, or a sweep on Spark."""

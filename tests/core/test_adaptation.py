@@ -1,0 +1,271 @@
+"""A broker that adapts by itself: what it observes of a few clients that are moved by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bypass.core.adaptation import TOPICS, Adaptation, density
+from bypass.places.region import Place
+from bypass.scenarios.experiments.rulebooks import load_rules
+from bypass.transitions import RuleBook
+from tests.conftest import Point
+from tests.vicinity import Vicinity
+
+PARK, POND, SQUARE = (
+    Place("park", 300.0, 300.0, 100.0),
+    Place("pond", 380.0, 300.0, 60.0),
+    Place("square", 800.0, 800.0, 50.0),
+)
+PLACES = (PARK, POND, SQUARE)
+OUT, IN_PARK, IN_POND, IN_SQUARE = (600.0, 600.0), (280.0, 300.0), (390.0, 300.0), (800.0, 810.0)
+
+NOTES = RuleBook.from_yaml(
+    """
+    rules:
+      - {rule: located, on: location, when: client >= 0 and area >= 0 and before >= 0}
+      - {rule: counted, on: density, when: area > 0 and count >= 0 and rho >= 0 and rho_before >= 0}
+    """
+)
+
+
+class Observed(Vicinity):
+    """A world whose broker adapts by rules; clients report where they are each second."""
+
+    def __init__(self, places: list[Point], rules: str | RuleBook, **parameters: float) -> None:
+        super().__init__(
+            places, {"mode": "gateway", "gateway_logic": "relay"}, attractions=PLACES, scheme="radial"
+        )
+        book = load_rules(rules, parameters)[0] if isinstance(rules, str) else rules
+        self.rules = Adaptation(self.broker, book, PLACES).rules
+        for client in range(len(places)):
+            self.subscribe(client, 100)
+        self.run(2.0)
+
+    def go(self, client: int, place: Point) -> None:
+        self.put(client, place)
+        self.run(3.0)
+
+    def fired(self) -> list[str]:
+        """The rules that have fired since this was last asked."""
+        names = [firing.rule for firing in self.rules.firings]
+        assert not [firing.error for firing in self.rules.firings if firing.error]
+        self.rules.firings.clear()
+        return names
+
+    def schemes_of(self) -> list[str]:
+        return [self.scheme_of(client).name for client in range(len(self.clients))]
+
+
+# -- what is observed -------------------------------------------------------------------------------------
+
+
+def counts(world: Observed) -> list[tuple[str, int, float, float]]:
+    seen = [f for f in world.rules.firings if f.rule == "counted"]
+    names = [place.name for place in PLACES]
+    found = [
+        (names[f.facts["area"] - 1], f.facts["count"], f.facts["rho"], f.facts["rho_before"]) for f in seen
+    ]
+    world.rules.firings.clear()
+    return found
+
+
+def test_densities_are_clients_in_a_circle_of_100_m() -> None:
+    assert density(8, 100.0) == 8.0
+    assert density(2, 50.0) == 8.0
+    assert density(0, 10.0) == 0.0
+
+
+def test_density_is_observed_when_somebody_comes_or_goes() -> None:
+    world = Observed([IN_PARK, OUT], NOTES)
+    assert counts(world) == [("park", 1, 1.0, 0.0)]
+    world.run(5.0)
+    assert counts(world) == []  # nothing has changed
+    world.go(1, IN_SQUARE)
+    assert counts(world) == [("square", 1, 4.0, 0.0)]
+    world.go(0, IN_SQUARE)
+    assert counts(world) == [("park", 0, 0.0, 1.0), ("square", 2, 8.0, 4.0)]
+    world.system.leave(1)
+    assert counts(world) == [("square", 1, 4.0, 8.0)]
+    world.go(0, OUT)
+    assert counts(world) == [("square", 0, 0.0, 4.0)]
+
+
+def test_where_areas_overlap_it_is_the_one_that_a_client_is_deepest_in() -> None:
+    world = Observed([OUT], NOTES)
+    found = []
+    for x in (305.0, 349.0, 351.0, 400.0, 330.0):
+        world.go(0, (x, 300.0))
+        found += [(name, count) for name, count, _, _ in counts(world)]
+    assert found == [("park", 1), ("park", 0), ("pond", 1), ("pond", 0), ("park", 1)]
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from([OUT, IN_PARK, IN_POND, IN_SQUARE, None])), max_size=8
+    )
+)
+def test_members_are_those_who_are_there(moves: list[tuple[int, Point | None]]) -> None:
+    """However they move, leave and come again: the last observation of an area has its clients."""
+    book = RuleBook.from_yaml(
+        "rules: [{rule: counted, on: density, when: area > 0 and count >= 0, about: area,"
+        " remember: {who: '{members}'}}]\ninitial: {who: []}"
+    )
+    world = Observed([OUT, OUT, OUT, OUT], book)
+    where: dict[int, Point] = dict.fromkeys(range(4), OUT)
+    last: dict[int, int] = {}
+    for client, place in moves:
+        if place is None and client in where:
+            world.system.leave(client)
+            del where[client]
+            world.run(1.0)
+        elif place is not None:
+            if client not in where:
+                world.system.join(client)
+                world.subscribe(client, 100)
+            where[client] = place
+            world.go(client, place)
+        last |= {f.facts["area"]: f.facts["count"] for f in world.rules.firings}
+        world.rules.firings.clear()
+    for area, inside in ((1, IN_PARK), (2, IN_POND), (3, IN_SQUARE)):
+        assert last.get(area, 0) == sum(place == inside for place in where.values())
+
+
+def test_the_facts_are_those_that_topics_promise() -> None:
+    for topic, names in TOPICS.items():
+        condition = " and ".join(f"{name} == {name}" for name in sorted(names))
+        book = RuleBook.from_data({"rules": [{"rule": "all", "on": topic, "when": condition}]})
+        world = Observed([IN_PARK, OUT], book)
+        world.go(0, IN_SQUARE)
+        assert not world.rules.faults
+        assert {*world.rules.firings[0].facts} == names
+
+
+# -- rule books -------------------------------------------------------------------------------------------
+
+
+def test_borders_switch_schemes() -> None:
+    world = Observed([OUT, IN_PARK], "borders")
+    assert world.schemes_of() == ["radial", "attract"]
+    world.go(0, IN_SQUARE)
+    world.go(1, OUT)
+    assert world.schemes_of() == ["attract", "radial"]
+    assert world.fired() == ["enter", "enter", "leave"]
+
+
+def test_near_attraction_points_clients_tell_each_other() -> None:
+    world = Observed([OUT, IN_PARK], "cx-adhoc", p=0.7)
+    assert world.active("direct") == ["nothing", "gossip"]
+    assert world.clients[1].engine.active("direct").settings()["p"] == 0.7
+    assert world.stamps()[1].scope == 1
+    world.go(1, IN_SQUARE)
+    assert world.stamps()[1].scope == 3
+    assert world.fired() == ["enter", "cross"]
+    world.go(1, OUT)
+    assert world.active("direct") == ["nothing", "nothing"]
+    assert world.schemes_of() == ["radial", "radial"]
+    assert world.fired() == ["leave"]
+    world.run(5.0)
+    assert world.fired() == []
+
+
+def test_gateways_near_attraction_points() -> None:
+    world = Observed([OUT, IN_PARK], "cx-gateway")
+    assert world.active("gateway") == ["nothing", "broadcast"]
+    assert world.active("direct") == ["nothing", "gossip"]
+    world.go(1, IN_POND)
+    world.go(0, IN_POND)
+    assert world.active("gateway") == ["broadcast"] * 2
+    assert [stamp.scope for stamp in world.stamps("gateway")] == [2, 2]
+    world.go(0, OUT)
+    assert world.active("gateway") == ["nothing", "broadcast"]
+    assert world.fired() == ["enter", "cross", "enter", "leave"]
+
+
+BOOKS = ["density", "density-healing"]
+
+
+@pytest.mark.parametrize("book", BOOKS)
+def test_where_it_is_dense_others_mechanisms_run(book: str) -> None:
+    """The square is dense with three clients: their density is 12, the limit is 8 plus a hysteresis of 1."""
+    world = Observed([OUT] * 4, book, hysteresis=1.0)
+    for client in (0, 1):
+        world.go(client, IN_SQUARE)
+    assert world.active("direct") == ["plan-b", "plan-b", "nothing", "nothing"]
+    assert world.active("gateway") == ["unicast", "unicast", "nothing", "nothing"]
+    world.go(2, IN_SQUARE)
+    told = [0, 1, 2] if book == "density" else [2]
+    if book == "density-healing":
+        # Whoever comes next is told; the others follow what they hear of it.
+        world.go(3, IN_SQUARE)
+        told = [3]
+        assert [world.active("direct")[n] for n in told] == ["gossip"]
+        world.publish_local(3)
+        world.run()
+        told = [0, 1, 2, 3]
+    assert {world.active("direct")[n] for n in told} == {"gossip"}
+    assert len({world.stamps()[n] for n in told}) == 1
+    assert not [firing.error for firing in world.rules.firings if firing.error]
+
+
+def test_central_and_healing_differ_in_who_is_told() -> None:
+    plans = {}
+    for book in BOOKS:
+        world = Observed([OUT] * 4, book)
+        before = []
+        for client in range(4):
+            world.go(client, IN_SQUARE)
+            before.append(world.broker.plans_sent)
+        plans[book] = before[-1]
+    assert plans["density"] > plans["density-healing"] == 4
+
+
+@pytest.mark.parametrize("book", BOOKS)
+def test_there_is_a_hysteresis(book: str) -> None:
+    """Densities of 8 and 12 in turn; between 6 and 10 nothing is decided."""
+    world = Observed([*[IN_SQUARE] * 2, OUT], book, delta=10.0, hysteresis=1.0)
+    world.fired()
+    for _ in range(3):
+        world.go(2, IN_SQUARE)
+        world.go(2, OUT)
+    fired = world.fired()
+    assert fired.count("dense") == fired.count("sparse") == 3
+    world = Observed([*[IN_SQUARE] * 2, OUT], book, delta=10.0, hysteresis=3.0)
+    world.fired()
+    for _ in range(3):
+        world.go(2, IN_SQUARE)
+        world.go(2, OUT)
+    assert {"dense", "sparse"}.isdisjoint(world.fired())
+
+
+@pytest.mark.parametrize("book", BOOKS)
+def test_decisions_of_an_area_are_numbered(book: str) -> None:
+    world = Observed([*[IN_SQUARE] * 2, OUT], book, delta=10.0)
+    for _ in range(2):
+        world.go(2, IN_SQUARE)
+        world.go(2, OUT)
+    assert world.rules.decisions == {3: 4}
+
+
+@pytest.mark.parametrize("book", BOOKS)
+def test_who_comes_later_runs_what_the_area_runs(book: str) -> None:
+    world = Observed([*[IN_SQUARE] * 3, OUT], book)
+    world.go(3, IN_SQUARE)
+    world.publish_local(3)
+    world.run()
+    assert world.active("direct") == ["gossip"] * 4
+    assert world.active("gateway")[3] == "broadcast"
+    assert len(set(world.stamps())) == 1
+
+
+def test_a_firing_names_the_plan_that_clients_execute() -> None:
+    """Also where the broker itself has nothing to do, and so no record."""
+    world = Observed([OUT] * 4, "density", hysteresis=1.0)
+    for client in range(3):
+        world.go(client, IN_SQUARE)
+    fired = [firing.plan for firing in world.rules.firings if firing.rule == "dense"]
+    told = {record.id.rpartition("/")[0] for record in world.clients[2].engine.records}
+    assert fired
+    assert set(fired) <= told

@@ -1,0 +1,123 @@
+"""What a client wants by its own subscriptions, against asking each of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bypass.events.event import Event
+from bypass.events.filters import Subscription, attr
+from bypass.events.matching import matches
+from bypass.places.sensor import LocationRequest, NoSensor
+from bypass.ports.interest import Interest
+from bypass.ports.subscriptions import SubHandle, Subscriptions
+from bypass.protocol.messages import Kind, Publish
+
+
+class Sensor(NoSensor):
+    """Knows a place, or does not."""
+
+    def __init__(self, at: tuple[float, float] | None) -> None:
+        self.at = at
+
+    def place(self) -> tuple[float, float] | None:
+        return self.at
+
+
+def ignore(event: Event, handle: SubHandle) -> None:
+    """Nobody calls it here."""
+
+
+metres = st.integers(0, 100).map(float)
+places = st.tuples(metres, metres)
+wanted = st.tuples(st.integers(0, 4), st.sampled_from([None, 1, 20, 50, 200]))
+publications = st.tuples(
+    st.integers(0, 4),
+    st.tuples(st.just(Kind.PLAIN), st.none())
+    | st.tuples(st.sampled_from([Kind.LOCAL, Kind.PLACED]), st.none() | places),
+)
+
+
+class Follower:
+    """Keeps subscriptions, the interest made of them, and what it should say."""
+
+    def __init__(self, at: tuple[float, float] | None) -> None:
+        self.sensor = Sensor(at)
+        self.subscriptions = Subscriptions()
+        self.interest = Interest(self.subscriptions, self.sensor)
+
+    def add(self, level: int, radius: int | None) -> None:
+        self.subscriptions.add(Subscription.of(attr("level") >= level), ignore, radius, LocationRequest())
+
+    def expected(self, publication: Publish) -> list[int]:
+        here = self.sensor.at
+        return [
+            each.handle.id
+            for each in self.subscriptions
+            if matches(publication.event, each.handle.subscription)
+            and (
+                publication.kind is Kind.PLAIN
+                or publication.location is None
+                or here is None
+                or each.handle.radius is None
+                or math.dist(here, publication.location) <= each.handle.radius
+            )
+        ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.none() | places,
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), wanted),
+            st.tuples(st.just("remove"), st.integers(0, 9)),
+            st.tuples(st.just("move"), places),
+            st.tuples(st.just("event"), publications),
+            st.tuples(st.just("event"), publications),
+        ),
+        max_size=25,
+    ),
+)
+def test_interest_is_what_each_subscription_says(
+    at: tuple[float, float] | None, steps: list[tuple[str, Any]]
+) -> None:
+    follower = Follower(at)
+    events = [Event(level=level) for level in range(5)]
+    for number, (what, value) in enumerate(steps):
+        match what, value:
+            case "add", (level, radius):
+                follower.add(level, radius)
+            case "remove", int(which):
+                handles = [each.handle for each in follower.subscriptions]
+                if handles:
+                    follower.subscriptions.remove(handles[which % len(handles)])
+            case "move", place:
+                follower.sensor.at = place
+            case "event", (level, (kind, location)):
+                publication = Publish(number, events[level], kind, location=location)
+                assert list(follower.interest.handles(publication)) == follower.expected(publication)
+
+
+def test_for_one_publication_it_does_not_change_its_mind() -> None:
+    """It is asked whether to tell the application, and then whether to pass it on, somewhat later."""
+    follower = Follower((0.0, 0.0))
+    follower.add(0, 10)
+    publication = Publish(1, Event(level=1), Kind.LOCAL, location=(5.0, 0.0))
+    assert follower.interest.handles(publication) == (1,)
+    follower.sensor.at = (100.0, 0.0)
+    assert follower.interest.handles(publication) == (1,)
+    assert follower.interest.handles(Publish(2, publication.event, Kind.LOCAL, location=(5.0, 0.0))) == ()
+
+
+def test_a_withdrawn_subscription_does_not_count_at_once() -> None:
+    follower = Follower((0.0, 0.0))
+    follower.add(0, 10)
+    follower.add(0, 20)
+    publication = Publish(1, Event(level=1), Kind.LOCAL, location=(5.0, 0.0))
+    assert follower.interest.handles(publication) == (1, 2)
+    follower.subscriptions.remove(next(iter(follower.subscriptions)).handle)
+    assert follower.interest.handles(publication) == (2,)

@@ -1,0 +1,72 @@
+"""Kernels are cached where they can be, and compiled all the same where they cannot."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+MODULE = """
+from bypass.support.kernel import kernel, kernel_using
+
+@kernel
+def one(x):
+    return x + 1
+
+@kernel_using(one)
+def two(x):
+    return one(x) + 1
+"""
+USE = "import module; print(module.two(1), sum(getattr(module.two.stats, 'cache_hits').values()))"
+
+
+def use(folder: Path, **environ: str) -> tuple[str, str]:
+    """What a process prints, and warns of, that finds no place for a cache beside sources and at home."""
+    if not (folder / "module.py").exists():  # another time of change would be another version
+        (folder / "module.py").write_text(MODULE)
+    (folder / "__pycache__").touch()  # a file in the way: not even root can write into it
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
+    done = subprocess.run(
+        [sys.executable, "-c", USE],
+        cwd=folder,
+        env={**kept, "HOME": "/dev/null", **environ},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip(), done.stderr
+
+
+def private(folder: Path) -> bool:
+    status = folder.lstat()
+    return stat.S_IMODE(status.st_mode) == 0o700 and status.st_uid == os.geteuid()
+
+
+def test_without_a_home_kernels_are_cached_in_a_private_folder(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    assert use(tmp_path, TMPDIR=str(temporary)) == ("3 0", "")
+    (folder,) = temporary.iterdir()
+    assert private(folder)
+    assert list(folder.rglob("*.nbi"))
+    assert use(tmp_path, TMPDIR=str(temporary)) == ("3 1", "")
+
+
+def test_a_folder_that_a_service_is_given_comes_first(tmp_path: Path) -> None:
+    for name in ("given", "tmp"):
+        (tmp_path / name).mkdir()
+    assert use(tmp_path, CACHE_DIRECTORY=f"{tmp_path}/given", TMPDIR=f"{tmp_path}/tmp") == ("3 0", "")
+    assert private(tmp_path / "given" / "bypass-kernels")
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_folder_that_others_could_write_to_is_not_used(tmp_path: Path) -> None:
+    folder = tmp_path / "tmp" / f"bypass-kernels-{os.geteuid()}"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    printed, warned = use(tmp_path, TMPDIR=str(folder.parent))
+    assert printed == "3 0"
+    assert warned.count("no folder to cache compiled kernels in") == 1
+    assert not list(folder.iterdir())

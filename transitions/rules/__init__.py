@@ -1,0 +1,1 @@
+"""Rules as data, their conditions, and the engine that decides by them."""
