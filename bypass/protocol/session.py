@@ -29,7 +29,7 @@ MISSED = "missed"
 """The capability to be told why events were given up, and of more of them while connected."""
 
 WINDOW = 2000
-WINDOW_BYTES = 1 << 20
+WINDOW_BYTES = 1 << 20  # compiled into kernels
 """Events, and bytes of them, that may be on their way to a client at a time; others wait in the store."""
 
 CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE, EXPRESSIONS, RICH_EVENTS, MISSED)

@@ -14,6 +14,8 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import config
 
+from bypass.support.kernel_cache import KernelCache
+
 log = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,46 +25,20 @@ def kernel(fn: F) -> F:
     """Compile `fn` at its first call and keep its type for the type checker.
 
     Compiling takes seconds, so the result is cached on disk: beside the source, in the user's cache or, where
-    neither can be written, in a folder that is this user's alone. Without any, each process compiles anew.
+    neither can be written, in a folder that is this user's alone. Without any, each process compiles anew. It
+    is compiled again if a source changes that it may be made from (`bypass.support.kernel_cache`).
     Kernels touch arrays only, so they let other threads run. No fastmath: it may reorder sums, and the same
-    seed must give the same bits everywhere. A kernel that calls kernels of another module is made with
-    `kernel_using`.
+    seed must give the same bits everywhere.
     """
+    compiled: Any = numba.njit(nogil=True)(fn)
     try:
-        return cast("F", numba.njit(cache=True, nogil=True)(fn))
+        compiled._cache = KernelCache(fn)
     except RuntimeError:  # there is no place for it
         folder = _private_cache()
-    if folder is not None:
-        cast("Any", config).CACHE_DIR = str(folder)
-        return cast("F", numba.njit(cache=True, nogil=True)(fn))
-    return cast("F", numba.njit(nogil=True)(fn))
-
-
-def kernel_using(*others: Callable[..., Any]) -> Callable[[F], F]:
-    """A `kernel` that reaches these kernels of other modules, itself or through others.
-
-    The disk cache looks at the caller's file alone and would go on using what was compiled from a callee's
-    old file; so the callees' files become part of the version that the cache compares.
-    """
-
-    def compiled(fn: F) -> F:
-        dispatcher: Any = kernel(fn)
-        file = getattr(dispatcher._cache, "_cache_file", None)
-        if file is not None:
-            stamps = [_source_stamp(other) for other in others]
-            file._source_stamp = (file._source_stamp, *stamps)
-        return cast("F", dispatcher)
-
-    return compiled
-
-
-def _source_stamp(compiled: Any) -> Any:
-    """The version of a kernel's file; a kernel that is not cached has none that numba knows of."""
-    known = getattr(compiled._cache, "_impl", None)
-    if known is not None:
-        return known.locator.get_source_stamp()
-    status = os.stat(compiled.py_func.__code__.co_filename)
-    return status.st_mtime, status.st_size
+        if folder is not None:
+            cast("Any", config).CACHE_DIR = str(folder)
+            compiled._cache = KernelCache(fn)
+    return cast("F", compiled)
 
 
 @cache

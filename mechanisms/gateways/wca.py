@@ -11,14 +11,14 @@ from pydantic import Field
 from bypass.mechanisms.gateways.history import Bools, Ints, Services, served_until
 from bypass.mechanisms.gateways.selection import Candidates, Floats, GatewayChoice
 from bypass.ports.state_info import VELOCITY
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 from bypass.transitions import MechanismState
 
 DEGREE, DISTANCE, SPEED, TENURE = 0.7, 0.2, 0.05, 0.05
 """What counts how much, for a gateway."""
 
 
-@kernel_using(served_until)
+@kernel
 def weights(
     services: Services,
     rows: Ints,

@@ -10,7 +10,7 @@ from pydantic import Field
 from bypass.models.churn.model import ChurnModel
 from bypass.models.churn.presence import MICROSECONDS, Ints, Presence
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 
 
 class OnOff(ChurnModel):
@@ -33,7 +33,7 @@ def _exponential_us(mean: float, u: float) -> int:
     return max(int(-mean * math.log1p(-u)), 1)
 
 
-@kernel_using(uniform_pair)
+@kernel
 def _moments(clients: int, end_us: int, seed: np.uint64, on: float, off: float) -> tuple[Ints, Ints]:
     offsets = np.zeros(clients + 1, np.int64)
     at_us, count = np.empty(4 * clients, np.int64), 0

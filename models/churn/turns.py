@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from bypass.models.churn.presence import Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 
 def turns(clients: int, first: int, from_us: float, to_us: float) -> Ints:
@@ -29,7 +29,7 @@ def turns_of_clients(seed: np.uint64, clients: int) -> npt.NDArray[np.intp]:
     return np.argsort(np.argsort(_draws(seed, clients), axis=1, kind="stable"), axis=1)
 
 
-@kernel_using(uniform_pair)
+@kernel
 def _draws(seed: np.uint64, clients: int) -> npt.NDArray[np.float64]:
     draws = np.empty((2, clients))
     for client in range(clients):

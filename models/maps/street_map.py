@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 # Routes whose lengths (m) differ by less are equally long: sums of lengths carry rounding errors.
-TIE = 1e-6
+TIE = 1e-6  # compiled into kernels
 
 
 class InvalidMap(BypassError):

@@ -12,7 +12,7 @@ import numpy as np
 
 from bypass.models.maps.street_map import TIE, Floats, Ints, Streets
 from bypass.support.counter_rng import Purpose, normal_pair, uniform_pair
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 
 
 class Places(NamedTuple):
@@ -45,7 +45,7 @@ class Pace(NamedTuple):
     longest: float
 
 
-@kernel_using(uniform_pair)
+@kernel
 def on_streets(
     seed: np.uint64, clients: Ints, draws: Ints, nodes: Floats, edges: Ints, shares: Floats
 ) -> Places:
@@ -62,7 +62,7 @@ def on_streets(
     return Places(x, y, near, far)
 
 
-@kernel_using(uniform_pair, normal_pair)
+@kernel
 def around(
     seed: np.uint64, clients: Ints, draws: Ints, centres: Floats, shares: Floats, width: float, height: float
 ) -> Floats:
@@ -86,7 +86,7 @@ def _leads_on(left: Floats, here: int, there: int, length: float) -> bool:
     return bool(left[there] < left[here] and left[there] + length < left[here] + TIE)
 
 
-@kernel_using(uniform_pair)
+@kernel
 def route(
     seed: np.uint64, client: int, draw: int, streets: Streets, left: Floats, start: int, path: Ints
 ) -> tuple[int, int]:
@@ -146,7 +146,7 @@ def _on_the_way(here: float, there: float, share: float) -> float:
     return min(max(here + share * (there - here), min(here, there)), max(here, there))
 
 
-@kernel_using(uniform_pair)
+@kernel
 def walk(
     seed: np.uint64,
     walkers: Walkers,

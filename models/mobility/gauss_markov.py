@@ -11,7 +11,7 @@ from bypass.models.mobility.base.open_world import OpenWorld
 from bypass.models.mobility.base.tracks import put, walk, waypoints
 from bypass.models.waypoints import Floats, Ints, Waypoints
 from bypass.support.counter_rng import Purpose, normal_pair, uniform_pair
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 
 class GaussMarkov(OpenWorld):
@@ -35,7 +35,7 @@ class GaussMarkov(OpenWorld):
         return waypoints(*tracks, duration)
 
 
-@kernel_using(normal_pair, uniform_pair, put, walk)
+@kernel
 def _tracks(
     first: int,
     last: int,

@@ -14,7 +14,7 @@ from bypass.models.mobility.base.trip_model import TripModel
 from bypass.models.mobility.random_waypoint import RandomWaypoint
 from bypass.models.waypoints import Floats, Ints, Waypoints
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 
 
 class GroupMovement(OpenWorld, TripModel):
@@ -53,7 +53,7 @@ class GroupMovement(OpenWorld, TripModel):
         return waypoints(*members, duration)
 
 
-@kernel_using(uniform_pair, put)
+@kernel
 def _tracks(
     first: int,
     last: int,
@@ -106,7 +106,7 @@ def _between(here: float, there: float, share: float) -> float:
     return here + share * (there - here)
 
 
-@kernel_using(uniform_pair)
+@kernel
 def _place(seed: np.uint64, client: int, number: int, spread: float) -> tuple[float, float]:
     """A place of the disc, relative to its centre."""
     u, v = uniform_pair(seed, Purpose.MOBILITY, client, number)

@@ -13,7 +13,7 @@ from bypass.models.mobility.base.ranges import ordered
 from bypass.models.mobility.base.tracks import put, walk, waypoints
 from bypass.models.waypoints import Floats, Ints, Waypoints
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 
 _Metres = Annotated[float, Field(ge=0.1, le=1e6)]
 _Seconds = Annotated[float, Field(ge=0.1, le=1e6)]
@@ -69,7 +69,7 @@ def power_law(low: float, high: float, exponent: float, u: float) -> float:
     return min(max(value, low), high)
 
 
-@kernel_using(uniform_pair, put, walk)
+@kernel
 def _tracks(
     first: int,
     last: int,

@@ -13,7 +13,7 @@ from bypass.models.mobility.base.tracks import put, waypoints
 from bypass.models.mobility.base.trip_model import Speeds
 from bypass.models.waypoints import Floats, Ints, Waypoints
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 
 
 class Manhattan(OpenWorld):
@@ -46,7 +46,7 @@ class Manhattan(OpenWorld):
 # Headings are numbered 0 to 3: along x, along y, against x, against y. One more is a turn to the left.
 
 
-@kernel_using(uniform_pair, put, speed_met)
+@kernel
 def _tracks(
     first: int,
     last: int,
@@ -108,7 +108,7 @@ def _leads_on(i: int, j: int, heading: int, columns: int, rows: int) -> bool:
     return 0 <= to_i <= columns and 0 <= to_j <= rows
 
 
-@kernel_using(uniform_pair)
+@kernel
 def _street_met(seed: np.uint64, client: int, columns: int, rows: int) -> tuple[int, int, int]:
     """The crossing behind somebody in the steady state, and the heading."""
     axis, street = uniform_pair(seed, Purpose.MOBILITY, client, 0)

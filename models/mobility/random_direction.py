@@ -13,7 +13,7 @@ from bypass.models.mobility.base.tracks import put, walk, waypoints
 from bypass.models.mobility.base.trip_model import TripModel
 from bypass.models.waypoints import Floats, Ints, Waypoints
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 
 class RandomDirection(OpenWorld, TripModel):
@@ -39,7 +39,7 @@ class RandomDirection(OpenWorld, TripModel):
         return waypoints(*tracks, duration)
 
 
-@kernel_using(uniform_pair, put, time_left, walk)
+@kernel
 def _tracks(
     first: int,
     last: int,

@@ -12,7 +12,7 @@ from bypass.models.mobility.base.tracks import put, waypoints
 from bypass.models.mobility.base.trip_model import TripModel
 from bypass.models.waypoints import Floats, Ints, Waypoints
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 
 class RandomWaypoint(OpenWorld, TripModel):
@@ -48,7 +48,7 @@ def mean_distance(width: float, height: float) -> float:
     return long / 15 * (straight + 2.5 * (r * r * math.asinh(1 / r) + math.asinh(r) / r))
 
 
-@kernel_using(uniform_pair, put, speed_met, time_left)
+@kernel
 def _tracks(
     first: int,
     last: int,
@@ -99,7 +99,7 @@ def _tracks(
     return offsets, track
 
 
-@kernel_using(uniform_pair)
+@kernel
 def _trip_met(
     seed: np.uint64, purpose: int, client: int, width: float, height: float
 ) -> tuple[float, float, float, float, int]:

@@ -24,7 +24,6 @@ from bypass.models.radio.state import (
     PortVerdict,
     Q,
     S,
-    layout,
 )
 from bypass.models.radio.turns import (
     STEP,
@@ -40,8 +39,7 @@ from bypass.models.radio.turns import (
     turn_busy,
     turn_idle,
 )
-from bypass.support.counter_rng import uniform_pair
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 DONE = 0
 FOUND = 1
@@ -52,13 +50,13 @@ NEEDS_FRAMES = 4
 _SLOTS = 1 << 24  # of frames at a time
 
 
-@kernel_using(layout)
+@kernel
 def stands_out(sinr: float, noise: int, power: int, all_power: int) -> bool:
     """Whether one power is far enough above noise and the rest."""
     return float(power) >= sinr * float(all_power - power + noise)
 
 
-@kernel_using(layout, schedule, push)
+@kernel
 def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     """A station sends: all around it is more power, which may drown what they receive or be received."""
     me, p = air.stations[s], air.parameters
@@ -104,7 +102,7 @@ def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     schedule(air.heap, air.once, t + duration, Due.END, s)
 
 
-@kernel_using(layout, schedule, push, pop, uniform_pair, same_decision)
+@kernel
 def end(air: Air, ports: Ports, s: int, t: int) -> int:
     """A transmission is over: what was received has its effect. Gives the number of rows in `found`."""
     me = air.stations[s]
@@ -141,7 +139,7 @@ def end(air: Air, ports: Ports, s: int, t: int) -> int:
     return found
 
 
-@kernel_using(layout, schedule, push, pop, uniform_pair, same_decision)
+@kernel
 def receive(air: Air, ports: Ports, part: int, f: int, s: int, j: int, t: int, found: int) -> int:
     """Station j has received what station s sent it."""
     other, frame = air.stations[j], air.frames[f]
@@ -168,7 +166,7 @@ def receive(air: Air, ports: Ports, part: int, f: int, s: int, j: int, t: int, f
     return found
 
 
-@kernel_using(layout, schedule, push)
+@kernel
 def respond(air: Air, j: int, part: int, s: int, t: int) -> None:
     """Answer station s after a short while, unless the station is in the middle of something."""
     other = air.stations[j]
@@ -181,7 +179,7 @@ def respond(air: Air, j: int, part: int, s: int, t: int) -> None:
         schedule(air.heap, air.once, at, Due.RESPONSE, j)
 
 
-@kernel_using(layout, same_decision, meet, take, take_events)
+@kernel
 def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
     """A frame goes to the port that it is for, at all who received it; gives the rows in `found`."""
     frame, stations, rows, keys = air.frames[f], air.stations, air.found, air.keys
@@ -216,7 +214,7 @@ def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
     return found
 
 
-@kernel_using(layout, schedule, push)
+@kernel
 def overhear(stations: Ints, heap: Ints, once: Ints, p: Ints, part: int, length: int, j: int, t: int) -> None:
     """Keep silent for as long as an exchange of others will take."""
     rest = p[P.SIFS] + p[P.ACK_US]
@@ -233,7 +231,7 @@ def overhear(stations: Ints, heap: Ints, once: Ints, p: Ints, part: int, length:
             turn_busy(stations, p, j, t)
 
 
-@kernel_using(layout, schedule, push, uniform_pair)
+@kernel
 def finish_own(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     """What the end of a transmission means to the station that sent."""
     me, p = air.stations[s], air.parameters
@@ -251,7 +249,7 @@ def finish_own(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
         schedule(air.heap, air.once, me[S.TIMEOUT_AT], Due.TIMEOUT, s)
 
 
-@kernel_using(layout, schedule, push, uniform_pair)
+@kernel
 def conclude(air: Air, s: int, t: int) -> None:
     """An exchange has ended well."""
     air.stations[s, S.DOING] = Doing.NOTHING
@@ -260,7 +258,7 @@ def conclude(air: Air, s: int, t: int) -> None:
     contend(air.stations, air.heap, air.once, air.parameters[P.SLOT], s, t)
 
 
-@kernel_using(layout, schedule, push, uniform_pair)
+@kernel
 def time_out(air: Air, s: int, t: int) -> int:
     """No answer came: try again, or give up. Gives the number of rows in `found`."""
     me, p = air.stations[s], air.parameters
@@ -285,7 +283,7 @@ def time_out(air: Air, s: int, t: int) -> int:
     return found
 
 
-@kernel_using(layout, schedule, push, uniform_pair)
+@kernel
 def join_queue(air: Air, ports: Ports, f: int, t: int) -> None:
     """A frame is there to be sent, unless enough copies of it were heard, or the queue is full."""
     frame = air.frames[f]
@@ -315,7 +313,7 @@ def join_queue(air: Air, ports: Ports, f: int, t: int) -> None:
         contend(air.stations, air.heap, air.once, air.parameters[P.SLOT], s, t)
 
 
-@kernel_using(layout, schedule, push)
+@kernel
 def start(air: Air, s: int, t: int) -> None:
     """A station's slots are counted: it sends the first frame of its queue."""
     me = air.stations[s]
@@ -331,7 +329,7 @@ def start(air: Air, s: int, t: int) -> None:
         begin(air, s, FrameKind.DATA, f, target, t)
 
 
-@kernel_using(layout, schedule, push)
+@kernel
 def answer(air: Air, s: int, t: int) -> None:
     """A station sends what it owes another one."""
     me = air.stations[s]
@@ -345,7 +343,7 @@ def answer(air: Air, s: int, t: int) -> None:
         begin(air, s, part, NOBODY, me[S.TO], t)
 
 
-@kernel_using(layout, push)
+@kernel
 def hand_over(
     frames: Ints,
     keys: Ints,
@@ -395,7 +393,7 @@ def hand_over(
     return True
 
 
-@kernel_using(layout, schedule, push, pop, uniform_pair, same_decision)
+@kernel
 def run(
     stations: Ints,
     frames: Ints,
@@ -477,7 +475,7 @@ def run(
     return DONE
 
 
-@kernel_using(layout, is_busy)
+@kernel
 def switch(air: Air, s: int, on: bool, t: int) -> None:
     """Turn a station's radio on or off."""
     me = air.stations[s]

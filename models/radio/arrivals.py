@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.models.radio.state import F, FrameUse, L, PortVerdict, layout
-from bypass.support.kernel import kernel_using
+from bypass.models.radio.state import F, FrameUse, L, PortVerdict
+from bypass.support.kernel import kernel
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -47,7 +47,7 @@ def make_ports(stations: int, ports: int, events: int) -> Ports:
     )
 
 
-@kernel_using(layout)
+@kernel
 def same_decision(frame: Ints, own: Ints) -> bool:
     """Whether a frame can be taken as it is: it is of the mechanism that listens here and nobody has to
     follow.
@@ -59,7 +59,7 @@ def same_decision(frame: Ints, own: Ints) -> bool:
     return bool(frame[F.SCOPE] != own[L.SCOPE] or frame[F.COUNTER] == own[L.COUNTER])
 
 
-@kernel_using(layout)
+@kernel
 def take_events(
     f: int,
     station: int,
@@ -86,7 +86,7 @@ def take_events(
     return count
 
 
-@kernel_using(layout)
+@kernel
 def take(
     now: int,
     f: int,
@@ -127,7 +127,7 @@ def take(
     return count
 
 
-@kernel_using(layout)
+@kernel
 def meet(
     neighbours: Ints, heard_at: Ints, counts: Ints,
     now: int, station: int, port: int, sender: int, new_after: int,
@@ -151,7 +151,7 @@ def meet(
     return True
 
 
-@kernel_using(layout)
+@kernel
 def count_neighbours(heard_at: Ints, counts: Ints, station: int, port: int, since: int) -> int:
     """How many neighbours said hello at `since` or later; takes the ports' arrays of these names."""
     count = 0
@@ -161,14 +161,14 @@ def count_neighbours(heard_at: Ints, counts: Ints, station: int, port: int, sinc
     return count
 
 
-@kernel_using(layout)
+@kernel
 def forget_event(event: int, ports: Ports) -> None:
     """Make an event's place ready for another one."""
     ports.copies[event, :] = 0
     ports.near[event, :] = 0
 
 
-@kernel_using(layout)
+@kernel
 def forget_station(station: int, ports: Ports) -> None:
     """A station was switched off: whom it has heard of is of no use any more."""
     ports.counts[station, :] = 0

@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+# compiled into kernels
 UNIT = 1 << 20  # the power of a sender at the interference range
 STRONGEST = 1 << 52  # 2,000 senders at one place add up to less than a whole number can hold
 NEAREST_M = 1.0  # nobody is nearer to an antenna than this

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from bypass.models.radio.heap import push
 from bypass.models.radio.radio import UNIT
-from bypass.models.radio.state import NEVER, Doing, Due, F, G, P, S, layout
+from bypass.models.radio.state import NEVER, Doing, Due, F, G, P, S
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -49,13 +49,13 @@ class Air(NamedTuple):
 # over all of `Air` would take longer than the work.
 
 
-@kernel_using(layout, push)
+@kernel
 def schedule(heap: Ints, once: Ints, at: int, due: int, number: int) -> None:
     """Have something done at a time."""
     once[G.HEAP] = push(heap, once[G.HEAP], at * STEP + due, number)
 
 
-@kernel_using(layout, uniform_pair)
+@kernel
 def draw(air: Air, s: int, t: int) -> None:
     """Give a station a new number of slots to wait."""
     me = air.stations[s]
@@ -66,7 +66,7 @@ def draw(air: Air, s: int, t: int) -> None:
         me[S.COUNT_FROM] = max(me[S.COUNT_FROM], t)
 
 
-@kernel_using(layout, push)
+@kernel
 def contend(stations: Ints, heap: Ints, once: Ints, slot: int, s: int, t: int) -> None:
     """Let a station that has something to send, and hears nobody, start when its slots are counted."""
     if (
@@ -84,7 +84,7 @@ def contend(stations: Ints, heap: Ints, once: Ints, slot: int, s: int, t: int) -
         schedule(heap, once, start, Due.START, s)
 
 
-@kernel_using(layout)
+@kernel
 def is_busy(stations: Ints, carrier: int, s: int, t: int) -> bool:
     """Whether a station must keep silent, by what it hears, sends and was asked."""
     if stations[s, S.ENDS] != NEVER or stations[s, S.NAV] > t:
@@ -92,7 +92,7 @@ def is_busy(stations: Ints, carrier: int, s: int, t: int) -> bool:
     return bool(carrier != 0 and stations[s, S.POWER] >= UNIT)
 
 
-@kernel_using(layout)
+@kernel
 def turn_busy(stations: Ints, parameters: Ints, s: int, t: int) -> None:
     """Stop counting slots, unless the station starts before it notices."""
     stations[s, S.BUSY] = 1
@@ -105,7 +105,7 @@ def turn_busy(stations: Ints, parameters: Ints, s: int, t: int) -> None:
         stations[s, S.BACKOFF] = max(0, stations[s, S.BACKOFF] - counted)
 
 
-@kernel_using(layout, push)
+@kernel
 def turn_idle(stations: Ints, heap: Ints, once: Ints, parameters: Ints, s: int, t: int) -> None:
     """Count slots again, after a while."""
     stations[s, S.BUSY] = 0
@@ -114,7 +114,7 @@ def turn_idle(stations: Ints, heap: Ints, once: Ints, parameters: Ints, s: int, 
         contend(stations, heap, once, parameters[P.SLOT], s, t)
 
 
-@kernel_using(layout)
+@kernel
 def take_off(air: Air, s: int) -> None:
     """The first frame leaves a station's queue."""
     me = air.stations[s]
@@ -126,7 +126,7 @@ def take_off(air: Air, s: int) -> None:
     release_frame(air, f)
 
 
-@kernel_using(layout)
+@kernel
 def release_frame(air: Air, f: int) -> None:
     """A frame's row is free for another one."""
     frame = air.frames[f]

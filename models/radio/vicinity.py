@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bypass.models.radio.path_loss import power_between
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@kernel_using(power_between)
+@kernel
 def find_neighbours(
     x: Floats, y: Floats, interference: float, exponent: float, offsets: Ints, ids: Ints, powers: Ints
 ) -> int:

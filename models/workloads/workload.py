@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bypass.models.maps import AttractionPoint
 from bypass.models.request import check_request
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -119,7 +119,7 @@ class Rhythm:
         return np.concatenate(moments), np.concatenate(clients), np.concatenate(numbers)
 
 
-@kernel_using(uniform_pair)
+@kernel
 def _draws(seed: np.uint64, purpose: int, client: npt.NDArray[np.int32], number: Ints) -> Floats:
     """A row of two uniform draws for each client and number."""
     draws = np.empty((len(client), 2))

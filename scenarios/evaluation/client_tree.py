@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bypass.scenarios.evaluation.replay import NEXT, SCHEME, STATE, room_for
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -76,7 +76,7 @@ def quarter(order: Ints, x: Floats, y: Floats, mx: float, my: float, begin: int,
     return cuts
 
 
-@kernel_using(room_for)
+@kernel
 def plant(
     order: Ints, starts: Ints, x: Floats, y: Floats, x0: float, y0: float, size: float, rows: int
 ) -> tuple[Ints, Ints]:

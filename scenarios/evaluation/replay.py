@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bypass.mechanisms.filters.indexes.channels import cell_of
 from bypass.mechanisms.filters.indexes.circles import around
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,7 +55,7 @@ BITS = 9
 MASK = (1 << BITS) - 1
 
 
-@kernel_using(cell_of)
+@kernel
 def span_at(x: float, y: float, margin: float, area: tuple[float, float, float, float], n: int) -> int:
     """The cells that a client at (x, y) listens to, and its own, as one number."""
     width, height = (area[2] - area[0]) / n, (area[3] - area[1]) / n
@@ -98,7 +98,7 @@ def still_covered(span: int, now: int, publishing: bool) -> bool:
     return publishing or (i0 <= n0 and n1 <= i1 and j0 <= m0 and m1 <= j1)
 
 
-@kernel_using(around)
+@kernel
 def find_set(x: float, y: float, cx: Floats, cy: Floats, cr: Floats, extension: float, words: int) -> Words:
     """The circles around a place as bits; the bit after the last one for a place outside all of them."""
     found = np.zeros(words, np.uint64)
@@ -196,7 +196,7 @@ def state_at(state: int, changes: Ints, first: int, scheme: int, at_us: int) -> 
     return state
 
 
-@kernel_using(cell_of, around)
+@kernel
 def replay(
     fix_us: Ints, fixes: Floats, x: Floats, y: Floats, dx: Floats, dy: Floats, t: float, dt: float,
     event_us: Ints, event_client: NDArray[np.int32], event_local: Bools,

@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.mechanisms.filters.indexes.channels import cell_of
-from bypass.mechanisms.filters.indexes.circles import around
 from bypass.mechanisms.filters.indexes.envelopes import WIDENING
 from bypass.models.workloads import Publications
 from bypass.scenarios.evaluation.client_tree import (
@@ -38,7 +36,7 @@ from bypass.scenarios.evaluation.replay import (
 from bypass.scenarios.evaluation.schemes import SchemeCatalogue
 from bypass.scenarios.evaluation.tally import count_listeners, enlist, tally
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -80,7 +78,7 @@ def windows(x: Singles, y: Singles, first: int, step: float, interval_us: int) -
             yield Window(leg, begin, until)
 
 
-@kernel_using(uniform_pair)
+@kernel
 def _phases(seed: np.uint64, purpose: int, first: int, last: int) -> Floats:
     phases = np.empty(last - first)
     for i in range(first, last):
@@ -248,7 +246,7 @@ class Counter:
         return counted, happened.changes[: happened.used]
 
 
-@kernel_using(span_at, cell_of)
+@kernel
 def _spans_at(
     x: Floats, y: Floats, margin: float, area: tuple[float, float, float, float], n: int, spans: Ints
 ) -> None:
@@ -256,7 +254,7 @@ def _spans_at(
         spans[i] = span_at(x[i], y[i], margin, area, n)
 
 
-@kernel_using(find_set, around)
+@kernel
 def _sets_at(
     x: Floats, y: Floats, cx: Floats, cy: Floats, cr: Floats, sets: NDArray[np.uint64], set_of: Ints
 ) -> tuple[NDArray[np.uint64], int]:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bypass.mechanisms.filters.indexes.channels import cell_of
-from bypass.mechanisms.filters.indexes.circles import around
 from bypass.mechanisms.filters.indexes.envelopes import WIDENING, in_envelope
 from bypass.scenarios.evaluation.client_tree import (
     ABOVE,
@@ -48,7 +47,7 @@ from bypass.scenarios.evaluation.replay import (
     state_at,
     unpacked,
 )
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -60,7 +59,7 @@ TESTED, IN_BULK, PASSED = range(3)
 """What the work is counted in: clients tested one by one, clients counted by the box, boxes passed over."""
 
 
-@kernel_using(unpacked)
+@kernel
 def add_span(span: int, n: int, counts: Ints, offset: int, amount: int) -> None:
     """A client begins (1) or ceases (-1) to listen to the cells of a span."""
     i0, i1, j0, j1, _, _ = unpacked(span)
@@ -69,7 +68,7 @@ def add_span(span: int, n: int, counts: Ints, offset: int, amount: int) -> None:
             counts[offset + i * n + j] += amount
 
 
-@kernel_using(unpacked)
+@kernel
 def enlist(spans: Ints, grid: Ints, counts: Ints, offsets: Ints) -> None:
     """Count the listeners of every cell of every grid; those of grid g begin at offsets[g]."""
     for g in range(len(grid)):
@@ -77,7 +76,7 @@ def enlist(spans: Ints, grid: Ints, counts: Ints, offsets: Ints) -> None:
             add_span(spans[g, i], grid[g], counts, offsets[g], 1)
 
 
-@kernel_using(cell_of, around, find_set)
+@kernel
 def count_listeners(
     event_us: Ints, event_client: NDArray[np.int32], px: Floats, py: Floats,
     grid: Ints, area: EventArea, spans: Ints, counts: Ints, offsets: Ints,
@@ -146,7 +145,7 @@ def squared_span(px: float, py: float, boxes: Floats, k: int) -> float:
     return square
 
 
-@kernel_using(cell_of, around, in_envelope, find_set)
+@kernel
 def tally(
     event_us: Ints, event_client: NDArray[np.int32], px: Floats, py: Floats, t: float, dt: float,
     radius: float, place_of: Ints, members: Floats, fix_us: Ints, nodes: Ints, boxes: Floats, settled: Bools,

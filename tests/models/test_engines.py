@@ -106,9 +106,9 @@ def imported_from(piece: int) -> tuple[str, str]:
 
 HALVES = """
 from bypass.support.counter_rng import uniform_pair
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
-@kernel_using(uniform_pair)
+@kernel
 def halves(seed, client):
     a, b = uniform_pair(seed, 1, client, 7)
     return a / 2, b / 2

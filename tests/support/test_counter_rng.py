@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import kstest
 
 from bypass.support.counter_rng import Purpose, normal_pair, philox, uniform_pair
-from bypass.support.kernel import kernel_using
 
 ONES = 0xFFFFFFFF
 
@@ -49,12 +48,3 @@ def test_draws_are_uniform_and_normal_and_independent() -> None:
         assert kstest(normal[:, column], "norm").pvalue > 0.01
     for pairs in (uniform, normal, np.column_stack([uniform[:-1, 0], uniform[1:, 0]])):
         assert abs(np.corrcoef(pairs.T)[0, 1]) < 4 / np.sqrt(len(pairs))
-
-
-def test_a_kernel_is_compiled_anew_if_a_kernel_that_it_uses_changes() -> None:
-    @kernel_using(philox)
-    def using() -> int:
-        return int(philox(*(np.uint64(0),) * 6)[0])
-
-    (own, used) = using._cache._cache_file._source_stamp  # type: ignore[attr-defined]
-    assert own != used == philox._cache._impl.locator.get_source_stamp()  # type: ignore[attr-defined]

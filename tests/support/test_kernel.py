@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 MODULE = """
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 
 @kernel
 def one(x):
     return x + 1
 
-@kernel_using(one)
+@kernel
 def two(x):
     return one(x) + 1
 """

@@ -11,7 +11,7 @@ from scipy.spatial import Delaunay
 
 from bypass.models.maps.cutting import StreetNetwork
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ _NONE: Floats = np.empty((0, 2))
 _TOUCH = 1e-6  # share of a line by which it may miss another and still meet it
 
 
-@kernel_using(uniform_pair)
+@kernel
 def draws(seed: np.uint64, number: int, count: int) -> Floats:
     """`count` rows of two uniform draws. A town has its own seed and a number for each use of draws."""
     rows = np.empty((count, 2))

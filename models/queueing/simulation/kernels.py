@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel, kernel_using
+from bypass.support.kernel import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -44,7 +44,7 @@ def bucket_edges() -> Floats:
     return (np.arange(_LEAST, _LEAST + BUCKETS + 1) << _SHIFT).view(np.float64)
 
 
-@kernel_using(uniform_pair)
+@kernel
 def draw(seed: np.uint64, first: int, draws: Floats) -> None:
     """Exponential numbers with mean 1: an even number of rows, a column for each event from `first` on."""
     rows, columns = draws.shape
@@ -64,14 +64,14 @@ def produce(last: float, gaps: Floats, mean: float, moments: Floats) -> float:
     return last
 
 
-@kernel_using(uniform_pair)
+@kernel
 def first_begin(on: float, off: float, seed: np.uint64, centre: int) -> float:
     """When it is ON first, in the steady state: what is left of an OFF period is like a whole one."""
     u, v = uniform_pair(seed, Purpose.QUEUEING, 3 * centre + PERIODS, 0)
     return 0.0 if u * (on + off) < on else -off * math.log(1.0 - v)
 
 
-@kernel_using(uniform_pair)
+@kernel
 def turn(
     hand: Floats, on: float, off: float, periods: Floats, span: float, seed: np.uint64, centre: int
 ) -> None:
@@ -96,7 +96,7 @@ def reading(hand: Floats, at: float) -> float:
     return float(hand[BEFORE] + min(max(at - hand[BEGIN], 0.0), hand[LENGTH]))
 
 
-@kernel_using(uniform_pair)
+@kernel
 def next_of_others(state: Floats, rate: float, service: float, seed: np.uint64, centre: int) -> None:
     """The next event of others."""
     u, v = uniform_pair(seed, Purpose.QUEUEING, 3 * centre + OTHER, int(state[OTHERS]))
@@ -105,7 +105,7 @@ def next_of_others(state: Floats, rate: float, service: float, seed: np.uint64, 
     state[OTHER_SERVICE] = -math.log(1.0 - v) * service
 
 
-@kernel_using(uniform_pair)
+@kernel
 def serve(
     arrivals: Floats,
     draws: Floats,

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.live.broker.sessions.unacknowledged_kernels import CLIENT, CONNECTION, ON, TO, WHICH, in_flight
+from bypass.live.broker.sessions.unacknowledged_kernels import CLIENT, CONNECTION, ON, TO, WHICH
 from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.protocol.wire import preceding, recipient
-from bypass.support.kernel import kernel_using
+from bypass.support.kernel import kernel
 
 MOST_IN_A_PACKET = 256
 MOST_BYTES_IN_A_PACKET = 1 << 18
@@ -58,7 +58,7 @@ class Notifications:
         self.rests.append(rest)
 
 
-@kernel_using(in_flight)  # whose module says what the columns are
+@kernel
 def compose(
     slots: Ints, mark: int, head: Bytes, rests: Bytes, ends: Ints, to: Ints, most: int, most_bytes: int,
     out: Bytes, packets: Ints,

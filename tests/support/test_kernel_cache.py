@@ -1,0 +1,110 @@
+"""What is cached is used as long as nothing has changed that it was made from, and only if it can be read."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+pytestmark = pytest.mark.slow
+
+CONSTANTS = "STEP = 1\n"
+INNER = """
+from bypass.support.kernel import kernel
+from constants import STEP
+
+@kernel
+def inner(x):
+    return x + STEP
+"""
+OUTER = """
+from bypass.support.kernel import kernel
+from inner import inner
+
+@kernel
+def outer(x):
+    return 10 * inner(x)
+"""
+USE = "from outer import outer; print(outer(1), sum(outer.stats.cache_hits.values()))"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three modules, the kernels of which are cached."""
+    for name, text in (("constants", CONSTANTS), ("inner", INNER), ("outer", OUTER)):
+        (tmp_path / f"{name}.py").write_text(text)
+    assert use(tmp_path) == "20 0"
+    assert use(tmp_path) == "20 1"
+    return tmp_path
+
+
+def use(folder: Path, program: str = USE) -> str:
+    """What a process prints that calls `outer`: its result and how often it was in the cache."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", program], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def cached(folder: Path, pattern: str) -> list[Path]:
+    found = sorted((folder / "__pycache__").glob(pattern))
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("constants", "STEP = 2\n"), ("inner", INNER.replace("x + STEP", "2 + x * STEP"))],
+)
+def test_a_kernel_is_compiled_again_if_what_it_is_made_from_changes(
+    folder: Path, name: str, text: str
+) -> None:
+    (folder / f"{name}.py").write_text(text)
+    assert use(folder) == "30 0"
+    assert use(folder) == "30 1"
+
+
+@pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
+def test_files_that_are_cut_off_are_made_again(folder: Path, kind: str) -> None:
+    for path in cached(folder, kind):
+        path.write_bytes(path.read_bytes()[:-20])
+    assert use(folder) == "20 0"
+    assert use(folder) == "20 1"
+
+
+def test_an_index_that_names_a_module_that_is_gone_is_made_again(folder: Path) -> None:
+    gone = b"cbypass.gone\nThing\n."  # what pickle writes for a class, by hand: the class is not there
+    for path in cached(folder, "*.nbi"):
+        path.write_bytes(pickle.dumps(numba.__version__) + gone)
+    assert use(folder) == "20 0"
+    assert use(folder) == "20 1"
+
+
+def test_data_that_an_interrupted_process_left_under_an_old_name_are_not_used(folder: Path) -> None:
+    old = {path: path.read_bytes() for path in cached(folder, "*.nbc")}
+    (folder / "inner.py").write_text(INNER.replace("x + STEP", "2 + x * STEP"))
+    assert use(folder) == "30 0"
+    for path, content in old.items():
+        path.write_bytes(content)
+    assert use(folder) == "30 0"
+
+
+def test_a_folder_that_can_no_longer_be_written_to_does_no_harm(folder: Path) -> None:
+    broken = "import outer, shutil; shutil.rmtree('__pycache__'); open('__pycache__', 'w').close(); " + USE
+    assert use(folder, broken) == "20 0"
+
+
+def test_what_was_compiled_while_sources_changed_is_not_kept(folder: Path) -> None:
+    shutil.rmtree(folder / "__pycache__")
+    changed = INNER.replace("x + STEP", "2 + x * STEP")
+    (folder / "first.py").write_text(OUTER.replace("from inner import inner", "inner = abs"))
+    edited = f"import first; open('inner.py', 'w').write({changed!r}); " + USE
+    assert use(folder, edited) == "30 0"
+    (folder / "inner.py").write_text(INNER)
+    assert use(folder) == "20 0"
