@@ -22,7 +22,7 @@ from bypass.models.churn import Presence
 from bypass.protocol.messages import Publish
 from bypass.protocol.wire import notify_size
 from bypass.sim.cellular import CellularModel
-from bypass.sim.clock import MICROSECONDS
+from bypass.support.units import MICROSECONDS
 from tests.live.faults import FaultyNetwork, faulty_network
 from tests.live.switching import Switched, switching
 

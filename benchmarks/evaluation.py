@@ -24,24 +24,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from common import arguments, integer, print_table, ratio, rounds, write
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bypass.mechanisms.filters.indexes.envelopes import SECONDS_AHEAD, WIDENING
 from bypass.models.compute.engines import LocalEngine, SparkEngine, spark_engine
 from bypass.models.mobility import RandomDirection
 from bypass.models.traces import Trace, write_trace
-from bypass.models.waypoints import Singles, Waypoints
+from bypass.models.waypoints import Waypoints
 from bypass.models.workloads import World
 from bypass.scenarios.evaluation import Evaluation, evaluate, make_workload, parse_schemes
 from bypass.scenarios.evaluation.events import WorkloadEvents
 from bypass.scenarios.evaluation.schemes import SchemeCatalogue
-from bypass.scenarios.evaluation.stretch import MICROSECONDS, Context, Counter, sensor_phases, windows
+from bypass.scenarios.evaluation.stretch import Context, Counter, sensor_phases, windows
+from bypass.support.arrays import Bools, Floats, Ints, Singles
 from bypass.support.counter_rng import Purpose, normal_pair
+from bypass.support.units import MICROSECONDS
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Pairs = tuple[Ints, Ints]
 
 SCHEMES = ("radial", "ste:1.5", "grid:5", "egrid:10")

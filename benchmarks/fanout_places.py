@@ -8,6 +8,8 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bypass.support.arrays import Floats
+
 SIDE = 10_000.0
 """Of the square area, in metres."""
 
@@ -19,8 +21,6 @@ LATITUDE, LONGITUDE = 49.82, 8.58
 METRES_PER_DEGREE = math.radians(6_371_000.0)
 _DIGITS = "0123456789bcdefghjkmnpqrstuvwxyz"
 _LON_BITS, _LAT_BITS = (5 * PRECISION + 1) // 2, 5 * PRECISION // 2
-
-Floats = NDArray[np.float64]
 
 
 class Places:

@@ -15,14 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from common import arguments, integer, print_table, write
 from ns3_peer import ask, by_error_rate, is_there, matched
-from numpy.typing import NDArray
 
 from bypass.models.radio.medium import Medium
 from bypass.models.radio.radio import RadioModel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from bypass.support.arrays import Bools, Floats, Ints
 
 NOBODY = -1
 SHORT, LONG = 200, 1000  # bytes of a frame, headers included

@@ -15,8 +15,9 @@ from bypass.events.filters import Subscription
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe
-from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.clock import VirtualClock
 from bypass.sim.host import SimHost
+from bypass.support.units import MICROSECONDS
 from bypass.transitions import Record
 
 SIDE = 20_000.0  # metres

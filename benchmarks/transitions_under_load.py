@@ -23,15 +23,11 @@ from typing import Any, NamedTuple
 
 import common
 import numpy as np
-import numpy.typing as npt
 import servers
 
 from bypass.live.keys import create_broker_keys, create_client_keys
 from bypass.live.operator import Operator
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from bypass.support.arrays import Bools, Floats, Ints
 
 CYCLE = ("ste", "grid", "egrid", "radial")
 SIDE = 1000

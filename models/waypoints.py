@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bypass.errors import BypassError
+from bypass.support.arrays import Floats, Ints, Singles
 from bypass.support.kernel import kernel
 
-Floats = npt.NDArray[np.float64]
-Singles = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 Track = tuple[Floats, Floats, Floats]
 Arrays = tuple[Ints, Floats, Floats, Floats, Floats]
 WaypointLeg = tuple[float, float, float, float, float, float, float, float]

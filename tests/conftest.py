@@ -24,8 +24,8 @@ from bypass.places.region import Place, Region
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import SubHandle
 from bypass.protocol.messages import Message, Publish
-from bypass.sim.clock import MICROSECONDS
 from bypass.sim.system import SimulatedSystem
+from bypass.support.units import MICROSECONDS
 from bypass.transitions import Action, Plan, Record
 
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.

@@ -17,9 +17,9 @@ from bypass.mechanisms import (
 )
 from bypass.mechanisms.dissemination import Disseminator, Flooding
 from bypass.mechanisms.gateways import GatewayChoice
-from bypass.mechanisms.gateways.history import Ints
 from bypass.mechanisms.gateways.selection import Candidates
 from bypass.protocol.messages import Publish
+from bypass.support.arrays import Ints
 from bypass.transitions import UnknownMechanism
 from tests.vicinity import Vicinity, row
 

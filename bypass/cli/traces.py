@@ -15,7 +15,8 @@ from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable, 
 if TYPE_CHECKING:  # models take seconds to import
     from bypass.models.mobility import MobilityModel
     from bypass.models.traces import Trace
-    from bypass.models.waypoints import Singles, Waypoints
+    from bypass.models.waypoints import Waypoints
+    from bypass.support.arrays import Singles
 
 CLIENTS, DURATION = 297, 1500.0
 TEXT = ("bonnmotion", "ns2", "one", "gpx")

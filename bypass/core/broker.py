@@ -17,7 +17,6 @@ from bypass.events.matching import matches
 from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, find_mechanism
 from bypass.mechanisms.filters import FilterBroker, Grace, SubscriptionTable
 from bypass.mechanisms.filters.attract import CircleBroker
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.mechanisms.filters.indexes.table import NO_ROWS
 from bypass.mechanisms.gateways import GatewayChoice
 from bypass.places.region import Region
@@ -37,6 +36,7 @@ from bypass.protocol.messages import (
     Subscribe,
     Unsubscribe,
 )
+from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
 from bypass.transitions import (
     Action,

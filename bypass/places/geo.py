@@ -8,19 +8,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bypass.errors import InvalidLocation, shown
+from bypass.support.arrays import Floats
 
 if TYPE_CHECKING:
     from pyproj import Proj
 
 EARTH_RADIUS = 6_371_000.0
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @overload

@@ -13,7 +13,6 @@ from functools import cache, partial
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bypass.protocol.messages import (
@@ -28,11 +27,12 @@ from bypass.protocol.messages import (
     Unsubscribe,
 )
 from bypass.protocol.wire import encoded_size, notify_size, piggyback_size
-from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.clock import VirtualClock
 from bypass.sim.streams import stream
+from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
+from bypass.support.units import MICROSECONDS
 
-Ints = NDArray[np.int64]
 BROKER = -1  # the broker's number among the random streams
 
 

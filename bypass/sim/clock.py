@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Protocol
 
-MICROSECONDS = 1_000_000
+from bypass.support.units import MICROSECONDS
 
 TimerAction = Callable[..., None]
 

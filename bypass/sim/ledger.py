@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from bypass.protocol.messages import Publish
 from bypass.sim.clock import VirtualClock
+from bypass.support.arrays import Bools, Ints
 from bypass.support.kernel import kernel
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from bypass.support.units import MICROSECONDS
 
 COLUMNS: dict[str, type[np.generic]] = {
     "id": np.int64,
@@ -75,7 +74,7 @@ class Ledger:
     def __init__(self, clients: int, clock: VirtualClock, horizon_s: float = HORIZON_S) -> None:
         self._clients = clients
         self._clock = clock
-        self._horizon_us = round(horizon_s * 1_000_000)
+        self._horizon_us = round(horizon_s * MICROSECONDS)
         self._rows: dict[int, int] = {}  # row of an open event among the open ones, plus `_closed_rows`
         self._closed_rows = 0
         self._open: list[tuple[int, int, int, int, float, float]] = []

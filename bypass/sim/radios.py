@@ -25,7 +25,8 @@ from bypass.ports.frames import SendingPort
 from bypass.ports.local_access import PORTS, FrameSender, LocalReceiver, Tuning, Unless
 from bypass.protocol.messages import Frame, Publish
 from bypass.protocol.wire import digest_size, frame_size
-from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.clock import VirtualClock
+from bypass.support.units import MICROSECONDS
 
 RADIOS: Mapping[str, RadioModel] = {"wifi": WIFI, "bluetooth": BLUETOOTH}
 EVENTS, HELLO, DIGEST = int(FrameUse.EVENTS), int(FrameUse.HELLO), int(FrameUse.DIGEST)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bypass.places.sensor import Fix, FixListener, LocationRequest
-from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.clock import VirtualClock
+from bypass.support.units import MICROSECONDS
 
 
 class Movement(Protocol):

@@ -8,8 +8,9 @@ import numpy as np
 
 from bypass.errors import BypassError
 from bypass.protocol.messages import Message, Publish
-from bypass.sim.cellular import Cellular, CellularModel, Ints, Station
+from bypass.sim.cellular import Cellular, CellularModel, Station
 from bypass.sim.clock import VirtualClock
+from bypass.support.arrays import Ints
 
 Handles = tuple[int, ...]
 

@@ -11,19 +11,21 @@ import numpy as np
 from bypass.core.broker import Broker
 from bypass.core.client import Client
 from bypass.models.queueing import DelayEstimator
-from bypass.models.radio.medium import Floats, Positions
+from bypass.models.radio.medium import Positions
 from bypass.models.radio.radio import RadioModel
 from bypass.places.region import Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
 from bypass.ports.state_info import EXPECTED_DELAY, Reading
 from bypass.sim.cellular import BROKER, GONE, Cellular, CellularModel, Station
-from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.clock import VirtualClock
 from bypass.sim.host import SimHost
 from bypass.sim.radios import RADIOS, LocalNetwork
 from bypass.sim.sensor import Movement, TraceSensor, WholeTrace
 from bypass.sim.sessions import DurableCellular, NotDurable
+from bypass.support.arrays import Floats
 from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.units import MICROSECONDS
 from bypass.transitions import Action
 
 

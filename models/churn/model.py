@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from bypass.models.churn.presence import MICROSECONDS, Presence
+from bypass.models.churn.presence import Presence
 from bypass.models.request import check_request
+from bypass.support.units import MICROSECONDS
 
 
 class ChurnModel(BaseModel, ABC):

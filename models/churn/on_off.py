@@ -8,9 +8,11 @@ import numpy as np
 from pydantic import Field
 
 from bypass.models.churn.model import ChurnModel
-from bypass.models.churn.presence import MICROSECONDS, Ints, Presence
+from bypass.models.churn.presence import Presence
+from bypass.support.arrays import Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
 from bypass.support.kernel import kernel
+from bypass.support.units import MICROSECONDS
 
 
 class OnOff(ChurnModel):

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
-MICROSECONDS = 1_000_000
+from bypass.support.arrays import Bools, Ints
+from bypass.support.units import MICROSECONDS
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,11 @@ import numpy as np
 from pydantic import model_validator
 
 from bypass.models.churn.model import ChurnModel
-from bypass.models.churn.presence import MICROSECONDS, Ints, Presence
+from bypass.models.churn.presence import Presence
 from bypass.models.queueing.simulation.connectivity import read_connectivity
+from bypass.support.arrays import Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
+from bypass.support.units import MICROSECONDS
 
 
 class Recorded(ChurnModel):

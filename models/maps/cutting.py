@@ -7,12 +7,11 @@ back; nodes without a street are left out.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from bypass.support.arrays import Floats, Ints
+
 StreetNetwork = tuple[Floats, Ints]
 
 SHORTEST = 1e-3

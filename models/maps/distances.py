@@ -6,12 +6,10 @@ from collections import OrderedDict
 from threading import Lock
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from bypass.support.arrays import Floats, Ints
 
 # Distances that are kept (128 MiB): all there are on maps of up to 4,096 nodes, the latest on larger ones.
 KEPT = 4096**2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from bypass.models.maps.street_map import AttractionPoint
-from bypass.models.waypoints import Floats
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
+from bypass.support.arrays import Floats
 
 
 class Georeference(BaseModel):

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -17,9 +16,7 @@ from scipy.spatial import cKDTree
 from bypass.errors import BypassError
 from bypass.models.maps.distances import Distances
 from bypass.places.geo import Projection
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from bypass.support.arrays import Floats, Ints
 
 # Routes whose lengths (m) differ by less are equally long: sums of lengths carry rounding errors.
 TIE = 1e-6  # compiled into kernels

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.models.maps.street_map import TIE, Floats, Ints, Streets
+from bypass.models.maps.street_map import TIE, Streets
+from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, normal_pair, uniform_pair
 from bypass.support.kernel import kernel
 

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from bypass.models.mobility.base.open_world import OpenWorld
 from bypass.models.mobility.base.tracks import put, walk, waypoints
-from bypass.models.waypoints import Floats, Ints, Waypoints
+from bypass.models.waypoints import Waypoints
+from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, normal_pair, uniform_pair
 from bypass.support.kernel import kernel
 

@@ -11,7 +11,8 @@ from bypass.models.mobility.base.open_world import OpenWorld
 from bypass.models.mobility.base.steady_state import speed_met
 from bypass.models.mobility.base.tracks import put, waypoints
 from bypass.models.mobility.base.trip_model import Speeds
-from bypass.models.waypoints import Floats, Ints, Waypoints
+from bypass.models.waypoints import Waypoints
+from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
 from bypass.support.kernel import kernel
 

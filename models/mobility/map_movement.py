@@ -12,7 +12,8 @@ from bypass.models.maps import MAPS, AttractionPoint, InvalidMap, StreetMap, loa
 from bypass.models.maps.georeference import Georeference
 from bypass.models.maps.walking import Pace, Places, Walkers, append, around, on_streets, walk
 from bypass.models.mobility.base.trip_model import TripModel
-from bypass.models.waypoints import Floats, Ints, Waypoints
+from bypass.models.waypoints import Waypoints
+from bypass.support.arrays import Floats, Ints
 
 # Distances to the goals of those who walk together: 32 MiB.
 CHUNK = 2**22

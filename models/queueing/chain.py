@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bypass.models.queueing.centre import Centre, InvalidCentre, Unstable
+from bypass.support.arrays import Floats
 
-Floats = NDArray[np.float64]
 TOLERANCE = 1e-12
 """By how much (relatively) the balance of a solved chain may be off."""
 

@@ -8,13 +8,11 @@ from functools import reduce
 from math import nan
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from bypass.models.queueing.centre import Centre, Unstable
 from bypass.models.queueing.chain import Chain, switching
-
-Floats = NDArray[np.float64]
+from bypass.support.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from bypass.models.radio.arrivals import Bytes, Ports, meet, same_decision, take, take_events
+from bypass.models.radio.arrivals import Ports, meet, same_decision, take, take_events
 from bypass.models.radio.heap import pop, push
 from bypass.models.radio.radio import UNIT, FrameKind
 from bypass.models.radio.state import (
@@ -28,8 +28,6 @@ from bypass.models.radio.state import (
 from bypass.models.radio.turns import (
     STEP,
     Air,
-    Floats,
-    Ints,
     contend,
     draw,
     is_busy,
@@ -39,6 +37,7 @@ from bypass.models.radio.turns import (
     turn_busy,
     turn_idle,
 )
+from bypass.support.arrays import Bytes, Floats, Ints
 from bypass.support.kernel import kernel
 
 DONE = 0

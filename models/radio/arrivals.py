@@ -7,14 +7,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bypass.models.radio.state import F, FrameUse, L, PortVerdict
+from bypass.support.arrays import Bytes, Floats, Ints
 from bypass.support.kernel import kernel
-
-Ints = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
-Floats = NDArray[np.float64]
 
 MOST_COPIES = 255
 MOST_NEIGHBOURS = 128  # that a port remembers; a new one takes the place of the one unheard of for longest

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
-
-Ints = NDArray[np.int64]
 
 
 @kernel

@@ -24,9 +24,8 @@ from bypass.models.radio.radio import Ending, FrameKind, RadioModel
 from bypass.models.radio.state import NEVER, NOBODY, F, FrameUse, G, P, Q, S
 from bypass.models.radio.turns import Air
 from bypass.models.radio.vicinity import find_neighbours
+from bypass.support.arrays import Floats, Ints
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Positions = Callable[[float], tuple[Floats, Floats]]
 
 MOST_KEYS = 16

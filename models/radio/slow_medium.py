@@ -14,7 +14,7 @@ import numpy as np
 
 from bypass.models.radio.path_loss import power_between
 from bypass.models.radio.radio import UNIT, Ending, FrameKind, RadioModel
-from bypass.models.waypoints import Floats
+from bypass.support.arrays import Floats
 from bypass.support.counter_rng import Purpose, uniform_pair
 
 

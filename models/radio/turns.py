@@ -9,16 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bypass.models.radio.heap import push
 from bypass.models.radio.radio import UNIT
 from bypass.models.radio.state import NEVER, Doing, Due, F, G, P, S
+from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
 from bypass.support.kernel import kernel
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 STEP = 8  # keys of the heap are time × 8 + what is due
 

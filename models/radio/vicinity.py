@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bypass.models.radio.path_loss import power_between
+from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @kernel

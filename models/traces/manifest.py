@@ -18,7 +18,7 @@ from bypass.models.maps.georeference import Georeference
 from bypass.models.request import InvalidRequest
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.files import replacing
-from bypass.models.waypoints import Floats
+from bypass.support.arrays import Floats
 
 MANIFEST = "_trace.json"
 ACCURACY = 0.01

@@ -11,9 +11,7 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 
 from bypass.errors import BypassError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from bypass.support.arrays import Floats, Ints
 
 STILL = 0.01
 """Who is slower (m/s) from one sample to the next stands still."""

@@ -15,7 +15,8 @@ from pydantic import Field
 from bypass.models.request import InvalidRequest
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.manifest import Manifest, block_file, load_manifest
-from bypass.models.waypoints import Singles, Waypoints
+from bypass.models.waypoints import Waypoints
+from bypass.support.arrays import Singles
 
 Range = tuple[int, int]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bypass.models.workloads.workload import Floats, Workload
+from bypass.models.workloads.workload import Workload
+from bypass.support.arrays import Floats
 
 
 class AR(Workload):

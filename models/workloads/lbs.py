@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bypass.models.maps import NoAttractionPoints
-from bypass.models.workloads.workload import Floats, Workload, World
+from bypass.models.workloads.workload import Workload, World
+from bypass.support.arrays import Floats
 
 
 class LBS(Workload):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bypass.models.workloads.workload import Floats, Workload, World
+from bypass.models.workloads.workload import Workload, World
+from bypass.support.arrays import Floats
 
 
 class RND(Workload):

@@ -13,13 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bypass.models.maps import AttractionPoint
 from bypass.models.request import check_request
+from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
 from bypass.support.kernel import kernel
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-MICROSECONDS = 1_000_000
+from bypass.support.units import MICROSECONDS
 
 
 class World(NamedTuple):

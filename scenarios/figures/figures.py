@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bypass.places.region import Place
 from bypass.scenarios.figures.measures import Columns, EventColumn, between, mean, precision, recall
 from bypass.scenarios.figures.outages import dip, outage
 from bypass.scenarios.figures.usage import ClientExecution, Course, JoinOrLeave
-
-Floats = NDArray[np.float64]
+from bypass.support.arrays import Floats
 
 RING_M = 125.0  # "just outside" an attraction point: as far as an area of interest reaches
 CELL_M = 100.0  # of the grid in which density and recall are compared

@@ -15,7 +15,6 @@ from bypass.places.region import Region
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.figures.areas import by_area, stays
 from bypass.scenarios.figures.figures import (
-    Floats,
     around_transition,
     by_centre,
     by_place,
@@ -43,6 +42,7 @@ from bypass.scenarios.figures.usage import (
     time_shares,
 )
 from bypass.sim.cellular import Traffic
+from bypass.support.arrays import Floats
 from bypass.transitions import Firing
 
 START_UP_S = 10.0

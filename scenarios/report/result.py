@@ -21,6 +21,7 @@ from bypass.scenarios.experiments.provenance import write_provenance
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.figures.measures import Phase, precision, recall
 from bypass.scenarios.figures.outcome import Run
+from bypass.support.units import MICROSECONDS
 
 FILES = (
     "summary.json",
@@ -171,7 +172,7 @@ def _write_tables(run: Run, directory: Path) -> None:
 def timeline(run: Run) -> dict[str, Any]:
     """One row a second: events, their mean recall, precision and delay, and bytes of all clients together."""
     seconds = len(next(iter(run.traffic.values())))
-    number = np.minimum(run.events["at_us"] // 1_000_000, seconds - 1).astype(np.int64)
+    number = np.minimum(run.events["at_us"] // MICROSECONDS, seconds - 1).astype(np.int64)
     counts = np.bincount(number, minlength=seconds)
 
     def mean(values: Any) -> Any:

@@ -32,10 +32,10 @@ from bypass.scenarios.figures.gateway_watch import GatewayWatch
 from bypass.scenarios.figures.measures import Around, EventColumn, Phase, Stats, between, precision, recall
 from bypass.scenarios.figures.outcome import LOCAL_COUNTERS, LOCAL_PROXIES, TRAFFIC_COLUMNS, Run, rates
 from bypass.scenarios.figures.usage import ClientExecution, JoinOrLeave
-from bypass.sim.clock import MICROSECONDS
 from bypass.sim.ledger import HORIZON_S, Ledger
 from bypass.sim.streams import stream
 from bypass.sim.system import SimulatedSystem
+from bypass.support.units import MICROSECONDS
 from bypass.transitions import Nothing, Record, RuleEngine
 
 DRAIN_S = 5.0  # what was published last must still arrive

@@ -11,8 +11,8 @@ from bypass.core.client import Client
 from bypass.places.geo import PlanarLocation
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import SubHandle
-from bypass.sim.clock import MICROSECONDS
 from bypass.sim.system import SimulatedSystem
+from bypass.support.units import MICROSECONDS
 from bypass.transitions import Plan, Record
 from tests.conformance.world import Interest, Person, World
 from tests.conftest import Point

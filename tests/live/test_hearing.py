@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bypass.events.event import Event
-from bypass.live.adhoc.port import MICROSECONDS, MOST_COPIES, MOST_EVENTS, MOST_NEIGHBOURS, Copies, LivePort
+from bypass.live.adhoc.port import MOST_COPIES, MOST_EVENTS, MOST_NEIGHBOURS, Copies, LivePort
 from bypass.models.radio import arrivals
 from bypass.models.radio.access import arrive, join_queue
 from bypass.models.radio.arrivals import count_neighbours, forget_station, make_ports, meet, take
@@ -22,6 +22,7 @@ from bypass.models.radio.state import F, FrameUse, L, PortVerdict, S
 from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, PORTS, Tuning, Unless
 from bypass.protocol.messages import Frame, Publish
 from bypass.protocol.wire import decode, encode
+from bypass.support.units import MICROSECONDS
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.mechanisms.filters.indexes.buckets import Buckets, Ints
+from bypass.mechanisms.filters.indexes.buckets import Buckets
+from bypass.support.arrays import Ints
 
 pytestmark = pytest.mark.slow
 

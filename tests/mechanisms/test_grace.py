@@ -13,7 +13,8 @@ from bypass.mechanisms.filters import Grace, SubscriptionTable
 from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
 from bypass.places.sensor import Fix, LocationRequest
 from bypass.protocol.messages import Kind, Publish
-from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.clock import VirtualClock
+from bypass.support.units import MICROSECONDS
 
 if TYPE_CHECKING:
     from tests.conftest import World

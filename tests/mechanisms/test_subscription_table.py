@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from bypass.events.filters import Subscription, attr
 from bypass.mechanisms.filters import SubscriptionTable
 from bypass.mechanisms.filters.indexes import table as table_module
-from bypass.mechanisms.filters.indexes.buckets import Ints
+from bypass.support.arrays import Ints
 
 SUBSCRIPTIONS = [Subscription.of(attr("level") >= level) for level in range(3)]
 

@@ -10,7 +10,8 @@ from scipy.stats import kstest, norm
 from bypass.models.mobility.base.tracks import waypoints as cut
 from bypass.models.mobility.group_movement import GroupMovement
 from bypass.models.mobility.random_waypoint import RandomWaypoint
-from bypass.models.waypoints import Floats, Waypoints
+from bypass.models.waypoints import Waypoints
+from bypass.support.arrays import Floats
 from bypass.support.counter_rng import Purpose
 
 pytestmark = pytest.mark.slow

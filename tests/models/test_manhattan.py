@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 from bypass.models.mobility.manhattan import Manhattan
-from bypass.models.waypoints import Floats
+from bypass.support.arrays import Floats
 
 COLUMNS, ROWS, SPACING = 3, 2, 50.0
 MODEL = Manhattan(width=COLUMNS * SPACING + 20, height=ROWS * SPACING + 49, spacing=SPACING)

@@ -20,7 +20,8 @@ from bypass.models.maps import AttractionPoint, StreetMap, distances, street_gri
 from bypass.models.maps.walking import route
 from bypass.models.mobility import map_movement
 from bypass.models.mobility.map_movement import MapMovement
-from bypass.models.waypoints import Floats, Waypoints
+from bypass.models.waypoints import Waypoints
+from bypass.support.arrays import Floats
 
 pytestmark = pytest.mark.slow
 

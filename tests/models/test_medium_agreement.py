@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bypass.models.radio.medium import Medium
 from bypass.models.radio.radio import BLUETOOTH, WIFI, Ending, RadioModel
 from bypass.models.radio.slow_medium import SlowMedium
-from bypass.models.waypoints import Floats
+from bypass.support.arrays import Floats
 
 pytestmark = pytest.mark.slow
 

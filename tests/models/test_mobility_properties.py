@@ -18,7 +18,8 @@ from bypass.models.mobility.base.model import MobilityModel
 from bypass.models.mobility.gauss_markov import GaussMarkov
 from bypass.models.mobility.levy_walk import LevyWalk
 from bypass.models.mobility.random_direction import RandomDirection
-from bypass.models.waypoints import Floats, Waypoints
+from bypass.models.waypoints import Waypoints
+from bypass.support.arrays import Floats
 
 pytestmark = pytest.mark.slow
 

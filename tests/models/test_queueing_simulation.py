@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from bypass.models.queueing import (
     Centre,
@@ -25,9 +24,9 @@ from bypass.models.queueing.simulation import passage
 from bypass.models.queueing.simulation.kernels import EVENTS, OTHER, PERIODS
 from bypass.models.queueing.simulation.passage import Server, passages
 from bypass.models.request import InvalidRequest
+from bypass.support.arrays import Floats
 from bypass.support.counter_rng import Purpose, uniform_pair
 
-Floats = NDArray[np.float64]
 Intervals = Callable[[], Iterator[tuple[float, float]]]
 
 # -- the same, written plainly -------------------------------------------------------------------------------

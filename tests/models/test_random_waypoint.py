@@ -13,7 +13,8 @@ import pytest
 from scipy.stats import kstest, norm
 
 from bypass.models.mobility.random_waypoint import RandomWaypoint, mean_distance
-from bypass.models.waypoints import Floats, Waypoints
+from bypass.models.waypoints import Waypoints
+from bypass.support.arrays import Floats
 
 TIMES = (0.0, 500.0, 1000.0)
 CLIENTS = 20_000

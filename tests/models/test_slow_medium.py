@@ -14,7 +14,7 @@ import pytest
 
 from bypass.models.radio.radio import BLUETOOTH, WIFI, Ending, RadioModel
 from bypass.models.radio.slow_medium import SlowMedium
-from bypass.models.waypoints import Floats
+from bypass.support.arrays import Floats
 from bypass.support.counter_rng import Purpose, uniform_pair
 
 SIZE = 224

@@ -14,7 +14,7 @@ from bypass.models.mobility.base.model import MobilityModel
 from bypass.models.mobility.random_direction import RandomDirection
 from bypass.models.mobility.random_waypoint import RandomWaypoint
 from bypass.models.traces.statistics import InvalidPositions, statistics
-from bypass.models.waypoints import Floats
+from bypass.support.arrays import Floats
 
 
 @st.composite

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.models.waypoints import Floats, InvalidWaypoints, Track, Waypoints, within
+from bypass.models.waypoints import InvalidWaypoints, Track, Waypoints, within
+from bypass.support.arrays import Floats
 
 # Sixteenths are exact in binary, so that many waypoints coincide and many questions hit a waypoint.
 times = st.integers(0, 1600).map(lambda n: n / 16)

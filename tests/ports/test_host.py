@@ -10,9 +10,10 @@ from bypass.mechanisms.filters import RadialClient
 from bypass.places.sensor import Fix, LocationRequest
 from bypass.ports.host import Lease
 from bypass.ports.monitor import Monitor
-from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.clock import VirtualClock
 from bypass.sim.host import SimHost
 from bypass.sim.sensor import TraceSensor
+from bypass.support.units import MICROSECONDS
 from bypass.transitions import MechanismStopped, NetworkDuringTransition, TransitionFailed
 
 if TYPE_CHECKING:

@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from bypass.models.maps import AttractionPoint
 from bypass.models.workloads import Publications
 from bypass.scenarios.evaluation.schemes import SchemeCatalogue, parse_schemes
 from bypass.scenarios.evaluation.stretch import Context, Counter, windows
+from bypass.support.arrays import Floats
 
 pytestmark = pytest.mark.slow
 
-Floats = NDArray[np.float64]
 Place = tuple[float, float]
 
 WORLD = 1000.0

@@ -18,7 +18,7 @@ from bypass.scenarios.figures.gateway_watch import GatewayUse
 from bypass.scenarios.figures.measures import Around, Stats, precision, recall
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.figures.usage import ClientExecution
-from bypass.scenarios.report.plots.aggregate import Floats, time_edges
+from bypass.scenarios.report.plots.aggregate import time_edges
 from bypass.scenarios.report.plots.bars import bars
 from bypass.scenarios.report.plots.boxes import boxes
 from bypass.scenarios.report.plots.captions import MOST_LINES, Line, run_colours, run_lines, told_by, used_in
@@ -36,6 +36,7 @@ from bypass.scenarios.report.plots.spread import spread
 from bypass.scenarios.report.plots.style import SMALL, Picture, mechanism_colour, sheet, to_svg
 from bypass.scenarios.report.plots.zoom import around_transition
 from bypass.scenarios.runs.experiment import Experiment
+from bypass.support.arrays import Floats
 from bypass.transitions import Record
 
 REGION = Region((0.0, 0.0, 100.0, 60.0), (Place("park", 50.0, 30.0, 20.0),))

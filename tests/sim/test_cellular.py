@@ -28,7 +28,8 @@ from bypass.protocol.messages import (
 )
 from bypass.protocol.wire import encode
 from bypass.sim.cellular import Cellular, CellularModel, Station, Traffic
-from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.clock import VirtualClock
+from bypass.support.units import MICROSECONDS
 
 CLIENTS = 3
 LEVELS = Subscription.of(attr("level") >= 3)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from bypass.places.sensor import Fix, LocationRequest
-from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.clock import VirtualClock
 from bypass.sim.sensor import TraceSensor
+from bypass.support.units import MICROSECONDS
 
 
 class Walk:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.sim.clock import MICROSECONDS, VirtualClock
+from bypass.sim.clock import VirtualClock
+from bypass.support.units import MICROSECONDS
 
 
 @given(st.lists(st.integers(0, 20), max_size=40))

@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from bypass.ports.frames import SendingPort
 from bypass.ports.local_access import Tuning, Unless
 from bypass.protocol.messages import Frame, Publish
+from bypass.support.units import MICROSECONDS
 
 MOST_COPIES = 255
 MOST_EVENTS = 4096  # that a port remembers, the latest ones
 MOST_NEIGHBOURS = 128  # ... a new one takes the place of the one unheard of for longest
-
-MICROSECONDS = 1_000_000
 
 
 class Copies:

@@ -17,11 +17,12 @@ from ipaddress import IPv4Address, IPv4Interface
 from bypass.errors import BypassError, shown
 from bypass.live.addresses import LARGEST_PORT
 from bypass.live.adhoc.datagrams import MOST_CONTENT, DatagramGroup, Refusal
-from bypass.live.adhoc.port import MICROSECONDS, Copies, LivePort
+from bypass.live.adhoc.port import Copies, LivePort
 from bypass.mechanisms.transports import Bluetooth, Wifi
 from bypass.ports.local_access import PORTS, Unless
 from bypass.protocol.messages import Frame
 from bypass.protocol.wire import MalformedMessage, UnknownVersion, decode, encode
+from bypass.support.units import MICROSECONDS
 from bypass.transitions import AtomicTransition, Nothing
 
 PORT = 7701

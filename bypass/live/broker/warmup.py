@@ -21,11 +21,11 @@ from bypass.live.broker.sessions.unacknowledged import Awaited
 from bypass.live.broker.sessions.unacknowledged_kernels import NONE
 from bypass.live.host import LiveHost
 from bypass.mechanisms.filters import BROKER_PARTS
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.places.region import Place, Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe, Unsubscribe
+from bypass.support.arrays import Ints
 from bypass.transitions import Action, Plan
 
 

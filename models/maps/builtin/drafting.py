@@ -6,16 +6,13 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial import Delaunay
 
 from bypass.models.maps.cutting import StreetNetwork
+from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
 from bypass.support.kernel import kernel
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Point = tuple[float, float]
 
 _NONE: Floats = np.empty((0, 2))

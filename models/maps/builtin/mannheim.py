@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bypass.models.maps.builtin.drafting import Bools, Floats, bent, crossing
+from bypass.models.maps.builtin.drafting import bent, crossing
 from bypass.models.maps.cutting import StreetNetwork, cut, largest_part, tidy
 from bypass.models.maps.georeference import attraction_point, plane_around
 from bypass.models.maps.street_map import StreetMap
 from bypass.places.geo import GeoLocation
+from bypass.support.arrays import Bools, Floats
 
 SIZE = 1300.0
 MIDDLE = GeoLocation(49.4879, 8.4686)

@@ -13,10 +13,10 @@ import osmium
 from osmium.filter import KeyFilter
 from osmium.osm import Area, Node, Relation, Way
 
-from bypass.models.maps.cutting import Floats
 from bypass.models.maps.osm.tags import KEYS, attraction, walkable
 from bypass.models.maps.street_map import InvalidMap
 from bypass.places.geo import Projection
+from bypass.support.arrays import Floats
 
 LonLat = tuple[float, float]
 

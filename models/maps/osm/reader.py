@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.models.maps.cutting import Floats, cut, largest_part, tidy
+from bypass.models.maps.cutting import cut, largest_part, tidy
 from bypass.models.maps.georeference import plane_around
 from bypass.models.maps.osm.extract import Attractive, Box, Extract
 from bypass.models.maps.street_map import AttractionPoint, InvalidMap, StreetMap
 from bypass.places.geo import GeoLocation, Projection, haversine
+from bypass.support.arrays import Floats
 
 DEFAULT_RADIUS = 25.0
 """Radius (m) of attraction points that have no area."""

@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from bypass.models.waypoints import Floats, Ints, Waypoints
+from bypass.models.waypoints import Waypoints
+from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
 
 

@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from bypass.errors import BypassError, shown
-from bypass.models.queueing.simulation.periods import Floats, Periods
-
-Bools = npt.NDArray[np.bool_]
+from bypass.models.queueing.simulation.periods import Periods
+from bypass.support.arrays import Bools, Floats
 
 GAP = 5.0
 """Samples that are more than so many usual steps apart are of different journeys."""

@@ -9,13 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
 from bypass.support.kernel import kernel
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 BEGIN, LENGTH, NEXT, BEFORE, NUMBER = range(5)
 """A hand: when its ON period begins, how long it is, when the next one begins, how long the centre was ON

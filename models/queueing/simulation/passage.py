@@ -9,7 +9,8 @@ import numpy as np
 
 from bypass.models.queueing.centre import Centre
 from bypass.models.queueing.simulation import kernels
-from bypass.models.queueing.simulation.periods import Floats, Periods
+from bypass.models.queueing.simulation.periods import Periods
+from bypass.support.arrays import Floats
 
 BLOCK = 4096
 """Events at a time: what a block takes should stay in a core's cache."""

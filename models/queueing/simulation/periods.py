@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from bypass.errors import BypassError
-
-Floats = npt.NDArray[np.float64]
+from bypass.support.arrays import Floats
 
 
 class InvalidPeriods(BypassError):

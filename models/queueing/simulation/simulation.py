@@ -11,10 +11,11 @@ import numpy as np
 
 from bypass.models.compute.engines import WorkProgress, unwatched
 from bypass.models.queueing.centre import Centre, InvalidCentre
-from bypass.models.queueing.simulation.kernels import ARRIVED, BUCKETS, DELAY, Ints, bucket_edges, tally
+from bypass.models.queueing.simulation.kernels import ARRIVED, BUCKETS, DELAY, bucket_edges, tally
 from bypass.models.queueing.simulation.passage import passages
-from bypass.models.queueing.simulation.periods import Floats, Periods
+from bypass.models.queueing.simulation.periods import Periods
 from bypass.models.request import InvalidRequest
+from bypass.support.arrays import Floats, Ints
 
 BATCHES = 32
 _T = 2.0395

@@ -18,8 +18,9 @@ from bypass.models.maps.georeference import Georeference
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.files import replacing
 from bypass.models.traces.formats.text import number, refuse, together, written
-from bypass.models.waypoints import Floats, Waypoints
+from bypass.models.waypoints import Waypoints
 from bypass.places.geo import GeoLocation, Projection
+from bypass.support.arrays import Floats
 
 SUFFIXES = (".gpx",)
 DEGREE_DECIMALS = 9

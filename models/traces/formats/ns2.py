@@ -28,7 +28,8 @@ from bypass.models.traces.formats.text import (
     together,
     written,
 )
-from bypass.models.waypoints import Floats, Track, Waypoints
+from bypass.models.waypoints import Track, Waypoints
+from bypass.support.arrays import Floats
 
 SUFFIXES = (".ns2", ".ns_movements", ".tcl")
 SPEED_DECIMALS = 9

@@ -13,7 +13,8 @@ import numpy as np
 
 from bypass.errors import shown
 from bypass.models.traces.errors import InvalidTrace
-from bypass.models.waypoints import Floats, Track, Waypoints
+from bypass.models.waypoints import Track, Waypoints
+from bypass.support.arrays import Floats
 
 DECIMALS = 6
 """Digits after the point in what is written: microseconds, micrometres."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from bypass.support.arrays import Floats, Ints
+
 MapArea = tuple[float, float, float, float]
 
 BAND_PERCENTILES = (5.0, 25.0, 50.0, 75.0, 95.0)

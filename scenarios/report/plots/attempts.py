@@ -9,9 +9,10 @@ from matplotlib.ticker import MaxNLocator
 
 from bypass.places.region import Region
 from bypass.scenarios.figures.fairness import jain
-from bypass.scenarios.report.plots.aggregate import Floats, Ints, cell_means
+from bypass.scenarios.report.plots.aggregate import cell_means
 from bypass.scenarios.report.plots.maps import METRIC_CELL_M, means_map
 from bypass.scenarios.report.plots.style import MUTED, SMALL, Picture, sheet, to_svg
+from bypass.support.arrays import Floats, Ints
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (8, 2)))

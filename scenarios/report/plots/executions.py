@@ -8,7 +8,7 @@ import numpy as np
 
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.figures.usage import ClientExecution
-from bypass.scenarios.report.plots.aggregate import Floats
+from bypass.support.arrays import Floats
 from bypass.transitions import Record
 
 HEALED = "self-healing"  # who asks for a transition that a host hears of from others

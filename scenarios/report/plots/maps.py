@@ -12,10 +12,11 @@ from matplotlib.patches import Circle
 
 from bypass.places.region import Region
 from bypass.scenarios.figures.outcome import Run
-from bypass.scenarios.report.plots.aggregate import Floats, cell_means, cells
+from bypass.scenarios.report.plots.aggregate import cell_means, cells
 from bypass.scenarios.report.plots.captions import PROXIES
 from bypass.scenarios.report.plots.executions import single_executions
 from bypass.scenarios.report.plots.style import INK, MUTED, WIDE, Picture, mechanism_colour, sheet, to_svg
+from bypass.support.arrays import Floats
 
 METRIC_CELL_M = 20.0
 TRANSITION_CELL_M = 10.0

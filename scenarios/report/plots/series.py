@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from bypass.scenarios.figures.outcome import Run
-from bypass.scenarios.report.plots.aggregate import Binned, Floats, bin_of, time_edges
+from bypass.scenarios.report.plots.aggregate import Binned, bin_of, time_edges
 from bypass.scenarios.report.plots.captions import run_lines
 from bypass.scenarios.report.plots.marks import draw_marks, stretches
 from bypass.scenarios.report.plots.style import (
@@ -23,6 +23,7 @@ from bypass.scenarios.report.plots.style import (
     sheet,
     to_svg,
 )
+from bypass.support.arrays import Floats
 
 HEIGHT = 2.6
 

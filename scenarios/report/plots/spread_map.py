@@ -7,9 +7,9 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import NullFormatter
 
 from bypass.places.region import Region
-from bypass.scenarios.report.plots.aggregate import Floats
 from bypass.scenarios.report.plots.maps import draw_world
 from bypass.scenarios.report.plots.style import INK, WIDE, Picture, share_axis, sheet, to_svg
+from bypass.support.arrays import Floats
 
 MANY = 2000  # dots that are drawn one by one; more make up an image, or the page would be heavy
 LOG_FROM = 30.0  # how many times the 10th percentile the 90th is where even steps would hide the early ones

@@ -10,8 +10,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from bypass.scenarios.report.plots.aggregate import Floats, Ints
 from bypass.scenarios.report.plots.style import WIDE, Picture, mechanism_colour, sheet, to_svg
+from bypass.support.arrays import Floats, Ints
 
 UsageCourse = Sequence[tuple[float, str]]
 """What one client uses, and from when on (s), in the order of time; before that, it uses nothing."""
