@@ -11,7 +11,6 @@ from pydantic import Field
 
 from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.mechanisms.filters.indexes.circles import CircleIndex
 from bypass.places.sensor import Fix
 from bypass.protocol.messages import (
@@ -22,6 +21,7 @@ from bypass.protocol.messages import (
     ContextUpdate,
     Publish,
 )
+from bypass.support.arrays import Ints
 from bypass.transitions import MechanismState, TransferState
 
 EVERYWHERE = (-math.inf, -math.inf, math.inf, math.inf)

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from bypass.mechanisms.filters.attract import AttractClient, CircleBroker
 from bypass.mechanisms.filters.base.updates import Strategy, due
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.mechanisms.filters.indexes.circles import CircleIndex
 from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
 from bypass.mechanisms.filters.indexes.index import Index
 from bypass.places.sensor import Fix
 from bypass.protocol.messages import Publish
+from bypass.support.arrays import Ints
 from bypass.transitions import MechanismState
 
 

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bypass.support.arrays import Bools, Ints
 from bypass.support.kernel import kernel
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 Services = NDArray[np.void]
 
 LONGEST_SERVICE_S = 1.0

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bypass.mechanisms.gateways.history import ROUNDING, Ints, Services
-from bypass.mechanisms.gateways.selection import Candidates, Floats, GatewayChoice
+from bypass.mechanisms.gateways.history import ROUNDING, Services
+from bypass.mechanisms.gateways.selection import Candidates, GatewayChoice
+from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
 
 

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from bypass.errors import BypassError, shown
-from bypass.mechanisms.gateways.history import ROUNDING, History, Ints, Services, note
+from bypass.mechanisms.gateways.history import ROUNDING, History, Services, note
 from bypass.ports.state_info import LOCATION, Vector
+from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
 from bypass.transitions import Mechanism, MechanismState, TransferState
 
-Floats = NDArray[np.float64]
 GatewayAssignment = dict[int, frozenset[int]]
 
 NOBODY: frozenset[int] = frozenset()

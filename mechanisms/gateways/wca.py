@@ -8,9 +8,10 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from bypass.mechanisms.gateways.history import Bools, Ints, Services, served_until
-from bypass.mechanisms.gateways.selection import Candidates, Floats, GatewayChoice
+from bypass.mechanisms.gateways.history import Services, served_until
+from bypass.mechanisms.gateways.selection import Candidates, GatewayChoice
 from bypass.ports.state_info import VELOCITY
+from bypass.support.arrays import Bools, Floats, Ints
 from bypass.support.kernel import kernel
 from bypass.transitions import MechanismState
 

@@ -10,14 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bypass.scenarios.evaluation.replay import NEXT, SCHEME, STATE, room_for
+from bypass.support.arrays import Bools, Floats, Ints
 from bypass.support.kernel import kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 CROWD = 16  # a group of more clients than this is divided into quarters
 DEEPEST = 12  # but no more often than so

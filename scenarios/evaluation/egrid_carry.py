@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bypass.models.traces import Trace
 from bypass.models.workloads import Publications
 from bypass.scenarios.evaluation.job import Question
 from bypass.scenarios.evaluation.stretch import Context, sensor_phases, windows
-
-Ints = NDArray[np.int64]
+from bypass.support.arrays import Ints
 
 
 @dataclass(frozen=True)

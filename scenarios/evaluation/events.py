@@ -19,9 +19,9 @@ from bypass.models.traces import Trace
 from bypass.models.traces.layout import CLIENTS
 from bypass.models.workloads import WORKLOADS, Publications, Rhythm, Workload, World
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation
+from bypass.support.units import MICROSECONDS
 from bypass.support.validation import first_misfit
 
-MICROSECONDS = 1_000_000
 CHUNK_US = 60 * MICROSECONDS
 COLUMNS = ("t", "client", "x", "y")
 

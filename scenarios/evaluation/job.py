@@ -10,8 +10,8 @@ from bypass.core.client import LARGEST_RADIUS
 from bypass.models.traces import Trace
 from bypass.scenarios.evaluation.events import EventSource
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme, SchemeCatalogue
+from bypass.support.units import MICROSECONDS
 
-MICROSECONDS = 1_000_000
 LONGEST_INTERVAL = 86_400.0
 MOST_CELLS = 1_000_000
 

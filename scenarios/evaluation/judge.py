@@ -22,8 +22,6 @@ from bypass.scenarios.evaluation.stretch import Context, Counted, Counter, senso
 from bypass.scenarios.evaluation.totals import Totals
 from bypass.scenarios.evaluation.traffic import ContextMessages
 
-MICROSECONDS = 1_000_000
-
 
 @dataclass(frozen=True)
 class Stretch:

@@ -14,8 +14,8 @@ from bypass.models.compute.engines import ComputeEngine, WorkProgress, unwatched
 from bypass.models.request import check_request
 from bypass.models.traces.files import new_folder, replacing
 from bypass.models.workloads import Rhythm, Workload, World
+from bypass.support.units import MICROSECONDS
 
-MICROSECONDS = 1_000_000
 ROWS_PER_FILE = 5_000_000
 
 

@@ -12,15 +12,11 @@ from numpy.typing import NDArray
 
 from bypass.mechanisms.filters.indexes.channels import cell_of
 from bypass.mechanisms.filters.indexes.circles import around
+from bypass.support.arrays import Bools, Floats, Ints, Words
 from bypass.support.kernel import kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Words = NDArray[np.uint64]
+from bypass.support.units import MICROSECONDS
 
 NEVER = 2**62
-MICROSECONDS = 1_000_000
 REQUESTS, RIDING, OUTSIDE = range(3)
 """What is counted: requests for channels, requests that ride on events, fixes outside of all circles that
 need no request."""

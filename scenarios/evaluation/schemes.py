@@ -6,18 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from bypass.errors import BypassError
 from bypass.mechanisms import BROKER_MECHANISMS, find_mechanism
 from bypass.mechanisms.filters.indexes.envelopes import SECONDS_AHEAD
 from bypass.models.maps import AttractionPoint
+from bypass.support.arrays import Bools, Floats, Ints
 from bypass.support.validation import first_misfit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 PARAMETERS: dict[str, str | None] = {
     "radial": None,

@@ -35,14 +35,11 @@ from bypass.scenarios.evaluation.replay import (
 )
 from bypass.scenarios.evaluation.schemes import SchemeCatalogue
 from bypass.scenarios.evaluation.tally import count_listeners, enlist, tally
+from bypass.support.arrays import Floats, Ints, Singles
 from bypass.support.counter_rng import Purpose, uniform_pair
 from bypass.support.kernel import kernel
+from bypass.support.units import MICROSECONDS
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Singles = NDArray[np.float32]
-
-MICROSECONDS = 1_000_000
 OWN_BITS = 2 * BITS
 
 

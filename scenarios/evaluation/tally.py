@@ -34,7 +34,6 @@ from bypass.scenarios.evaluation.client_tree import (
 )
 from bypass.scenarios.evaluation.replay import (
     CLIENT,
-    MICROSECONDS,
     NEVER,
     SCHEME,
     STATE,
@@ -47,12 +46,10 @@ from bypass.scenarios.evaluation.replay import (
     state_at,
     unpacked,
 )
+from bypass.support.arrays import Bools, Floats, Ints, Words
 from bypass.support.kernel import kernel
+from bypass.support.units import MICROSECONDS
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Words = NDArray[np.uint64]
 EventArea = tuple[float, float, float, float]
 
 TESTED, IN_BULK, PASSED = range(3)

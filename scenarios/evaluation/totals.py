@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 UNIT = 2**30
 BINS = 10_000

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bypass.events.event import Event
 from bypass.mechanisms.filters.indexes.channels import Layout
@@ -15,8 +14,7 @@ from bypass.protocol.wire import encoded_size, piggyback_size
 from bypass.scenarios.evaluation.replay import OUTSIDE, REQUESTS, RIDING, SCHEME, STATE, unpacked
 from bypass.scenarios.evaluation.schemes import Scheme, SchemeCatalogue
 from bypass.sim.cellular import CellularModel
-
-Ints = NDArray[np.int64]
+from bypass.support.arrays import Ints
 
 
 @dataclass

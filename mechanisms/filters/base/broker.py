@@ -10,11 +10,11 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from bypass.mechanisms.filters.base.grace import Grace
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.mechanisms.filters.indexes.index import Index
 from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.places.region import Region
 from bypass.protocol.messages import AssignmentRequest, ContextMessage, ContextUpdate, Publish
+from bypass.support.arrays import Ints
 from bypass.transitions import Mechanism, MechanismState, TransferState
 
 MissingContext = Literal["ignore", "unfiltered", "wait"]

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.mechanisms.filters.indexes.index import Index
 from bypass.protocol.messages import Publish
+from bypass.support.arrays import Ints
 
 
 class Grace:

@@ -7,11 +7,10 @@ the channels a subscription listens to, the attraction points around it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
 
-Ints = NDArray[np.int64]
 NONE = -1
 ROW, KEY, BEFORE, AFTER, CHAIN = range(5)  # columns of an entry
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bypass.mechanisms.filters.indexes.buckets import Buckets, Ints
+from bypass.mechanisms.filters.indexes.buckets import Buckets
 from bypass.mechanisms.filters.indexes.index import Index
-from bypass.mechanisms.filters.indexes.table import NO_ROWS, Floats, SubscriptionTable
+from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.protocol.messages import Publish
+from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
 
 Rect = tuple[float, float, float, float]

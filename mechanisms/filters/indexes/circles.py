@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.mechanisms.filters.indexes.buckets import Buckets, Ints
+from bypass.mechanisms.filters.indexes.buckets import Buckets
 from bypass.mechanisms.filters.indexes.index import Index
-from bypass.mechanisms.filters.indexes.table import NO_ROWS, Floats, SubscriptionTable
+from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.protocol.messages import Circle, Publish
+from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
 
 

@@ -15,10 +15,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.mechanisms.filters.indexes.index import Index
-from bypass.mechanisms.filters.indexes.table import Floats, SubscriptionTable
+from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.protocol.messages import Publish
+from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
 
 WIDENING = math.tan(math.radians(15))

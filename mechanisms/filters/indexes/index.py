@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.protocol.messages import Publish
+from bypass.support.arrays import Ints
 
 
 class Index(ABC):

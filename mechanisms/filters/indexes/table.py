@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bypass.events.filters import Subscription
-from bypass.mechanisms.filters.indexes.buckets import Ints
+from bypass.support.arrays import Floats, Ints
 
-Floats = NDArray[np.float64]
 NO_ROWS: Ints = np.empty(0, np.int64)
 _SINGLE = [(handle,) for handle in range(256)]  # the same object is found equal without a look into it
 

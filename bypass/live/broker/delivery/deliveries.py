@@ -24,11 +24,11 @@ from bypass.live.broker.sessions.unacknowledged_kernels import NONE, RECEIVED
 from bypass.live.broker.store.batch import pack_groups, unpack_recipients
 from bypass.live.broker.store.reader import Reader
 from bypass.live.broker.store.store import Logged, Store
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.models.queueing import DelayEstimator
 from bypass.protocol.messages import Message, Publish
 from bypass.protocol.session import Ack, Refused
 from bypass.protocol.wire import Forwarding, decode_raw, encode
+from bypass.support.arrays import Ints
 
 
 class Deliveries:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bypass.live.broker.sessions.unacknowledged_kernels import CLIENT, CONNECTION, ON, TO, WHICH
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.protocol.wire import preceding, recipient
+from bypass.support.arrays import Bytes, Ints
 from bypass.support.kernel import kernel
 
 MOST_IN_A_PACKET = 256
@@ -28,7 +27,6 @@ MOST_PRECEDING = 5
 
 SLOT, START, END = range(3)  # columns of a packet
 
-Bytes = NDArray[np.uint8]
 _HEAD: Bytes = np.frombuffer(recipient(0), np.uint8)
 _MARK = preceding(0)[0]
 

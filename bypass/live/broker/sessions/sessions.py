@@ -11,10 +11,10 @@ from typing import NamedTuple
 from bypass.live.broker.sessions.quotas import Account, Quotas
 from bypass.live.broker.sessions.unacknowledged import NO_CLIENT, Awaited
 from bypass.live.broker.store.store import StoredClient
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.protocol.messages import Subscribe
 from bypass.protocol.session import RICH_EVENTS
 from bypass.protocol.wire import decode
+from bypass.support.arrays import Ints
 
 MOST_REFUSED = 10_000
 """Events of a client that are known to be refused; it does not have more without an answer at a time."""

@@ -39,8 +39,8 @@ from bypass.live.broker.sessions.unacknowledged_kernels import (
     UNSENT_COUNT,
 )
 from bypass.live.broker.store.statements import UNSIGNED, signed
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.protocol.session import WINDOW, WINDOW_BYTES
+from bypass.support.arrays import Ints
 
 NO_NUMBERS: Ints = np.empty(0, np.int64)
 LAST_PLACE = int(np.iinfo(np.int64).max)

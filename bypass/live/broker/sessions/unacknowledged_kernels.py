@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bypass.mechanisms.filters.indexes.buckets import Ints
 from bypass.protocol.session import WINDOW_BYTES
+from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
 
 NONE = -1

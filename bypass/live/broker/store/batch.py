@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.mechanisms.filters.indexes.buckets import Ints
+from bypass.support.arrays import Ints
 
 
 class Recipient(NamedTuple):
