@@ -13,8 +13,9 @@ from bypass.transitions.engine.engine import Engine
 from bypass.transitions.engine.record import Record, TransitionResult
 from bypass.transitions.errors import InvalidOutcome, TransitionError, describe
 from bypass.transitions.listeners import Listeners
-from bypass.transitions.plan import Action, Plan, check_size, encode_json, parse_json
+from bypass.transitions.plan import Action, Plan, check_size, encode_json
 from bypass.transitions.recent import Recent
+from bypass.transitions.validation import parse_json
 
 MAX_BYTES = 256 * 1024
 MAX_ERROR = 200

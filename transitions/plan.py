@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -16,12 +16,11 @@ from pydantic import (
     model_validator,
 )
 
-from bypass.transitions.errors import InvalidPlan, TransitionError, short
-from bypass.transitions.yaml_text import NotYaml, dump_yaml, parse_yaml
+from bypass.transitions.errors import InvalidPlan, TransitionError
+from bypass.transitions.validation import first_problem, parse_json
+from bypass.transitions.yaml_text import dump_yaml, load_yaml
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
     from bypass.transitions.engine.engine import Engine
     from bypass.transitions.engine.record import Record
 
@@ -31,7 +30,6 @@ MAX_BYTES = 64 * 1024
 MAX_ACTIONS = 128
 
 Name = Annotated[str, Field(min_length=1)]
-M = TypeVar("M", bound=BaseModel)
 
 
 class Action(BaseModel):
@@ -91,7 +89,7 @@ class Plan(BaseModel):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise InvalidPlan(first_error("plan", error)) from None
+            raise InvalidPlan(first_problem(error).describe("plan")) from None
 
     @classmethod
     def from_yaml(cls, text: str) -> Self:
@@ -127,38 +125,6 @@ class Plan(BaseModel):
 
     def _data(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True)
-
-
-def load_yaml(what: str, text: str, error: type[TransitionError]) -> Any:
-    """What `text` says. Raises `error` in one line if it is not YAML."""
-    try:
-        return parse_yaml(text)
-    except NotYaml as problem:
-        raise error(f"{what} is not YAML: {problem}") from None
-
-
-def first_error(what: str, error: ValidationError) -> str:
-    """The first thing that pydantic complains about, in one line: key, value, expectation."""
-    return describe_problem(what, error.errors(include_url=False)[0])
-
-
-def describe_problem(what: str, problem: ErrorDetails) -> str:
-    """One thing that pydantic complains about, in one line."""
-    if problem["type"] == "json_invalid":
-        return f"{what} is not JSON: {problem['ctx']['error']}"
-    key = ".".join(str(part) for part in problem["loc"]) or what
-    expected = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "missing":
-        return f"{what}: {key} is missing"
-    return f"{what}: {key} is {short(problem['input'])}: {expected}"
-
-
-def parse_json(kind: type[M], what: str, text: str | bytes, error: type[TransitionError]) -> M:
-    """`text` as a `kind`. Raises `error` in one line if it is not one."""
-    try:
-        return kind.model_validate_json(text)
-    except ValidationError as problem:
-        raise error(first_error(what, problem)) from None
 
 
 def encode_json(what: str, data: dict[str, Any], error: type[TransitionError]) -> bytes:

@@ -64,6 +64,14 @@ def parse_yaml(text: str, *, texts: bool = False) -> Any:
         raise NotYaml(" ".join(str(error).split()), mark.line + 1 if mark else None) from None
 
 
+def load_yaml(what: str, text: str, error: type[Exception]) -> Any:
+    """The value that `text` stands for. Raises `error` in one line, which says that `what` is not YAML."""
+    try:
+        return parse_yaml(text)
+    except NotYaml as problem:
+        raise error(f"{what} is not YAML: {problem}") from None
+
+
 class _Dumper(yaml.SafeDumper):
     """Quotes the line breaks that only Unicode knows: unquoted they would come back as spaces."""
 

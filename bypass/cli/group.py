@@ -76,12 +76,13 @@ def need_lab(*also: str) -> None:
 
 
 def parse_change(text: str) -> tuple[str, Any]:
-    from bypass.scenarios.experiments.files import parse_yaml
+    from bypass.scenarios.experiments.files import InvalidScenario
+    from bypass.transitions.yaml_text import load_yaml
 
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise click.UsageError(f"--set {text!r}: expected KEY=VALUE, such as filter.alpha=2.0")
-    return key.strip(), parse_yaml(f"--set {text!r}", value)
+    return key.strip(), load_yaml(f"--set {text!r}", value, InvalidScenario)
 
 
 def refuse_unusable(out: Path) -> None:

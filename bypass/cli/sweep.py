@@ -132,7 +132,8 @@ def _parse_seeds(text: str) -> Iterator[int]:
 
 
 def _parse_grids(texts: Sequence[str]) -> dict[str, list[Any]]:
-    from bypass.scenarios.experiments.files import parse_yaml
+    from bypass.scenarios.experiments.files import InvalidScenario
+    from bypass.transitions.yaml_text import load_yaml
 
     grid: dict[str, list[Any]] = {}
     for text in texts:
@@ -141,7 +142,7 @@ def _parse_grids(texts: Sequence[str]) -> dict[str, list[Any]]:
             raise click.UsageError(f"--grid {text!r}: expected KEY=VALUE,VALUE, such as filter.alpha=0.5,1.5")
         if key in grid:
             raise click.UsageError(f"--grid {text!r}: {key} has a grid already: expected all values in one")
-        grid[key] = parse_yaml(f"--grid {text!r}", f"[{values}]")
+        grid[key] = load_yaml(f"--grid {text!r}", f"[{values}]", InvalidScenario)
     return grid
 
 

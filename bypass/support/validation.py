@@ -1,21 +1,23 @@
-"""What does not fit in a file, by the key it stands under."""
+"""Turns what pydantic complains about in a file into one line: key, value, expectation."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from pydantic import ValidationError
 
 from bypass.errors import shown
+from bypass.transitions.validation import KeyPath, first_problem
 
-Path = tuple[int | str, ...]
+_EXPECTATION = re.compile(r"\w+ (?:should (?:be|have)|is not) (.*)", re.DOTALL)
 
 
 class Misfit(ValueError):
     """A complaint about one key. Where pydantic calls a validator, `path` is what comes below the validated
     group of keys."""
 
-    def __init__(self, path: Path, complaint: str) -> None:
+    def __init__(self, path: KeyPath, complaint: str) -> None:
         super().__init__(complaint)
         self.path = path
 
@@ -23,16 +25,18 @@ class Misfit(ValueError):
         return f"{'.'.join(map(str, self.path))} {self.args[0]}"
 
 
-def first_misfit(error: ValidationError, keys: Callable[[Path], Iterable[str]]) -> Misfit:
+def first_misfit(error: ValidationError, keys: Callable[[KeyPath], Iterable[str]]) -> Misfit:
     """The first thing that pydantic complains about. `keys(path)` are those that a group may have."""
-    problem = error.errors(include_url=False)[0]
-    path, kind, value = problem["loc"], problem["type"], problem["input"]
-    raised = problem.get("ctx", {}).get("error")
-    if isinstance(raised, Misfit):
-        return Misfit(path + raised.path, raised.args[0])
-    if kind == "extra_forbidden":
-        return Misfit(path, f"is unknown: expected one of {', '.join(keys(path[:-1]))}")
-    if kind == "missing":
-        return Misfit(path, "is missing")
-    expected = problem["msg"].removeprefix("Value error, ").replace("Input should be", "expected", 1)
-    return Misfit(path, f"is {shown(value)}: {expected}")
+    problem = first_problem(error)
+    if isinstance(problem.raised, Misfit):
+        return Misfit(problem.path + problem.raised.path, problem.raised.args[0])
+    if problem.kind == "extra_forbidden":
+        return Misfit(problem.path, f"is unknown: expected one of {', '.join(keys(problem.path[:-1]))}")
+    if problem.kind == "missing":
+        return Misfit(problem.path, "is missing")
+    return Misfit(problem.path, f"is {shown(problem.value)}: {expectation(problem.message)}")
+
+
+def expectation(message: str) -> str:
+    """What pydantic says is wrong, as what was expected, if it says that."""
+    return _EXPECTATION.sub(r"expected \1", message, count=1)

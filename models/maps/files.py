@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bypass.models.maps.street_map import AttractionPoint, InvalidMap, StreetMap
 from bypass.places.geo import GeoLocation, Projection
+from bypass.transitions.validation import first_problem
 
 
 class _Strict(BaseModel):
@@ -78,8 +79,8 @@ def read_map(path: Path | str) -> StreetMap:
     except OSError as error:
         raise InvalidMap(f"{path}: {error.strerror}: expected a map file") from None
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InvalidMap(f"{path} is no map file: {f'{where}: ' if where else ''}{first['msg']}") from None
+        problem = first_problem(error)
+        where = f"{problem.key}: " if problem.path else ""
+        raise InvalidMap(f"{path} is no map file: {where}{problem.message}") from None
     except InvalidMap as error:
         raise InvalidMap(f"{path}: {error}") from None

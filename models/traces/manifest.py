@@ -19,6 +19,7 @@ from bypass.models.request import InvalidRequest
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.files import replacing
 from bypass.support.arrays import Floats
+from bypass.transitions.validation import first_problem
 
 MANIFEST = "_trace.json"
 ACCURACY = 0.01
@@ -116,10 +117,9 @@ def load_manifest(folder: Path) -> Manifest:
     try:
         return Manifest.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        found = f"{where} is {shown(first['input'])}: " if where else ""
-        raise InvalidTrace(f"{path}: {found}{first['msg'].removeprefix('Value error, ')}") from error
+        problem = first_problem(error)
+        found = f"{problem.key} is {shown(problem.value)}: " if problem.path else ""
+        raise InvalidTrace(f"{path}: {found}{problem.message}") from error
     except ValueError as error:
         raise InvalidTrace(f"{path} is not JSON: {error}") from error
 

@@ -24,6 +24,8 @@ def read(scenario: str | Path) -> dict[str, Any]:
 
     Raises InvalidScenario.
     """
+    from bypass.transitions.yaml_text import load_yaml  # names of scenarios are listed without it
+
     path = Path(scenario)
     if path.suffix not in (".yaml", ".yml"):
         if str(scenario) not in builtin_names():
@@ -38,17 +40,7 @@ def read(scenario: str | Path) -> dict[str, Any]:
         raise InvalidScenario(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InvalidScenario(f"{path} is no text in UTF-8: {error.reason} at byte {error.start}") from None
-    data = parse_yaml(str(path), text)
+    data = load_yaml(str(path), text, InvalidScenario)
     if not isinstance(data, dict):
         raise InvalidScenario(f"{path} holds {shown(data)}: expected keys and values")
     return {"name": path.stem, **data}
-
-
-def parse_yaml(what: str, text: str) -> Any:
-    """The value that `text` stands for. Raises InvalidScenario, which says that `what` is not YAML."""
-    from bypass.transitions import yaml_text  # names of scenarios are listed without it
-
-    try:
-        return yaml_text.parse_yaml(text)
-    except yaml_text.NotYaml as error:
-        raise InvalidScenario(f"{what} is not YAML: {error}") from None

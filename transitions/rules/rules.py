@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, ValidationError, model_validator
 
 from bypass.transitions.errors import InvalidPlan
-from bypass.transitions.plan import Name, Plan, describe_problem, first_error, load_yaml
+from bypass.transitions.plan import Name, Plan
 from bypass.transitions.rules.conditions import Condition, InvalidRule, told
-from bypass.transitions.yaml_text import dump_yaml
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
+from bypass.transitions.validation import Problem, first_problem, problems_of
+from bypass.transitions.yaml_text import dump_yaml, load_yaml
 
 Facts = Mapping[str, Any]
 
@@ -103,12 +101,12 @@ class PlanTemplate(RootModel[dict[str, JsonValue]]):
         try:
             Plan.model_validate({"plan": "template", **self.root})
         except ValidationError as error:
-            problems = error.errors(include_url=False)
-            waiting = [problem["loc"] for problem in problems if _waits(problem)]
+            problems = problems_of(error)
+            waiting = [problem.path for problem in problems if _waits(problem)]
             for problem in problems:
-                place = problem["loc"]  # what has a gap within is not complete either
+                place = problem.path  # what has a gap within is not complete either
                 if not any(place == gap[: len(place)] for gap in waiting):
-                    raise InvalidPlan(describe_problem("plan", problem)) from None
+                    raise InvalidPlan(problem.describe("plan")) from None
 
     def fill(self, facts: Facts, **missing: str) -> Plan | None:
         """The plan for these facts; `missing` are values of keys that the template does not have.
@@ -130,10 +128,10 @@ def _is_for_nobody(action: Any) -> bool:
     return isinstance(members, list | tuple | set | frozenset) and not members
 
 
-def _waits(problem: ErrorDetails) -> bool:
+def _waits(problem: Problem) -> bool:
     """Whether it is a gap that pydantic complains about, in a place where something can be."""
-    given = problem["input"]
-    return isinstance(given, str) and bool(_GAP.search(given)) and problem["type"] != "extra_forbidden"
+    given = problem.value
+    return isinstance(given, str) and bool(_GAP.search(given)) and problem.kind != "extra_forbidden"
 
 
 class Rule(BaseModel):
@@ -216,7 +214,7 @@ class RuleBook(BaseModel):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise InvalidRule(first_error("rule book", error)) from None
+            raise InvalidRule(first_problem(error).describe("rule book")) from None
 
     @classmethod
     def from_yaml(cls, text: str) -> Self:

@@ -17,6 +17,7 @@ from bypass.transitions.errors import InvalidParameter, describe, short
 from bypass.transitions.state.annotations import compatible, empty_value
 from bypass.transitions.state.marks import MechanismState, TransferState
 from bypass.transitions.state.values import handed_over, is_container
+from bypass.transitions.validation import first_problem
 
 MISSING: Any = pydantic_core.PydanticUndefined
 
@@ -100,7 +101,7 @@ class Schema:
         try:
             return self.parameter(name, value).adapter.validate_python(value)
         except ValidationError as error:
-            expected = error.errors(include_url=False)[0]["msg"]
+            expected = first_problem(error).message
             raise InvalidParameter(
                 f"parameter {name!r} of {self._label} cannot be {short(value)}: {expected}"
             ) from None

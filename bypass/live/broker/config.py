@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,6 +21,8 @@ from bypass.live.addresses import can_listen, can_serve
 from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
 from bypass.places.region import Place, Region
 from bypass.protocol.wire import MAX_MESSAGE_BYTES, MAX_PACKET_BYTES
+from bypass.support.validation import Misfit, expectation
+from bypass.transitions.validation import KeyPath, first_problem
 from bypass.transitions.yaml_text import NotYaml, parse_yaml
 
 DASHBOARD = "127.0.0.1:7780"
@@ -32,20 +33,9 @@ PREFIX = "BYPASS_BROKER_"
 
 _PATHS = ("keys", "clients", "store", "rules")
 
-Keys = tuple[int | str, ...]
-
 
 class InvalidConfig(BypassError):
     """A configuration that a broker cannot run with."""
-
-
-class _Misfit(ValueError):
-    """A complaint about `value`, which stands under `keys` below the group that is validated."""
-
-    def __init__(self, keys: Keys, value: Any, complaint: str) -> None:
-        super().__init__(complaint)
-        self.keys = keys
-        self.value = value
 
 
 class _Group(BaseModel):
@@ -111,10 +101,9 @@ class Limits(_Group):
     @model_validator(mode="after")
     def _fitting(self) -> Self:
         if self.message_bytes > self.packet_bytes:
-            raise _Misfit(
+            raise Misfit(
                 ("message_bytes",),
-                self.message_bytes,
-                f"expected at most packet_bytes, which is {self.packet_bytes}",
+                f"{self.message_bytes}: expected at most packet_bytes, which is {self.packet_bytes}",
             )
         return self
 
@@ -161,7 +150,7 @@ class BrokerConfig(_Group):
     def _addresses(cls, addresses: tuple[str, ...]) -> tuple[str, ...]:
         for i, address in enumerate(addresses):
             if not can_listen(address):
-                raise _Misfit((i,), address, "expected tcp://HOST:PORT or ipc://PATH")
+                raise Misfit((i,), f"{shown(address)}: expected tcp://HOST:PORT or ipc://PATH")
         return addresses
 
     @field_validator("scheme")
@@ -180,12 +169,13 @@ class BrokerConfig(_Group):
             found = [parameters[name] for parameters in known if name in parameters]
             if not found:
                 names = sorted({each for parameters in known for each in parameters})
-                raise _Misfit((name,), value, f"unknown: expected one of {', '.join(names)}")
+                raise Misfit((name,), f"{shown(value)}: unknown: expected one of {', '.join(names)}")
             for parameter in found:
                 try:
                     parameter.adapter.validate_python(value)
                 except ValidationError as error:
-                    raise _Misfit((name,), value, _expected(error.errors()[0]["msg"])) from None
+                    expected = expectation(first_problem(error).message)
+                    raise Misfit((name,), f"{shown(value)}: {expected}") from None
         return values
 
     @field_validator("http")
@@ -242,9 +232,9 @@ def _read(path: Path) -> dict[str, Any]:
     return data
 
 
-def _override(data: dict[str, Any], environ: Mapping[str, str]) -> dict[Keys, str]:
+def _override(data: dict[str, Any], environ: Mapping[str, str]) -> dict[KeyPath, str]:
     """Change what variables change; gives the variable for each key that has one."""
-    variables: dict[Keys, str] = {}
+    variables: dict[KeyPath, str] = {}
     for name in sorted(name for name in environ if name.startswith(PREFIX)):  # a group before what is in it
         keys = tuple(name.removeprefix(PREFIX).lower().split("__"))
         group = data
@@ -264,21 +254,21 @@ def _parsed(where: str, text: str) -> Any:
         raise InvalidConfig(f"{where}: {error}: expected YAML") from None
 
 
-def _first_misfit(error: ValidationError) -> tuple[Keys, str]:
+def _first_misfit(error: ValidationError) -> tuple[KeyPath, str]:
     """The first thing that pydantic complains about: where it is, what it is and what was expected."""
-    problem = error.errors(include_url=False)[0]
-    keys, value = problem["loc"], problem["input"]
-    raised = problem.get("ctx", {}).get("error")
-    if isinstance(raised, _Misfit):
-        return keys + raised.keys, f"{shown(raised.value)}: {raised}"
-    if problem["type"] == "extra_forbidden":
-        return keys, f"{shown(value)}: unknown: expected one of {', '.join(_group(keys[:-1]).model_fields)}"
-    if problem["type"] == "missing":
+    problem = first_problem(error)
+    keys = problem.path
+    if isinstance(problem.raised, Misfit):
+        return keys + problem.raised.path, problem.raised.args[0]
+    if problem.kind == "missing":
         return keys, "missing: expected a value"
-    return keys, f"{shown(value)}: {_expected(problem['msg'])}"
+    if problem.kind == "extra_forbidden":
+        known = ", ".join(_group(keys[:-1]).model_fields)
+        return keys, f"{shown(problem.value)}: unknown: expected one of {known}"
+    return keys, f"{shown(problem.value)}: {expectation(problem.message)}"
 
 
-def _group(keys: Keys) -> type[_Group]:
+def _group(keys: KeyPath) -> type[_Group]:
     groups: dict[int | str, type[_Group]] = {
         "region": RegionConfig,
         "places": PlaceConfig,
@@ -286,12 +276,3 @@ def _group(keys: Keys) -> type[_Group]:
         "log": LogConfig,
     }
     return next((groups[key] for key in reversed(keys) if key in groups), BrokerConfig)
-
-
-def _expected(message: str) -> str:
-    """What pydantic says is wrong, in the words that errors have here."""
-    message = message.removeprefix("Value error, ")
-    if message.startswith("expected"):
-        return message
-    found = re.fullmatch(r"\w+ (?:should (?:be|have)|is not) (.*)", message, re.DOTALL)
-    return f"expected {found[1]}" if found else f"expected otherwise: {message}"

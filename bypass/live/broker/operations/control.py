@@ -19,6 +19,7 @@ from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS
 from bypass.protocol.session import Control as Request
 from bypass.protocol.session import Reply
 from bypass.transitions import Plan, TransitionError, check_plan
+from bypass.transitions.validation import first_problem
 
 log = logging.getLogger(__name__)
 
@@ -88,9 +89,8 @@ class OperatorControl:
         try:
             arguments = kind.model_validate_json(request.content or b"{}")
         except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            where = ".".join(map(str, problem["loc"]))
-            raise ControlFailed(f"{request.command}: {where}: {problem['msg']}") from None
+            problem = first_problem(error)
+            raise ControlFailed(f"{request.command}: {problem.key}: {problem.message}") from None
         return answer(session, arguments)
 
     def _tell_status(self, session: Session, arguments: StatusArguments) -> Any:  # noqa: ARG002
