@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
+from bypass.cli.console import show_table, watched
 from bypass.cli.engines import chosen_engine, engine_options
-from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable, watched
+from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable
 
 
 @commands.command()
@@ -146,8 +147,7 @@ def evaluate(
             "seeds": [seed],
         },
     )
-    for line in _lines(result.summaries):
-        click.echo(line)
+    _tell(result.summaries)
     draw(result, out / "schemes.png")
     click.echo(f"summary: {out / 'summary.json'}")
 
@@ -170,10 +170,10 @@ def _taken_back(folder: Path) -> Iterator[Callable[[], None]]:
                 folder.parent.rmdir()
 
 
-def _lines(summaries: dict[str, dict[str, Any]]) -> Iterable[str]:
-    """A table for each workload."""
+def _tell(summaries: dict[str, dict[str, Any]]) -> None:
+    """Print a table for each workload."""
     for name, summary in summaries.items():
-        yield (
+        click.echo(
             f"{name}: {summary['clients']:,} clients, {summary['duration_s']:g} s,"
             f" {summary['events']:,} events for {summary['subscribers_mean']:.2f} subscribers each,"
             f" judged in {summary['wall_s']:.1f} s"
@@ -198,10 +198,8 @@ def _lines(summaries: dict[str, dict[str, Any]]) -> Iterable[str]:
                     f"{figures['context']['kbit_s_down']:.4f}",
                 )
             )
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for first, *cells in rows:
-            yield "  ".join((first.ljust(widths[0]), *map(str.rjust, cells, widths[1:])))
-        yield ""
+        show_table(rows)
+        click.echo()
 
 
 @commands.command()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ from bypass.errors import BypassError, MissingExtra
 INTERRUPTED = 130
 """The exit code after the user has interrupted."""
 
-LAB = ("matplotlib", "pyarrow", "scipy")
+LAB = ("matplotlib", "pyarrow", "rich", "scipy")
 """What experiments need beyond the dependencies of the library: the extra of this name."""
 
 
@@ -92,13 +89,6 @@ def refuse_unusable(out: Path) -> None:
         raise NotADirectoryError(20, "is in the way: expected a directory", str(nearest))
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise PermissionError(13, "cannot be written to: expected permission", str(nearest))
-
-
-@contextmanager
-def watched(label: str) -> Iterator[Callable[[float, float], None]]:
-    """A progress bar, if somebody looks: what it gives is told how much of how much is done."""
-    with click.progressbar(length=100, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        yield lambda done, total: bar.update(round(100 * done / total) - bar.pos)
 
 
 def explained(error: Exception) -> str | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable, watched
+from bypass.cli.console import show_table, watched
+from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable
 
 if TYPE_CHECKING:  # what runs experiments takes seconds to import
     from bypass.scenarios.figures.outcome import Run
@@ -103,8 +104,7 @@ def run(
             scenario, seed=seed, set=changed, duration=duration, clients=clients, progress=progress
         )
     report = result.report(out)
-    for line in _summary(result):
-        click.echo(line)
+    _tell(result)
     click.echo(f"report: {report}")
     if strict and unexplained(result.verdicts):
         raise SystemExit(1)
@@ -128,22 +128,22 @@ def scenarios() -> None:
         click.echo(f"{name:{width}}  {sentence.rstrip('.')}")
 
 
-def _summary(result: Result) -> Iterable[str]:
-    """What is worth a look right after a run."""
+def _tell(result: Result) -> None:
+    """Print what is worth a look right after a run."""
     from bypass.scenarios.report.report import verdict_line
 
     for name, each in result.runs.items():
         scenario = each.scenario
-        yield (
+        click.echo(
             f"{name}: {scenario.clients} clients, {scenario.duration:g} s, seed {each.seed},"
             f" simulated in {each.wall_s:.1f} s"
         )
-        yield from _table(each)
-        yield ""
-    yield verdict_line(result.verdicts)
+        show_table(_rows(each))
+        click.echo()
+    click.echo(verdict_line(result.verdicts))
 
 
-def _table(each: Run) -> Iterable[str]:
+def _rows(each: Run) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         ("phase", "from s", "to s", "recall %", "precision %", "delay ms", "up kbit/s", "down kbit/s")
     ]
@@ -158,6 +158,4 @@ def _table(each: Run) -> Iterable[str]:
             f"{phase.traffic['cellular_down']:.2f}",
         )
         rows.append((phase.name, *("-" if number == "nan" else number for number in numbers)))
-    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
-    for name, *cells in rows:
-        yield "  ".join((name.ljust(first), *map(str.rjust, cells, others)))
+    return rows

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable, watched
+from bypass.cli.console import show_table, watched
+from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable
 
 if TYPE_CHECKING:
     from bypass.scenarios.runs.sweep import Sweep
@@ -111,8 +112,7 @@ def sweep(
             out=out,
             progress=progress,
         )
-    for line in _table(result):
-        click.echo(line)
+    show_table(_rows(result), words=len(result.grid) + 2)
     click.echo(f"results: {out / 'results.parquet'}")
     for row in result.failed:
         where = " ".join(f"{key}={row[key]}" for key in (*result.grid, "variant", "seed"))
@@ -146,9 +146,9 @@ def _parse_grids(texts: Sequence[str]) -> dict[str, list[Any]]:
     return grid
 
 
-def _table(result: Sweep) -> Iterator[str]:
+def _rows(result: Sweep) -> list[tuple[str, ...]]:
     """The means, with the standard deviation of the runs' means behind them."""
-    rows = [
+    return [
         (*result.grid, "variant", "phase", "runs", *(title for title, _, _, _ in _FIGURES)),
         *(
             (
@@ -160,14 +160,6 @@ def _table(result: Sweep) -> Iterator[str]:
             for row in result.means
         ),
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    texts = len(result.grid) + 2
-    for row in rows:
-        cells = [
-            cell.ljust(width) if i < texts else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells)
 
 
 def _cell(row: dict[str, Any], figure: str, factor: float, digits: int) -> str:

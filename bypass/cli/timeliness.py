@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bypass.cli.group import commands, need_lab, refuse_unusable, watched
+from bypass.cli.console import show_table, watched
+from bypass.cli.group import commands, need_lab, refuse_unusable
 
 if TYPE_CHECKING:  # they take a second to import
     from bypass.models.queueing import Breakdown, Centre, Fate, Route, Simulated
@@ -119,7 +120,6 @@ def timeliness(
         )
         names = tuple(centre.name for centre in path[1:-2])
         found: Sequence[Route] = [Route("publisher", "subscriber", names, path[0].rate, break_down(path))]
-        lines = _one(found[0].breakdown, target)
     else:
         given = click.get_current_context().params.items()
         for key, value in given:
@@ -127,9 +127,14 @@ def timeliness(
                 option = key.replace("_", "-")
                 raise click.UsageError(f"--{option} with NETWORK: expected nothing, the file says it")
         found = routes(BrokerNetwork.load(network))
-        lines = _many(found)
     fates = None if lifetime is None else [_fates(route, lifetime) for route in found]
     simulated = None if events is None else [_simulated(route, events, seed) for route in found]
+    if network is None:
+        _show_centres(found[0].breakdown)
+        lines = _limits(found[0].breakdown, target)
+    else:
+        _show_routes(found)
+        lines = _busiest(found)
     for line in lines:
         click.echo(line)
     if simulated is not None:
@@ -152,16 +157,24 @@ def _periods(on: float | None, off: float | None) -> tuple[float, float]:
     return inf if on is None else on, off or 0.0
 
 
-def _one(found: Breakdown, target: float | None) -> Iterator[str]:
-    """The centres of one path, and what limits it."""
+def _show_centres(found: Breakdown) -> None:
+    """Print the centres of one path."""
     rows = [
-        (part.centre.name, f"{part.centre.load:.3f}", f"{part.response:.3f}", f"{100 * part.share:.1f}")
+        (
+            part.centre.name,
+            f"{part.centre.load:.3f}",
+            f"{part.response:.3f}",
+            f"{100 * part.share:.1f}",
+            "█" * round(BAR * part.share),
+        )
         for part in found.parts
     ]
-    head, foot = ("centre", "load", "response s", "share %"), ("total", "", f"{found.total:.3f}", "")
-    bars = ["", *("█" * round(BAR * part.share) for part in found.parts), ""]
-    for line, bar in zip(_table([head, *rows, foot], left=1), bars, strict=True):
-        yield f"{line}  {bar}".rstrip()
+    head, foot = ("centre", "load", "response s", "share %", ""), ("total", "", f"{found.total:.3f}", "", "")
+    show_table([head, *rows, foot], bars=True)
+
+
+def _limits(found: Breakdown, target: float | None) -> Iterator[str]:
+    """What limits one path."""
     slowest, busiest = found.slowest, found.busiest.centre
     yield (
         f"slowest: {slowest.centre.name}, {100 * slowest.share:.1f} % of the response;"
@@ -196,8 +209,8 @@ def _tuned(centres: Sequence[Centre], target: float) -> Iterator[str]:
                 yield f"  no OFF period: {error}"
 
 
-def _many(found: Sequence[Route]) -> Iterator[str]:
-    """A line for each publisher and subscriber of a network."""
+def _show_routes(found: Sequence[Route]) -> None:
+    """Print a line for each publisher and subscriber of a network."""
     rows = [("publisher", "subscriber", "slowest", "share %", "brokers", "events/s", "response s")]
     for route in found:
         slowest = route.breakdown.slowest
@@ -212,7 +225,11 @@ def _many(found: Sequence[Route]) -> Iterator[str]:
                 f"{route.breakdown.total:.3f}",
             )
         )
-    yield from _table(rows, left=3)
+    show_table(rows, words=3)
+
+
+def _busiest(found: Sequence[Route]) -> Iterator[str]:
+    """The busiest centre of a network."""
     busiest = max((route.breakdown.busiest.centre for route in found), key=lambda centre: centre.load)
     yield f"busiest: {busiest.name}, load {busiest.load:.3f}"
 
@@ -253,14 +270,6 @@ def _expiry(found: Sequence[Route], fates: Sequence[tuple[Fate, Fate]], lifetime
 def _said(fate: Fate) -> str:
     others = f"the others take {fate.delay:.3f} s" if isfinite(fate.delay) else "none arrives"
     return f"{100 * fate.expired:.1f} % expire, {others}"
-
-
-def _table(rows: Sequence[tuple[str, ...]], left: int) -> Iterator[str]:
-    """Columns, the first `left` of which are words."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        words = map(str.ljust, row[:left], widths)
-        yield "  ".join((*words, *map(str.rjust, row[left:], widths[left:]))).rstrip()
 
 
 def _summary(

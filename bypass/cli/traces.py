@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bypass.cli.console import show_table, watched
 from bypass.cli.engines import chosen_engine, engine_options
-from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable, watched
+from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable
 
 if TYPE_CHECKING:  # models take seconds to import
     from bypass.models.mobility import MobilityModel
@@ -286,7 +287,10 @@ def _tell_statistics(x: Singles, y: Singles, step: float, size: tuple[float, flo
     from bypass.models.traces.statistics import statistics
 
     figures = statistics(x, y, step, size=size).summary()
-    width = max(map(len, figures))
-    for name, value in figures.items():
-        text = "-" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"
-        click.echo(f"{name:{width}}  {text}")
+    show_table([(name, _figure(value)) for name, value in figures.items()], words=2, head=False)
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"
