@@ -63,7 +63,7 @@ class MetricConflict(BypassError):
     """Two metrics want the same name."""
 
 
-LAB = frozenset(("matplotlib", "osmium", "pandas", "pyarrow", "pyspark", "rich", "scipy"))
+LAB = frozenset(("jinja2", "matplotlib", "osmium", "pandas", "pyarrow", "pyspark", "rich", "scipy"))
 """Packages that the extra of that name brings, by import name."""
 
 

@@ -14,7 +14,7 @@ from bypass.errors import BypassError, MissingExtra
 INTERRUPTED = 130
 """The exit code after the user has interrupted."""
 
-LAB = ("matplotlib", "pyarrow", "rich", "scipy")
+LAB = ("jinja2", "matplotlib", "pyarrow", "rich", "scipy")
 """What experiments need beyond the dependencies of the library: the extra of this name."""
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from bypass.scenarios.figures.measures import Phase
 from bypass.scenarios.figures.outcome import Run
-from bypass.scenarios.report.page import Column, Html, html_of
+from bypass.scenarios.report.page import Column
 from bypass.scenarios.report.plots.captions import PROXIES, used_in, without_broker
 from bypass.scenarios.report.plots.style import mechanism_colour
 
@@ -19,13 +21,13 @@ COLUMNS = {
 """Columns of tables, and the proxies whose mechanisms they name: the first, and others if they differ."""
 
 
-def chip(mechanism: str) -> Html:
+def chip(mechanism: str) -> Markup:
     """A mechanism's name behind a spot in its colour."""
-    spot = f'<span class="chip" style="background: {mechanism_colour(mechanism)}"></span>'
-    return Html(f'<span class="label">{spot}{html_of(mechanism)}</span>')
+    spot = Markup('<span class="chip" style="background: {}"></span>').format(mechanism_colour(mechanism))
+    return Markup('<span class="label">{}{}</span>').format(spot, mechanism)
 
 
-def in_order(run: Run) -> list[tuple[str, Html, str]]:
+def in_order(run: Run) -> list[tuple[str, Markup, str]]:
     """Facts: for each proxy that is in use its name in words, and the mechanisms behind it in their order."""
     found = []
     for proxy, words in PROXIES.items():
@@ -35,11 +37,11 @@ def in_order(run: Run) -> list[tuple[str, Html, str]]:
         if set(names) - {"nothing", "cloud"}:
             changed = [name for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
             kind = "wide" if len(changed) > 1 else ""
-            found.append((words, Html(" → ".join(chip(name).text for name in changed)), kind))
+            found.append((words, Markup(" → ").join(map(chip, changed)), kind))
     return found
 
 
-def mechanism_columns(phases: Sequence[Phase]) -> tuple[list[Column], list[list[Html]]]:
+def mechanism_columns(phases: Sequence[Phase]) -> tuple[list[Column], list[list[str]]]:
     """Columns that say what is in use, and their cells, a row for each phase; what nobody uses is left out.
 
     Of a filter scheme all numbers are shown, of others what differs from row to row.
@@ -52,14 +54,14 @@ def mechanism_columns(phases: Sequence[Phase]) -> tuple[list[Column], list[list[
         told = [p for i, p in enumerate(proxies) if names[p] != {"nothing"} and (i == 0 or len(names[p]) > 1)]
         if told:
             shown[column] = told
-    rows = [
-        [Html("<br>".join(_label(phase, proxy, phases) for proxy in proxies)) for proxies in shown.values()]
+    rows: list[list[str]] = [
+        [Markup("<br>").join(_label(phase, proxy, phases) for proxy in proxies) for proxies in shown.values()]
         for phase in phases
     ]
     return [Column(name) for name in shown], rows
 
 
-def _label(phase: Phase, proxy: str, phases: Iterable[Phase]) -> str:
+def _label(phase: Phase, proxy: str, phases: Iterable[Phase]) -> Markup:
     mechanism = phase.mechanisms.get(proxy, {"name": used_in(phase, proxy), "parameters": {}})
     values = mechanism["parameters"]
     if proxy == "filter":
@@ -68,8 +70,8 @@ def _label(phase: Phase, proxy: str, phases: Iterable[Phase]) -> str:
         others = [other["parameters"] for other in _same(mechanism, proxy, phases)]
         told = {n: v for n, v in values.items() if any(other.get(n) != v for other in others)}
     words = ", ".join(f"{name} {_value(value)}" for name, value in told.items())
-    text = html_of(f" ({words})" if words else "")
-    return f'<span class="label">{chip(mechanism["name"]).text}{text}</span>'
+    text = f" ({words})" if words else ""
+    return Markup('<span class="label">{}{}</span>').format(chip(mechanism["name"]), text)
 
 
 def _same(mechanism: Mapping[str, Any], proxy: str, phases: Iterable[Phase]) -> list[Mapping[str, Any]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from markupsafe import Markup
+
 from bypass.scenarios.figures.measures import Columns, between, precision, recall
 from bypass.scenarios.figures.outcome import Run
-from bypass.scenarios.report.page import paragraph, pictures
+from bypass.scenarios.report.page import heading, paragraph, pictures
 from bypass.scenarios.report.pictures_nearby import spread_maps, taking_part
 from bypass.scenarios.report.plots.bars import bars
 from bypass.scenarios.report.plots.boxes import boxes
@@ -50,7 +52,7 @@ NO_TRAFFIC = "No client sent or received anything."
 BOXES = "Box: 25th to 75th percentile. Line: median. Whiskers: 2.5 and 97.5. Circle: mean."
 
 
-def over_the_run(run: Run) -> Iterator[str]:
+def over_the_run(run: Run) -> Iterator[Markup]:
     """Recall, precision, traffic and who takes part; where radios are used, delays and their traffic too."""
     proxy = told_by(run)
     told = "scheme that serves by default" if proxy == "filter" else f"{PROXIES[proxy]} of most clients"
@@ -69,7 +71,7 @@ def over_the_run(run: Run) -> Iterator[str]:
     yield pictures(drawn, NO_TRAFFIC)
 
 
-def around_transitions(result: Result) -> Iterator[str]:
+def around_transitions(result: Result) -> Iterator[Markup]:
     """Zooms on the transitions of the timeline, runs over each other, and how they spread to clients."""
     main = result.main
     runs = result.runs if len(result.runs) <= MOST_LINES else {"": main}
@@ -87,7 +89,7 @@ def around_transitions(result: Result) -> Iterator[str]:
     followed = [spread(title, each, main.scenario.clients) for title, each in zip(titles, known, strict=True)]
     nearby = list(spread_maps(main))
     if any(followed) or any(nearby):
-        yield "<h3>How transitions reach clients</h3>"
+        yield heading(3, "How transitions reach clients")
     if any(followed):
         yield pictures(followed, "", "small")
     if any(nearby):
@@ -98,13 +100,13 @@ def around_transitions(result: Result) -> Iterator[str]:
         yield pictures(nearby, "")
 
 
-def moved_clients(run: Run) -> Iterator[str]:
+def moved_clients(run: Run) -> Iterator[Markup]:
     """Where clients changed their mechanisms one by one."""
     yield paragraph("Colour: the mechanism that a client changed to. Circles: attraction points.")
     yield pictures((transition_map(run, proxy) for proxy in PROXIES), "No client changed by itself.")
 
 
-def distribution(run: Run) -> Iterator[str]:
+def distribution(run: Run) -> Iterator[Markup]:
     """Boxes of each phase."""
     yield paragraph(BOXES)
     yield pictures(
@@ -122,12 +124,12 @@ def distribution(run: Run) -> Iterator[str]:
     )
 
 
-def by_place(run: Run) -> Iterator[str]:
+def by_place(run: Run) -> Iterator[Markup]:
     """Maps of each phase."""
     yield _maps([(label, run, between(run.events, start, end)) for start, end, label, _ in stretches(run)])
 
 
-def comparing(result: Result) -> Iterator[str]:
+def comparing(result: Result) -> Iterator[Markup]:
     """Boxes and bars of each run; courses and maps if they are few."""
     runs = result.runs
     wholes = [whole(name, run) for name, run in runs.items()]
@@ -154,7 +156,7 @@ def comparing(result: Result) -> Iterator[str]:
     if len(runs) > MOST_LINES:
         yield paragraph(f"{len(runs)} runs are too many to tell apart as lines in one plot.", "empty")
         return
-    yield "<h3>Runs over time</h3>"
+    yield heading(3, "Runs over time")
     yield pictures(
         (
             means_over_time(runs, result.main, metric, {n: values(r.events) for n, r in runs.items()})
@@ -163,11 +165,11 @@ def comparing(result: Result) -> Iterator[str]:
         NO_SHARES,
     )
     if not any(run.around for run in runs.values()):
-        yield "<h3>Runs by place</h3>"
+        yield heading(3, "Runs by place")
         yield _maps([(name, run, run.events) for name, run in runs.items()])
 
 
-def _maps(parts: list[tuple[str, Run, Columns]]) -> str:
+def _maps(parts: list[tuple[str, Run, Columns]]) -> Markup:
     """Recall and precision by place, for each part of the events under its title; a single one is large."""
     width, kind = (WIDE, "") if len(parts) == 1 else (SMALL, "small")
     drawn = [

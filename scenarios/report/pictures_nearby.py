@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from markupsafe import Markup
+
 from bypass.scenarios.figures.outcome import LOCAL_PROXIES, Run
 from bypass.scenarios.figures.usage import Course, courses
 from bypass.scenarios.report.page import paragraph, pictures
@@ -38,7 +40,7 @@ def taking_part(run: Run) -> Picture | None:
     return shares("Clients taking part", there, run.scenario.duration)
 
 
-def in_use(run: Run) -> Iterator[str]:
+def in_use(run: Run) -> Iterator[Markup]:
     """What radios did, and which mechanisms clients used behind proxies where that changes."""
     radio = run.local
     yield paragraph(
@@ -59,7 +61,7 @@ def in_use(run: Run) -> Iterator[str]:
         yield pictures(drawn, "Nobody used anything.")
 
 
-def gateways(result: Result) -> Iterator[str]:
+def gateways(result: Result) -> Iterator[Markup]:
     """Maps of the main run's gateways, and how evenly clients took turns in each run."""
     run = result.main
     events = run.gateways.events

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from markupsafe import Markup
+
 from bypass.scenarios.experiments.checks import CheckVerdict
 from bypass.scenarios.experiments.inputs import EXPERIMENT, experiment_text
 from bypass.scenarios.experiments.provenance import FILE as PROVENANCE
@@ -14,7 +16,7 @@ from bypass.scenarios.experiments.provenance import library_version
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.report.labels import in_order
-from bypass.scenarios.report.page import Html, details, facts, heading, page, paragraph, preformatted, span
+from bypass.scenarios.report.page import details, facts, heading, page, paragraph, preformatted, span
 from bypass.scenarios.report.pictures import (
     around_transitions,
     by_place,
@@ -46,11 +48,14 @@ def write_report(result: Result, directory: Path) -> Path:
     return path
 
 
-def _parts(result: Result) -> Iterator[str]:
+def _parts(result: Result) -> Iterator[Markup]:
     main, several = result.main, len(result.runs) > 1
-    yield f"<header>{heading(1, result.scenario.name)}{paragraph(result.scenario.about, 'about')}"
-    yield paragraph(verdict_line(result.verdicts), "verdict")
-    yield f"{_facts(result)}</header>"
+    yield Markup("<header>{}{}\n{}\n{}</header>").format(
+        heading(1, result.scenario.name),
+        paragraph(result.scenario.about, "about"),
+        paragraph(verdict_line(result.verdicts), "verdict"),
+        _facts(result),
+    )
     if result.verdicts:
         yield heading(2, "Figures beside the thesis’")
         yield verdict_table(result)
@@ -122,9 +127,9 @@ def _settled_line(verdicts: Sequence[CheckVerdict]) -> str:
     return f" What holds again, though a difference is explained: {'; '.join(names)}." if names else ""
 
 
-def _facts(result: Result) -> str:
+def _facts(result: Result) -> Markup:
     main = result.main
-    items: list[tuple[str, str | Html, str]] = [
+    items: list[tuple[str, str, str]] = [
         ("seed", str(main.seed), ""),
         ("clients", grouped(main.scenario.clients), ""),
         ("simulated time", span(main.scenario.duration), ""),
@@ -150,7 +155,7 @@ def _reaches(run: Run) -> list[str]:
     return [f"{name} {radio.reach:g} m" for name, radio in run.scenario.radios.items() if name in used]
 
 
-def rerun(scenario: Scenario) -> Iterator[str]:
+def rerun(scenario: Scenario) -> Iterator[Markup]:
     """What to type to get the same again, and everything that can be set."""
     if _as_built_in(scenario):
         duration = repr(scenario.duration).removesuffix(".0")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from bypass.scenarios.experiments.checks import Check, CheckVerdict, figure
 from bypass.scenarios.figures.measures import Phase, Stats, precision, recall
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.report.labels import mechanism_columns
-from bypass.scenarios.report.page import Cell, Column, Html, fixed, html_of, number, table
+from bypass.scenarios.report.page import Column, fixed, number, table
 from bypass.scenarios.report.result import Result
 from bypass.transitions import Firing
 
@@ -33,7 +35,7 @@ _NOT_EVERYWHERE = ("adhoc_up", "adhoc_down")  # columns that are left out where 
 _SMALL = ("context_up", "context_down", "coordination")  # columns that need more digits
 
 
-def verdict_table(result: Result) -> str:
+def verdict_table(result: Result) -> Markup:
     """What differs comes first, then what is not known, what differs for a known reason, and what holds."""
     summary = result.summary()
     columns = [Column(name) for name in ("figure", "source", "thesis", "ours", "expected", "verdict")]
@@ -45,21 +47,23 @@ def verdict_table(result: Result) -> str:
             verdict.check.stated,
             _unbroken(_ours(verdict, summary)),
             _unbroken(verdict.check.expected.replace("-", "−")),
-            Html(f'<span class="{verdict.verdict}">{SYMBOLS[verdict.verdict]}</span>'),
+            Markup('<span class="{}">{}</span>').format(verdict.verdict, SYMBOLS[verdict.verdict]),
         )
         for verdict in sorted(result.verdicts, key=lambda verdict: order.index(verdict.verdict))
     ]
     return table(columns, rows, "cards")
 
 
-def _named(check: Check) -> Html:
+def _named(check: Check) -> Markup:
     notes = [check.note] if check.note else []
     if check.missing:
         notes.append(f"not measured: {check.missing}")
     if check.explained is not None:
         known = check.explained
         notes.append(f"{number(known.low)} to {number(known.high)} is explained: {known.reason}")
-    return Html(html_of(check.name) + "".join(f'<div class="note">{html_of(note)}</div>' for note in notes))
+    return Markup("").join(
+        [check.name, *(Markup('<div class="note">{}</div>').format(note) for note in notes)]
+    )
 
 
 def _ours(verdict: CheckVerdict, summary: dict[str, Any]) -> str:
@@ -84,28 +88,28 @@ def _ours(verdict: CheckVerdict, summary: dict[str, Any]) -> str:
     return f"{text} = {parts}"
 
 
-def _unbroken(text: str) -> Html:
-    return Html(f'<span class="label">{html_of(text)}</span>')
+def _unbroken(text: str) -> Markup:
+    return Markup('<span class="label">{}</span>').format(text)
 
 
-def run_table(runs: Mapping[str, Run]) -> str:
+def run_table(runs: Mapping[str, Run]) -> Markup:
     """What `phase_table` shows, one row a run; what a run with several phases uses is in their table."""
     wholes = [whole(name, run) for name, run in runs.items()]
     columns, cells = mechanism_columns(wholes)
     for run, own in zip(runs.values(), cells, strict=True):
         if len(run.phases) > 1:
-            own[:] = [Html(f"{len(run.phases)} phases"), *[Html("")] * (len(own) - 1)]
+            own[:] = [f"{len(run.phases)} phases", *[""] * (len(own) - 1)]
     return _table("run", wholes, columns, cells)
 
 
-def phase_table(phases: Sequence[Phase]) -> str:
+def phase_table(phases: Sequence[Phase]) -> Markup:
     """Mechanisms, recall, precision, delay, deliveries and traffic, one row a phase."""
     return _table("phase", phases, *mechanism_columns(phases))
 
 
 def _table(
-    first: str, phases: Sequence[Phase], mechanisms: Sequence[Column], cells: Sequence[Sequence[Html]]
-) -> str:
+    first: str, phases: Sequence[Phase], mechanisms: Sequence[Column], cells: Sequence[Sequence[str]]
+) -> Markup:
     traffic = {
         key: name
         for key, name in TRAFFIC.items()
@@ -125,7 +129,7 @@ def _table(
     return table(columns, [_row(*each, list(traffic)) for each in zip(phases, cells, strict=True)])
 
 
-def _row(phase: Phase, mechanisms: Sequence[Html], traffic: Sequence[str]) -> list[Cell]:
+def _row(phase: Phase, mechanisms: Sequence[str], traffic: Sequence[str]) -> list[str]:
     return [
         phase.name,
         *mechanisms,
@@ -146,7 +150,7 @@ def grouped(count: int) -> str:
     return f"{count:,}".replace(",", "\u202f")
 
 
-def gateway_table(result: Result) -> str:
+def gateway_table(result: Result) -> Markup:
     """What gateways did, one row a run that has any, and what that saved and lost beside the baseline."""
     rows = {name: run.gateways.summary() for name, run in result.runs.items()}
     compared: dict[str, Any] = {}
@@ -196,7 +200,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %".replace("-", "−")
 
 
-def rule_table(firings: Sequence[Firing]) -> str:
+def rule_table(firings: Sequence[Firing]) -> Markup:
     """The rules that fired, by the first time: how often, about how many, and why the last time."""
     found: dict[str, list[Firing]] = {}
     for firing in firings:

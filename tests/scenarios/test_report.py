@@ -480,11 +480,11 @@ def test_tables_show_what_tells_rows_apart(relayed: Result) -> None:
     ]
     columns, rows = mechanism_columns(phases)
     assert [column.name for column in columns] == ["scheme", "nearby"]
-    nearby = [re.sub("<[^>]*>", "", row[1].text) for row in rows]
+    nearby = [re.sub("<[^>]*>", "", row[1]) for row in rows]
     assert nearby == ["gossip (p 0.4, geofence on)", "gossip (p 0.7, geofence off)"]
     phases[1] = replace(phases[1], mechanisms={"filter": phase.mechanisms["filter"]})
     _, rows = mechanism_columns(phases)
-    assert re.sub("<[^>]*>", " ", rows[1][1].text).split() == ["nothing", "nothing"]
+    assert re.sub("<[^>]*>", " ", rows[1][1]).split() == ["nothing", "nothing"]
 
 
 # -- several runs --------------------------------------------------------------------------------------------
