@@ -86,9 +86,6 @@ class Bench:
             self.broker.receive(message)
         self.subscribing = time.perf_counter() - began
 
-    def transition_started(self, record: Record) -> None:
-        """Only the end is of interest."""
-
     def transition_finished(self, record: Record) -> None:  # noqa: ARG002
         """The new scheme is at work; from now on clients are told."""
         self.switched_at = time.perf_counter()

@@ -59,10 +59,6 @@ class UnknownHandle(BypassError):
     """A subscription handle that was never given out, or was given back."""
 
 
-class MetricConflict(BypassError):
-    """Two metrics want the same name."""
-
-
 LAB = frozenset(("jinja2", "matplotlib", "osmium", "pandas", "pyarrow", "pyspark", "rich", "scipy"))
 """Packages that the extra of that name brings, by import name."""
 

@@ -26,7 +26,7 @@ from bypass.ports.subscriptions import SubHandle
 from bypass.protocol.messages import Message, Publish
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
-from bypass.transitions import Action, Plan, Record
+from bypass.transitions import Action, Distribution, Plan, Record
 
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -104,7 +104,7 @@ class World:
     """A simulated system with a client at each of `places`; `options` are those of `SimulatedSystem`.
 
     `up` are messages as they reach the broker, `tap` holds what the broker sends, `deliveries` are
-    (time, client, handle, event), in order.
+    (time, client, handle, event), in order; `distributions` are shares of plans that clients were told.
     """
 
     def __init__(
@@ -119,6 +119,8 @@ class World:
         self.deliveries: list[tuple[float, int, int, int]] = []
         self.tap = Tap(self.broker.downlink)
         self.broker.downlink = self.tap
+        self.distributions: list[Distribution] = []
+        self.broker.plan_listeners.append(self)
         self.system.cellular.attach_broker(self._arrived)
         self._events = 0
 
@@ -177,6 +179,15 @@ class World:
         )
         (record,) = self.broker.execute(Plan(plan="test", actions=(action,)))
         return record
+
+    def plan_executed(self, plan: Plan, records: list[Record]) -> None:
+        """Of interest is what clients are told next."""
+
+    def plan_distributed(self, distribution: Distribution) -> None:
+        self.distributions.append(distribution)
+
+    def client_returned(self, client: int, epoch: int, missed: bool) -> None:
+        """Of interest is what it is told next."""
 
     def _event(self, attributes: dict[str, Any]) -> Event:
         self._events += 1

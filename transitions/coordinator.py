@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -12,7 +12,6 @@ from bypass.transitions.engine.attempt import Attempt
 from bypass.transitions.engine.engine import Engine
 from bypass.transitions.engine.record import Record, TransitionResult
 from bypass.transitions.errors import InvalidOutcome, TransitionError, describe
-from bypass.transitions.listeners import Listeners
 from bypass.transitions.plan import Action, Plan, check_size, encode_json
 from bypass.transitions.recent import Recent
 from bypass.transitions.validation import parse_json
@@ -88,12 +87,6 @@ class Distribution:
         return not self.pending
 
 
-class DistributionListener(Protocol):
-    """Is told when everybody has answered."""
-
-    def distribution_finished(self, distribution: Distribution) -> None: ...
-
-
 class Coordinator:
     """The part of a host that sends plans to others, or executes those that it is sent.
 
@@ -106,13 +99,9 @@ class Coordinator:
         self.strays = 0
         self._engine = engine
         self._send = send
-        self._listeners: Listeners[DistributionListener] = Listeners()
         self._open: Recent[str, Distribution] = Recent()
         self._answers: Recent[str, Outcome] = Recent()
         self._latest: dict[str, int] = {}  # the epoch of the newest plan that was executed, by proxy
-
-    def add_listener(self, listener: DistributionListener) -> None:
-        self._listeners.add(listener)
 
     def distribute(self, plan: Plan, hosts: Iterable[Hashable]) -> Distribution:
         """Number the plan, unless it is numbered, and send it to each host.
@@ -142,13 +131,8 @@ class Coordinator:
                     distribution, host, Outcome(plan=plan.id, host=str(host), ok=False, records=(lost,))
                 )
         if not targets:
-            self._finish(distribution)
+            self._open.pop(plan.id, None)
         return distribution
-
-    def receive_plan(self, data: bytes) -> bytes:
-        """Execute a plan that was sent here; returns the outcome to send back. Raises InvalidPlan, and like
-        `carry_out`."""
-        return self.carry_out(Plan.from_bytes(data)).to_bytes()
 
     def carry_out(self, plan: Plan, admits: Callable[[Plan, Action], bool] | None = None) -> Outcome:
         """Execute a plan of another host; returns the outcome to send back.
@@ -203,8 +187,4 @@ class Coordinator:
         distribution.pending.discard(host)
         (distribution.done if outcome.ok else distribution.failed)[host] = outcome
         if distribution.finished:
-            self._finish(distribution)
-
-    def _finish(self, distribution: Distribution) -> None:
-        self._open.pop(distribution.plan.id, None)
-        self._listeners.tell(lambda listener: listener.distribution_finished(distribution))
+            self._open.pop(distribution.plan.id, None)

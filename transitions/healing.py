@@ -131,9 +131,6 @@ class Healing:
             self._base = self._base or self.stamp.counter
         return theirs.flag == self.stamp.flag
 
-    def transition_started(self, record: Record) -> None:
-        """Nothing has changed yet."""
-
     def transition_finished(self, record: Record) -> None:
         """The stamp follows whatever was done behind the proxy, by whomever."""
         if record.proxy != self._proxy:

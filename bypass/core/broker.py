@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,6 @@ from bypass.mechanisms.filters.indexes.table import NO_ROWS
 from bypass.mechanisms.gateways import GatewayChoice
 from bypass.places.region import Region
 from bypass.ports.host import Host, Lease
-from bypass.ports.monitor import Metric, MetricRegistry
 from bypass.ports.proxies import GatewaySelection
 from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.protocol.messages import (
@@ -52,8 +50,6 @@ from bypass.transitions import (
     successor,
 )
 from bypass.transitions.recent import Recent
-
-KEPT_DISTRIBUTIONS = 1000
 
 
 class Downlink(Protocol):
@@ -161,7 +157,6 @@ class Broker:
         self.plans_sent = 0  # one for each client that was told
         self.late_context = 0  # context messages of a scheme that their sender had left at the broker
         self.late_subscriptions = 0  # subscriptions that arrived under a scheme their sender had left
-        self.distributions: deque[Distribution] = deque(maxlen=KEPT_DISTRIBUTIONS)
         self.listeners: list[ClientListener] = []
         self.plan_listeners: list[PlanListener] = []
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
@@ -198,9 +193,6 @@ class Broker:
         host.sis.provide(LOCATION, self._place, self._places)
         self._velocities = VelocityFromLocations()
         host.sis.provide(VELOCITY, self._velocities, self._velocities.many)
-        self.metrics = MetricRegistry()
-        for name, read in self._readings().items():
-            self.metrics.add(Metric(name, read))
 
     # -- transitions --------------------------------------------------------------------------------------
 
@@ -260,13 +252,9 @@ class Broker:
         for share, clients in shares(plan, served, resubscribe=not self._state_transfer):
             self.told.update(dict.fromkeys(clients, share.epoch))
             made.append(self.coordinator.distribute(share, clients))
-            self.distributions.append(made[-1])
             for listener in self.plan_listeners:
                 listener.plan_distributed(made[-1])
         return made
-
-    def transition_started(self, record: Record) -> None:
-        """Nothing: the table's listeners change when the transition is complete."""
 
     def transition_finished(self, record: Record) -> None:  # noqa: ARG002 - whatever it was
         """The schemes may be others now, or how gateways are chosen."""
@@ -502,18 +490,6 @@ class Broker:
         self.downlink.send(client, message)
 
     # -- internals ----------------------------------------------------------------------------------------
-
-    def _readings(self) -> dict[str, Callable[[], float]]:
-        return {
-            "clients": lambda: sum(len(scheme.clients) for scheme in self.filter_schemes),
-            "subscriptions": lambda: len(self.table),
-            "schemes": lambda: len(self.filter_schemes),
-            "epoch": lambda: self.epoch,
-            "plans_sent": lambda: self.plans_sent,
-            "late_context": lambda: self.late_context,
-            "late_subscriptions": lambda: self.late_subscriptions,
-            "unplaced_events": lambda: sum(scheme.unplaced for scheme in self.filter_schemes),
-        }
 
     @property
     def filter_schemes(self) -> tuple[FilterBroker, ...]:

@@ -187,9 +187,6 @@ class Client:
 
     # -- transitions --------------------------------------------------------------------------------------
 
-    def transition_started(self, record: Record) -> None:
-        """Nothing: messages are marked with the new scheme only once it is active."""
-
     def transition_finished(self, record: Record) -> None:
         """The filter scheme may be another now, or the way to others."""
         self._mark_messages()

@@ -93,9 +93,6 @@ class Nearby:
         if action.proxy in self.healing and action.to is not None and self.admits(plan, action):
             self.healing[action.proxy].adopt(plan.scope, plan.decision)
 
-    def transition_started(self, record: Record) -> None:
-        """Nothing: ports are tuned when the new mechanism is active."""
-
     def transition_finished(self, record: Record) -> None:
         """Another mechanism may listen now, or want to know other things."""
         if record.proxy in self.healing:

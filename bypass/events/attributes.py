@@ -129,20 +129,3 @@ class Attribute:
             raise InvalidAttribute(
                 f"attribute name {shown(self.name)}: expected a string of 1 to {MAX_NAME} characters"
             )
-
-
-class AttributeSpace:
-    """The attributes of one application: a name has one type."""
-
-    def __init__(self) -> None:
-        self._attributes: dict[str, Attribute] = {}
-
-    def create(self, name: str, type: AttributeType) -> Attribute:  # noqa: A002
-        """The attribute of that name and type, the same one at every call.
-
-        Raises AttributeConflict if the name was created with another type, InvalidAttribute for a bad name.
-        """
-        known = self._attributes.setdefault(name, Attribute(name, type))
-        if known.type != type:
-            raise AttributeConflict(f"attribute {name!r} of type {type.name}: its type is {known.type.name}")
-        return known

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,21 +18,12 @@ class Fix(NamedTuple):
     at: float
 
 
-class Accuracy(Enum):
-    """How exact the application wants its place to be known; what that means is the sensor's affair."""
-
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
-
-
 class LocationRequest(BaseModel):
-    """How often, in seconds, and how exactly a client's place is wanted."""
+    """How often, in seconds, a client's place is wanted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     interval: float = Field(default=5.0, ge=0.001, allow_inf_nan=False)
-    accuracy: Accuracy = Accuracy.HIGH
 
 
 FixListener = Callable[[Fix], None]

@@ -1,61 +1,21 @@
 """Instrumentation, which never changes what it looks at.
 
-Pull: a `Metric` is read when somebody samples it. Push: a mechanism calls an analyzer interface, a class
-or Protocol whose methods return None, and every analyzer that implements it hears the call.
+A mechanism calls an analyzer interface, a class or Protocol whose methods return None, and every analyzer
+that implements it hears the call.
 """
 
 from __future__ import annotations
 
 import inspect
 import logging
-import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar, cast
-
-from bypass.errors import MetricConflict
 
 Api = TypeVar("Api")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A named number that can be read at any time."""
-
-    name: str
-    read: Callable[[], float]
-
-
-class MetricRegistry:
-    """The metrics of one system. `failures` counts by name how often reading one has raised."""
-
-    def __init__(self) -> None:
-        self.failures: Counter[str] = Counter()
-        self._metrics: dict[str, Metric] = {}
-
-    def add(self, metric: Metric) -> None:
-        """Sample `metric` too. Raises MetricConflict if another one has its name."""
-        if self._metrics.setdefault(metric.name, metric) is not metric:
-            raise MetricConflict(f"metric {metric.name!r}: expected a name that no other metric has")
-
-    def remove(self, name: str) -> None:
-        """Sample that metric no more. No effect if there is none."""
-        self._metrics.pop(name, None)
-
-    def sample(self) -> dict[str, float]:
-        """All metrics now. One that raises reads as NaN; its first failure is logged."""
-        return {name: self._read(metric) for name, metric in self._metrics.items()}
-
-    def _read(self, metric: Metric) -> float:
-        try:
-            return float(metric.read())
-        except Exception:
-            _note_failure(self.failures, metric.name)
-            return math.nan
 
 
 class Monitor:

@@ -34,12 +34,6 @@ class Dissemination(LocalReceiver, Protocol):
     def disseminate_locally(self, publication: Publish, targets: Collection[int] | None = None) -> None:
         """Send an event to clients nearby; `targets` are addresses, where a mechanism needs them."""
 
-    def add_listener(self, listener: EventListener) -> None:
-        """Tell the listener of every event received."""
-
-    def remove_listener(self, listener: EventListener) -> None:
-        """Tell it no more."""
-
 
 class GatewayLogic(Protocol):
     """Relays what the broker sends to a client that serves as gateway (`gateway-logic`)."""

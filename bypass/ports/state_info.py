@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -46,20 +46,11 @@ BulkProvider: TypeAlias = Callable[[Sequence[int]], list[T | None]]
 """Gives the values that a provider has for clients, in their order; None for those it knows nothing about."""
 
 
-class Remote(Protocol):
-    """Asks other hosts. Calls `reply` exactly once: with what they know, or None after `timeout` seconds."""
-
-    def __call__(
-        self, key: Key[Any], entity: int, reply: Callable[[Reading[Any] | None], None], timeout: float, /
-    ) -> None: ...
-
-
 class StateInformation:
     """The state information of one host. `clock` gives the time in seconds."""
 
-    def __init__(self, clock: Callable[[], float], *, remote: Remote | None = None) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._remote = remote
         self._providers: dict[Key[Any], list[tuple[Provider[Any], BulkProvider[Any] | None]]] = {}
 
     def provide(self, key: Key[T], provider: Provider[T], bulk: BulkProvider[T] | None = None) -> None:
@@ -70,11 +61,6 @@ class StateInformation:
         providers = self._providers.setdefault(key, [])
         if all(known != provider for known, _ in providers):
             providers.append((provider, bulk))
-
-    def revoke(self, key: Key[T], provider: Provider[T]) -> None:
-        """Never ask `provider` again. No effect if it was not provided."""
-        providers = self._providers.get(key, [])
-        providers[:] = [known for known in providers if known[0] != provider]
 
     def get(self, key: Key[T], entity: int, *, max_age: float | None = None) -> Reading[T] | None:
         """The freshest reading on this host, unless it is older than `max_age` seconds.
@@ -97,25 +83,6 @@ class StateInformation:
             return bulk(entities)
         readings = [self.get(key, entity) for entity in entities]
         return [None if reading is None else reading.value for reading in readings]
-
-    def ask(
-        self,
-        key: Key[T],
-        entity: int,
-        callback: Callable[[Reading[T] | None], None],
-        *,
-        timeout: float,
-        max_age: float | None = None,
-    ) -> None:
-        """Call back once, with the reading of this host or else of others, or with None.
-
-        Calls back before it returns if this host knows, or if it has no way to ask others.
-        """
-        reading = self.get(key, entity, max_age=max_age)
-        if reading is not None or self._remote is None:
-            callback(reading)
-        else:
-            self._remote(key, entity, callback, timeout)
 
 
 class VelocityFromLocations:

@@ -49,16 +49,6 @@ class Disseminator(Mechanism):
     def digest_arrived(self, ids: Sequence[int], sender: int) -> None:
         """A neighbour told which events it has heard of. Nothing, by default."""
 
-    def add_listener(self, listener: EventListener) -> None:
-        """Tell the listener of every event received."""
-        if listener not in self.listeners:
-            self.listeners.append(listener)
-
-    def remove_listener(self, listener: EventListener) -> None:
-        """Tell it no more; no effect if it was not told."""
-        if listener in self.listeners:
-            self.listeners.remove(listener)
-
     def tell(self, publication: Publish) -> None:
         """Tell all listeners of an event."""
         for listener in self.listeners:

@@ -58,9 +58,6 @@ class _Watch:
         self._executions = executions
         self._place = place
 
-    def transition_started(self, record: Record) -> None:
-        """Only what became of it is of interest."""
-
     def transition_finished(self, record: Record) -> None:
         self._executions.append(ClientExecution(record, *self._place()))
 

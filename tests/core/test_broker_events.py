@@ -198,12 +198,3 @@ def test_those_who_want_to_know_places_are_told(new_world: type[World]) -> None:
     assert (curious.told, curious.left) == ([(0, *HERE)], [])
     world.broker.disconnect(0)
     assert (curious.told, curious.left) == ([(0, *HERE)], [0])
-
-
-def test_counters_can_be_read(new_world: type[World]) -> None:
-    world = new_world([HERE, NEAR])
-    world.subscribe(0, 50)
-    world.subscribe(1, None)
-    world.run()
-    read = world.broker.metrics.sample()
-    assert (read["clients"], read["subscriptions"], read["schemes"]) == (2, 2, 1)

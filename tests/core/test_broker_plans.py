@@ -52,7 +52,7 @@ def four(new_world: type[World], **options: Any) -> World:
 def test_everybody_concerned_executes_the_plan(new_world: type[World]) -> None:
     world = four(new_world)
     world.execute(to="grid")
-    (distribution,) = world.broker.distributions
+    (distribution,) = world.distributions
     assert distribution.pending == {0, 1, 2, 3}
     world.run()
     assert distribution.finished
@@ -78,9 +78,7 @@ def test_each_client_is_sent_what_concerns_it(new_world: type[World]) -> None:
     assert [record.outcome for record in records] == ["done", "done"]
     assert [world.scheme_of(client).name for client in range(4)] == ["grid", "ste", "ste", "radial"]
     assert client_schemes(world) == ["grid", "ste", "ste", "radial"]
-    assert all(
-        distribution.finished and not distribution.failed for distribution in world.broker.distributions
-    )
+    assert all(distribution.finished and not distribution.failed for distribution in world.distributions)
 
 
 def test_total_and_partial_actions_in_one_plan(new_world: type[World]) -> None:
@@ -181,7 +179,7 @@ def test_a_plan_may_have_a_long_name(new_world: type[World]) -> None:
     world.broker.execute(Plan(plan="id", id="x" * 128, actions=moves[::-1]))
     world.run()
     assert client_schemes(world) == ["grid", "ste", "radial", "radial"]
-    assert all(distribution.finished for distribution in world.broker.distributions)
+    assert all(distribution.finished for distribution in world.distributions)
 
 
 class Stubborn(AtomicTransition[RadialClient, GridClient]):
@@ -196,7 +194,7 @@ def test_a_client_that_cannot_follow_is_known_and_goes_on(new_world: type[World]
     handle = next(iter(world.clients[1].subscriptions)).handle
     world.execute(to=to)
     world.run()
-    (distribution,) = world.broker.distributions
+    (distribution,) = world.distributions
     assert distribution.finished
     assert set(distribution.done) == {0, 2, 3}
     assert set(distribution.failed) == {1}

@@ -14,7 +14,6 @@ from bypass.events.attributes import (
     SET,
     STRING,
     Attribute,
-    AttributeSpace,
     AttributeType,
     plain,
     register_type,
@@ -113,16 +112,6 @@ def test_a_type_name_and_a_class_belong_to_one_type(name: str, python: type) -> 
         register_type(name, python)
     with pytest.raises(UnknownType):
         type_of(Shape())
-
-
-def test_a_space_gives_the_same_attribute_again_and_refuses_another_type() -> None:
-    space = AttributeSpace()
-    level = space.create("level", INTEGER)
-    assert level == Attribute("level", INTEGER)
-    assert space.create("level", INTEGER) is level
-    with pytest.raises(AttributeConflict, match="attribute 'level' of type string: its type is integer"):
-        space.create("level", STRING)
-    assert space.create("level", INTEGER) is level
 
 
 @pytest.mark.parametrize("name", ["", "n" * 256, 5, None])

@@ -12,7 +12,7 @@ import zmq
 from zmq.utils import z85
 from zmq.utils.monitor import recv_monitor_message
 
-from bypass.live.broker.loop.authentication import PUBLIC_KEY, USER_ID, Authenticator
+from bypass.live.broker.loop.authentication import PUBLIC_KEY, Authenticator
 from bypass.live.keys import (
     AllowList,
     ClientKeys,
@@ -80,8 +80,8 @@ class Door:
     def _take(self) -> None:
         sender = self.router.recv(copy=False)
         body = self.router.recv(copy=False)
-        assert sender.get(USER_ID) == body.get(USER_ID)
-        self.arrived.append((str(sender.get(USER_ID)), body.bytes))
+        assert sender.get("User-Id") == body.get("User-Id")
+        self.arrived.append((str(sender.get("User-Id")), body.bytes))
 
 
 @pytest.fixture

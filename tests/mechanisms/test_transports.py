@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bypass.mechanisms.dissemination import Disseminator
 from bypass.models.radio.radio import BLUETOOTH, WIFI
+from bypass.ports.proxies import EventListener
 from bypass.protocol.messages import Publish
 from tests.conftest import Point
 from tests.vicinity import BLUETOOTH_REACH, REACH, Vicinity, row
@@ -123,6 +125,13 @@ def test_what_was_to_be_sent_is_sent_though_its_mechanism_is_stopped() -> None:
     assert world.frames()[1] == 1
 
 
+def told(world: Vicinity) -> list[EventListener]:
+    """Whom client 1 tells of events from nearby, as the state of its mechanism has it."""
+    active = world.clients[1].engine.active("direct")
+    assert isinstance(active, Disseminator)
+    return active.listeners
+
+
 @pytest.mark.parametrize("between", ["nothing", "gossip", "hyperg"])
 @pytest.mark.parametrize("mechanism", ["broadcast", "plan-b"])
 def test_listeners_survive(mechanism: str, between: str) -> None:
@@ -130,15 +139,14 @@ def test_listeners_survive(mechanism: str, between: str) -> None:
     world = Vicinity(row(2, 5.0), {"direct": mechanism})
     world.subscribe_all(None)
     heard = Heard()
-    for _ in range(2):
-        world.clients[1].nearby.direct.add_listener(heard)
+    told(world).append(heard)
     world.run()
     assert world.receivers(_publish(world, 0)) == [1]
     for to in (between, mechanism):
         world.change(1, "direct", to)
     assert world.receivers(_publish(world, 0)) == [1]
     assert heard.numbers == [1, 2]
-    world.clients[1].nearby.direct.remove_listener(heard)
+    told(world).remove(heard)
     assert world.receivers(_publish(world, 0)) == [1]
     assert heard.numbers == [1, 2]
 

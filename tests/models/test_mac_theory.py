@@ -35,7 +35,7 @@ from scipy.optimize import brentq
 
 from bypass.models.radio.medium import Medium
 from bypass.models.radio.radio import WIFI, Ending, FrameKind, RadioModel
-from bypass.models.radio.slow_medium import SlowMedium
+from tests.models.slow_medium import SlowMedium
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bypass.models.radio.medium import Medium
 from bypass.models.radio.radio import BLUETOOTH, WIFI, Ending, RadioModel
-from bypass.models.radio.slow_medium import SlowMedium
 from bypass.support.arrays import Floats
+from tests.models.slow_medium import SlowMedium
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from bypass.models.radio.radio import BLUETOOTH, WIFI, Ending, RadioModel
-from bypass.models.radio.slow_medium import SlowMedium
 from bypass.support.arrays import Floats
 from bypass.support.counter_rng import Purpose, uniform_pair
+from tests.models.slow_medium import SlowMedium
 
 SIZE = 224
 AT_ONCE: dict[str, Any] = {"cw_min": 0, "cw_max": 0}  # back-off is never more than 0 slots

@@ -1,11 +1,9 @@
 import logging
-import math
 from typing import Protocol
 
 import pytest
 
-from bypass.errors import MetricConflict
-from bypass.ports.monitor import Metric, MetricRegistry, Monitor
+from bypass.ports.monitor import Monitor
 
 
 class Deliveries(Protocol):
@@ -131,35 +129,3 @@ def test_an_analyzer_may_leave_while_it_hears() -> None:
     deliveries.dropped(2)
     assert once.heard == [("dropped", 1)]
     assert recorder.heard == [("dropped", 1), ("dropped", 2)]
-
-
-def test_metrics_are_read_when_sampled() -> None:
-    registry, queue = MetricRegistry(), [1, 2]
-    registry.add(Metric("queue", lambda: len(queue)))
-    registry.add(Metric("half", lambda: 0.5))
-    assert registry.sample() == {"queue": 2.0, "half": 0.5}
-    queue.append(3)
-    registry.remove("half")
-    registry.remove("half")
-    assert registry.sample() == {"queue": 3.0}
-
-
-def test_a_metric_has_its_name_to_itself() -> None:
-    registry = MetricRegistry()
-    metric = Metric("queue", lambda: 1)
-    registry.add(metric)
-    registry.add(metric)
-    with pytest.raises(MetricConflict, match="metric 'queue'"):
-        registry.add(Metric("queue", lambda: 2))
-    assert registry.sample() == {"queue": 1.0}
-
-
-def test_a_broken_metric_reads_as_nan_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    registry = MetricRegistry()
-    registry.add(Metric("broken", lambda: 1 / 0))
-    registry.add(Metric("fine", lambda: 1))
-    with caplog.at_level(logging.ERROR):
-        samples = [registry.sample() for _ in range(3)]
-    assert all(math.isnan(sample["broken"]) and sample["fine"] == 1.0 for sample in samples)
-    assert registry.failures == {"broken": 3}
-    assert len(caplog.records) == 1

@@ -1,5 +1,4 @@
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -56,18 +55,6 @@ def test_old_readings_are_not_given_to_those_who_mind() -> None:
     assert sis.get(BATTERY, 1) == Reading(90, 90)
 
 
-def test_providers_come_and_go() -> None:
-    sis = StateInformation(Clock())
-    provider = knows(c1=1)
-    sis.revoke(BATTERY, provider)
-    sis.provide(BATTERY, provider)
-    sis.provide(BATTERY, provider)
-    assert sis.get(BATTERY, 1) == Reading(1, 1)
-    sis.revoke(BATTERY, provider)
-    assert sis.get(BATTERY, 1) is None
-    sis.revoke(BATTERY, provider)
-
-
 def test_many_are_looked_up_as_each_of_them() -> None:
     sis = StateInformation(Clock())
     assert sis.get_many(BATTERY, [1, 2]) == [None, None]
@@ -91,46 +78,6 @@ def test_a_provider_that_answers_for_many_is_asked_once_where_it_is_the_only_one
     assert asked == [[3, 2, 1]]
     sis.provide(BATTERY, other)
     assert sis.get_many(BATTERY, [3, 2, 1]) == [None, 80, 60]
-    sis.revoke(BATTERY, other)
-    assert sis.get_many(BATTERY, [1]) == [50]
-    sis.revoke(BATTERY, provider)
-    assert sis.get_many(BATTERY, [1]) == [None]
-
-
-class Neighbours:
-    """Other hosts, which answer when the test says so."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[Key[Any], int, float]] = []
-        self.replies: list[Callable[[Reading[Any] | None], None]] = []
-
-    def __call__(
-        self, key: Key[Any], entity: int, reply: Callable[[Reading[Any] | None], None], timeout: float, /
-    ) -> None:
-        self.asked.append((key, entity, timeout))
-        self.replies.append(reply)
-
-
-def test_others_are_asked_only_for_what_is_not_known_here() -> None:
-    neighbours, heard = Neighbours(), list[Reading[float] | None]()
-    sis = StateInformation(Clock(), remote=neighbours)
-    sis.provide(BATTERY, knows(c1=90))
-    sis.ask(BATTERY, 1, heard.append, timeout=2)
-    assert heard == [Reading(90, 90)]
-    assert neighbours.asked == []
-    sis.ask(BATTERY, 2, heard.append, timeout=2)
-    sis.ask(BATTERY, 1, heard.append, timeout=3, max_age=5)
-    assert neighbours.asked == [(BATTERY, 2, 2), (BATTERY, 1, 3)]
-    assert len(heard) == 1
-    neighbours.replies[0](None)
-    neighbours.replies[1](Reading(99, 99))
-    assert heard[1:] == [None, Reading(99, 99)]
-
-
-def test_a_host_without_others_says_so_at_once() -> None:
-    heard: list[Reading[float] | None] = []
-    StateInformation(Clock()).ask(BATTERY, 1, heard.append, timeout=2)
-    assert heard == [None]
 
 
 def test_velocity_comes_from_the_last_two_locations() -> None:

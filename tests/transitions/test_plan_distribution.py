@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from bypass.transitions import (
     Coordinator,
-    Distribution,
     Engine,
     InvalidOutcome,
     InvalidPlan,
@@ -48,6 +47,11 @@ class Fragile(Base):
         raise OSError("x" * 500)
 
 
+def executed(worker: Coordinator, data: bytes) -> bytes:
+    """What a worker answers to a plan that it is sent."""
+    return worker.carry_out(Plan.from_bytes(data)).to_bytes()
+
+
 class Network:
     """A coordinating host and workers; what is sent waits until it is delivered."""
 
@@ -56,9 +60,7 @@ class Network:
         self.unreachable: set[Hashable] = set()
         self.waiting: list[tuple[Hashable, bytes]] = []
         self.sent: list[tuple[Hashable, bytes]] = []
-        self.finished: list[Distribution] = []
         self.coordinator = Coordinator(Engine("boss"), send=self.send)
-        self.coordinator.add_listener(self)
         self.engines: dict[Hashable, Engine] = {}
         self.workers: dict[Hashable, Coordinator] = {}
         for number in range(workers):
@@ -72,17 +74,14 @@ class Network:
             raise ConnectionError(f"no way to {host}")
         self.sent.append((host, data))
         if self.instant:
-            self.coordinator.receive_outcome(host, self.workers[host].receive_plan(data))
+            self.coordinator.receive_outcome(host, executed(self.workers[host], data))
         else:
             self.waiting.append((host, data))
 
     def deliver(self) -> None:
         waiting, self.waiting = self.waiting, []
         for host, data in waiting:
-            self.coordinator.receive_outcome(host, self.workers[host].receive_plan(data))
-
-    def distribution_finished(self, distribution: Distribution) -> None:
-        self.finished.append(distribution)
+            self.coordinator.receive_outcome(host, executed(self.workers[host], data))
 
     def names(self) -> list[str]:
         return [engine.active("compressor").name for engine in self.engines.values()]
@@ -97,11 +96,10 @@ def test_every_host_executes_the_plan_and_answers(instant: bool) -> None:
     network = Network(3, instant=instant)
     distribution = network.coordinator.distribute(plan(), [0, 1, 2])
     if not instant:
-        assert (distribution.pending, distribution.finished, network.finished) == ({0, 1, 2}, False, [])
+        assert (distribution.pending, distribution.finished) == ({0, 1, 2}, False)
         network.deliver()
     assert network.names() == ["brotli"] * 3
     assert distribution.finished
-    assert network.finished == [distribution]
     assert (set(distribution.done), distribution.failed) == ({0, 1, 2}, {})
     assert distribution.done[1] == Outcome(
         plan="boss@1", host="w1", ok=True, records=(Summary(id="boss@1/0", outcome="done"),)
@@ -140,7 +138,7 @@ def test_hosts_that_fail_are_told_apart() -> None:
     network.deliver()
     assert (set(distribution.done), set(distribution.failed)) == ({0, 2}, {1})
     assert distribution.failed[1].records[0].error == "there is no proxy 'compressor'; there are: none"
-    assert network.finished == [distribution]
+    assert distribution.finished
 
 
 def test_errors_are_cut_to_a_length_that_travels() -> None:
@@ -160,7 +158,7 @@ def test_a_host_that_cannot_be_reached_has_failed() -> None:
     assert distribution.pending == {0, 2}
     assert distribution.failed[1].records[0].error == "ConnectionError: no way to 1"
     network.deliver()
-    assert network.finished == [distribution]
+    assert distribution.finished
 
 
 def test_an_answer_counts_even_if_sending_fails_afterwards() -> None:
@@ -179,7 +177,6 @@ def test_without_hosts_a_distribution_is_finished_at_once() -> None:
     network = Network(0)
     distribution = network.coordinator.distribute(plan(), [])
     assert distribution.finished
-    assert network.finished == [distribution]
 
 
 def test_hosts_that_never_answer_stay_pending() -> None:
@@ -187,15 +184,15 @@ def test_hosts_that_never_answer_stay_pending() -> None:
     distribution = network.coordinator.distribute(plan(), [0, 1])
     network.waiting.pop()
     network.deliver()
-    assert (distribution.pending, distribution.finished, network.finished) == ({1}, False, [])
+    assert (distribution.pending, distribution.finished) == ({1}, False)
 
 
 def test_a_plan_that_comes_twice_is_done_once_and_answered_twice_alike() -> None:
     network = Network(1)
     network.coordinator.distribute(plan("fragile"), [0])
     (_, data) = network.sent[0]
-    first = network.workers[0].receive_plan(data)
-    again = network.workers[0].receive_plan(data)
+    first = executed(network.workers[0], data)
+    again = executed(network.workers[0], data)
     assert first == again
     assert not Outcome.from_bytes(again).ok
     assert len(network.engines[0].records) == 1
@@ -217,7 +214,7 @@ def test_answers_that_nobody_waits_for_are_counted() -> None:
 def test_malformed_bytes_change_nothing() -> None:
     network = Network(1)
     with pytest.raises(InvalidPlan, match="plan is not JSON"):
-        network.workers[0].receive_plan(b"nonsense")
+        executed(network.workers[0], b"nonsense")
     for data in (b"nonsense", b"{}", b'{"plan":"p","host":"h","ok":3}', b" " * (256 * 1024 + 1)):
         with pytest.raises(InvalidOutcome) as caught:
             network.coordinator.receive_outcome(0, data)
@@ -264,11 +261,11 @@ def test_the_books_are_right_whatever_the_network_does(fates: list[str], unreach
     waiting, network.waiting = network.waiting, []
     for host, data in waiting:
         for _ in range({"deliver": 1, "lose": 0, "repeat": 2}[fates[int(str(host))]]):
-            network.coordinator.receive_outcome(host, network.workers[host].receive_plan(data))
+            network.coordinator.receive_outcome(host, executed(network.workers[host], data))
     reached = {host for host, _ in waiting}
     assert set(distribution.failed) == unreachable
     assert set(distribution.done) == {host for host in reached if fates[int(str(host))] != "lose"}
     assert distribution.pending == {host for host in reached if fates[int(str(host))] == "lose"}
     assert network.coordinator.strays == sum(fates[int(str(host))] == "repeat" for host in reached)
-    assert len(network.finished) == (1 if distribution.finished else 0)
+    assert distribution.finished == (not distribution.pending)
     assert all(len(engine.records) <= 1 for engine in network.engines.values())

@@ -50,17 +50,11 @@ class Diary:
     def __init__(self) -> None:
         self.entries: list[tuple[str, str, str, str]] = []
 
-    def transition_started(self, record: Record) -> None:
-        self.entries.append(("started", record.id, record.target, record.outcome))
-
     def transition_finished(self, record: Record) -> None:
         self.entries.append(("finished", record.id, record.target, record.outcome))
 
 
 class Clumsy:
-    def transition_started(self, record: Record) -> None:
-        raise RuntimeError("ink")
-
     def transition_finished(self, record: Record) -> None:
         raise RuntimeError("blot")
 
@@ -174,16 +168,14 @@ def test_the_memory_of_records_is_bounded(engine: Engine) -> None:
     assert engine.records[-1] is last[0]
 
 
-def test_listeners_are_told_what_begins_and_how_it_ends(engine: Engine) -> None:
+def test_listeners_are_told_how_transitions_end(engine: Engine) -> None:
     diary = Diary()
     engine.add_listener(diary)
     engine.execute(plan(TO_TREE, TO_TREE, TO_BROKEN, RIGHT_TO_TREE, id="x"))
     engine.execute(plan(TO_TREE, id="x"))
     assert diary.entries == [
-        ("started", "x/0", "tree", "planned"),
         ("finished", "x/0", "tree", "done"),
         ("finished", "x/1", "tree", "skipped"),
-        ("started", "x/2", "broken", "planned"),
         ("finished", "x/2", "broken", "failed"),
         ("finished", "x/3", "tree", "skipped"),
     ]
@@ -195,11 +187,10 @@ def test_a_listener_that_fails_disturbs_nobody(engine: Engine, caplog: pytest.Lo
     engine.add_listener(diary)
     with caplog.at_level(logging.ERROR):
         assert engine.execute(plan(TO_TREE))[0].outcome == "done"
-    assert len(diary.entries) == 2
+    assert len(diary.entries) == 1
     assert [
         record.exc_info[1].args for record in caplog.records if record.exc_info and record.exc_info[1]
     ] == [
-        ("ink",),
         ("blot",),
     ]
 

@@ -62,9 +62,6 @@ class Setup:
         self.other = self.engine.create_proxy("other", Cache, Lru, mechanisms=[Lfu])
         self.returned: list[Record] = []
 
-    def transition_started(self, record: Record) -> None:
-        pass
-
     def transition_finished(self, record: Record) -> None:
         self.finished.append(record)
 
@@ -190,9 +187,6 @@ class Nosy:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.refused = 0
-
-    def transition_started(self, record: Record) -> None:
-        pass
 
     def transition_finished(self, record: Record) -> None:
         try:

@@ -23,9 +23,6 @@ KEPT_RECORDS = 10_000
 class TransitionListener(Protocol):
     """Is told about transitions. It must not request any, and what it raises is only logged."""
 
-    def transition_started(self, record: Record) -> None:
-        """It is decided what will be done, and nothing is done yet."""
-
     def transition_finished(self, record: Record) -> None:
         """It was done, failed or was skipped."""
 
@@ -97,7 +94,6 @@ class Executor:
         slot, draft = self._draft(action, attempt, {})
         record = attempt.record
         if record.outcome != "skipped":
-            self.listeners.tell(lambda listener: listener.transition_started(record))
             slot.perform(draft, attempt)
             record.outcome = "done"
 
@@ -107,7 +103,6 @@ class Executor:
         record = attempt.record
         record.kind = "self"
         record.source = record.target = ",".join(running.mechanism.name for running in slot.running)
-        self.listeners.tell(lambda listener: listener.transition_started(record))
         slot.alter(fn, attempt)
         record.outcome = "done"
 

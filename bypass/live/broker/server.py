@@ -167,9 +167,6 @@ class BrokerServer:
         """Execute a plan here and at the clients concerned. Raises as the broker does."""
         return self.broker.execute(plan)
 
-    def transition_started(self, record: Record) -> None:
-        """Nothing has changed yet."""
-
     def transition_finished(self, record: Record) -> None:
         """The store must know what is configured now, before clients are told."""
         self.settings.changed = True

@@ -12,8 +12,6 @@ from zmq.utils import z85
 from bypass.errors import shown
 from bypass.live.keys import Admitted, AllowList, BrokerKeys
 
-USER_ID = "User-Id"
-"""Property of every frame that an authenticated client has sent: the name that its key is listed under."""
 PUBLIC_KEY = "Public-Key"
 """Property of every frame that an authenticated client has sent: its key in Z85, to look it up again."""
 
