@@ -10,7 +10,8 @@ import numpy as np
 from common import arguments, integer, pin, print_table, seconds, write
 from numpy.typing import NDArray
 
-from bypass import Action, Broker, Event, Plan, Region, attr
+from bypass import Action, Event, Plan, Region, attr
+from bypass.core import Broker
 from bypass.events.filters import Subscription
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor

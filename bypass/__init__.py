@@ -1,240 +1,171 @@
 """Location-based publish/subscribe whose mechanisms can be exchanged while it runs.
 
-What applications and experiments need is here. Names whose modules need more than the standard library are
-imported when they are first used, so that `import bypass` costs next to nothing.
+What most applications and experiments need is here. The rest is in `bypass.events`, `bypass.places`,
+`bypass.live`, `bypass.transitions`, `bypass.mechanisms`, `bypass.core`, `bypass.models` and
+`bypass.scenarios`, each with its errors, and in `bypass.errors`; all errors derive from `BypassError`.
+Names whose modules need more than the standard library are imported when they are first used, so that
+`import bypass` costs next to nothing.
 """
 
 from typing import TYPE_CHECKING
 
-from bypass.errors import (
-    AttributeConflict,
-    BypassError,
-    EmptySubscription,
-    InvalidAttribute,
-    InvalidCallback,
-    InvalidEvent,
-    InvalidFilter,
-    InvalidInterval,
-    InvalidLocation,
-    InvalidRadius,
-    MissingExtra,
-    OperatorConflict,
-    UnknownHandle,
-    UnknownOperator,
-    UnknownType,
-)
-from bypass.events.attributes import BOOLEAN, FLOAT, INTEGER, SET, STRING, AttributeType, register_type
-from bypass.events.event import Event, Publisher
-from bypass.events.filters import Filter, Subscription, attr
-from bypass.events.matching import matches
-from bypass.events.operators import OPERATORS
-from bypass.places.region import Place, Region
+from bypass.errors import BypassError
+from bypass.events import Event, Filter, Publisher, Subscription, attr, matches
+from bypass.places import Place, Region
 from bypass.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from bypass.core.adaptation import Adaptation
-    from bypass.core.broker import Broker
-    from bypass.core.client import Client
-    from bypass.live.adhoc.datagrams import InvalidGroupKey
-    from bypass.live.adhoc.udp import InvalidInterface, Neighbours, NoSuchRadio
-    from bypass.live.client.blocking import BlockingConnection, BlockingSubscription, connect_blocking
-    from bypass.live.client.connection import Connection, connect
-    from bypass.live.client.errors import (
-        ConnectionRefused,
-        InvalidArgument,
-        InvalidEndpoint,
-        NotConnected,
-        OutboxFull,
-        PublicationRefused,
-        SubscriptionRefused,
-        Unsupported,
+    from bypass.live import (
+        BlockingConnection,
+        Connection,
+        LiveSubscription,
+        Neighbours,
+        connect,
+        connect_blocking,
+        gpsd,
+        gpx,
+        nmea,
     )
-    from bypass.live.client.sources.gps import gpsd, nmea
-    from bypass.live.client.sources.gpx import gpx
-    from bypass.live.client.subscription import LiveSubscription
-    from bypass.live.keys import InvalidKeys
-    from bypass.mechanisms import UnusableMechanism
     from bypass.mechanisms.dissemination import Disseminator
     from bypass.mechanisms.gateways import GatewayChoice
-    from bypass.models.compute.engines import LocalEngine, SparkEngine, WorkerLost, spark_engine
-    from bypass.models.compute.spark_session import SparkUnavailable
-    from bypass.models.maps.street_map import InvalidMap
-    from bypass.models.traces import Trace, lay_out, write_trace
-    from bypass.models.traces.errors import InvalidTrace
-    from bypass.places.geo import GeoLocation, PlanarLocation, Projection
-    from bypass.places.sensor import LocationRequest
-    from bypass.ports.local_access import Unless
-    from bypass.ports.subscriptions import SubHandle
-    from bypass.protocol.messages import Publish
-    from bypass.protocol.wire import MalformedMessage
-    from bypass.scenarios.evaluation import evaluate
-    from bypass.scenarios.evaluation.schemes import InvalidEvaluation
-    from bypass.scenarios.report.result import Result
-    from bypass.scenarios.runs.experiment import ExperimentFailed
-    from bypass.scenarios.runs.loader import InvalidScenario
-    from bypass.scenarios.runs.runner import run
-    from bypass.scenarios.runs.sweep import InvalidSweep, sweep
-    from bypass.scenarios.runs.trial import SweepFailed
-    from bypass.sim.system import SimulatedSystem
+    from bypass.models import Trace, write_trace
+    from bypass.places import GeoLocation, PlanarLocation
+    from bypass.ports import SubHandle, Unless
+    from bypass.protocol import Publish
+    from bypass.scenarios import Result, evaluate, run, sweep
+    from bypass.sim import SimulatedSystem
     from bypass.transitions import (
         Action,
-        InvalidParameter,
-        InvalidPlan,
-        InvalidRule,
+        Mechanism,
         MechanismState,
-        MissingState,
         Plan,
         Record,
         Rule,
         RuleBook,
-        RuleLike,
-        TransitionError,
-        TransitionFailed,
-        UnknownMechanism,
-        UnknownProxy,
+        TransferState,
     )
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "Action": "bypass.transitions",
-            "Adaptation": "bypass.core.adaptation",
-            "BlockingConnection": "bypass.live.client.blocking",
-            "BlockingSubscription": "bypass.live.client.blocking",
-            "Broker": "bypass.core.broker",
-            "Client": "bypass.core.client",
-            "Connection": "bypass.live.client.connection",
-            "ConnectionRefused": "bypass.live.client.errors",
+            "BlockingConnection": "bypass.live",
+            "Connection": "bypass.live",
             "Disseminator": "bypass.mechanisms.dissemination",
-            "ExperimentFailed": "bypass.scenarios.runs.experiment",
             "GatewayChoice": "bypass.mechanisms.gateways",
-            "GeoLocation": "bypass.places.geo",
-            "InvalidArgument": "bypass.live.client.errors",
-            "InvalidEndpoint": "bypass.live.client.errors",
-            "InvalidEvaluation": "bypass.scenarios.evaluation.schemes",
-            "InvalidGroupKey": "bypass.live.adhoc.datagrams",
-            "InvalidInterface": "bypass.live.adhoc.udp",
-            "InvalidKeys": "bypass.live.keys",
-            "InvalidMap": "bypass.models.maps.street_map",
-            "InvalidParameter": "bypass.transitions",
-            "InvalidPlan": "bypass.transitions",
-            "InvalidRule": "bypass.transitions",
-            "InvalidScenario": "bypass.scenarios.runs.loader",
-            "InvalidSweep": "bypass.scenarios.runs.sweep",
-            "InvalidTrace": "bypass.models.traces.errors",
-            "LiveSubscription": "bypass.live.client.subscription",
-            "LocalEngine": "bypass.models.compute.engines",
-            "LocationRequest": "bypass.places.sensor",
-            "MalformedMessage": "bypass.protocol.wire",
+            "GeoLocation": "bypass.places",
+            "LiveSubscription": "bypass.live",
+            "Mechanism": "bypass.transitions",
             "MechanismState": "bypass.transitions",
-            "MissingState": "bypass.transitions",
-            "Neighbours": "bypass.live.adhoc.udp",
-            "NoSuchRadio": "bypass.live.adhoc.udp",
-            "NotConnected": "bypass.live.client.errors",
-            "OutboxFull": "bypass.live.client.errors",
+            "Neighbours": "bypass.live",
             "Plan": "bypass.transitions",
-            "PlanarLocation": "bypass.places.geo",
-            "Projection": "bypass.places.geo",
-            "PublicationRefused": "bypass.live.client.errors",
-            "Publish": "bypass.protocol.messages",
+            "PlanarLocation": "bypass.places",
+            "Publish": "bypass.protocol",
             "Record": "bypass.transitions",
-            "Result": "bypass.scenarios.report.result",
+            "Result": "bypass.scenarios",
             "Rule": "bypass.transitions",
             "RuleBook": "bypass.transitions",
+            "SimulatedSystem": "bypass.sim",
+            "SubHandle": "bypass.ports",
+            "Trace": "bypass.models",
+            "TransferState": "bypass.transitions",
+            "Unless": "bypass.ports",
+            "connect": "bypass.live",
+            "connect_blocking": "bypass.live",
+            "evaluate": "bypass.scenarios",
+            "gpsd": "bypass.live",
+            "gpx": "bypass.live",
+            "nmea": "bypass.live",
+            "run": "bypass.scenarios",
+            "sweep": "bypass.scenarios",
+            "write_trace": "bypass.models",
+        },
+        moved={  # in 0.2.0, and said for one version
+            "Adaptation": "bypass.core",
+            "AttributeConflict": "bypass.errors",
+            "AttributeType": "bypass.events",
+            "BOOLEAN": "bypass.events",
+            "BlockingSubscription": "bypass.live",
+            "Broker": "bypass.core",
+            "Client": "bypass.core",
+            "ConnectionRefused": "bypass.live",
+            "EmptySubscription": "bypass.errors",
+            "ExperimentFailed": "bypass.scenarios",
+            "FLOAT": "bypass.events",
+            "INTEGER": "bypass.events",
+            "InvalidAttribute": "bypass.errors",
+            "InvalidCallback": "bypass.errors",
+            "InvalidEndpoint": "bypass.live",
+            "InvalidEvaluation": "bypass.scenarios",
+            "InvalidEvent": "bypass.errors",
+            "InvalidFilter": "bypass.errors",
+            "InvalidGroupKey": "bypass.live",
+            "InvalidInterface": "bypass.live",
+            "InvalidInterval": "bypass.errors",
+            "InvalidKeys": "bypass.live",
+            "InvalidLocation": "bypass.errors",
+            "InvalidMap": "bypass.models",
+            "InvalidParameter": "bypass.transitions",
+            "InvalidPlan": "bypass.transitions",
+            "InvalidRadius": "bypass.errors",
+            "InvalidRule": "bypass.transitions",
+            "InvalidScenario": "bypass.scenarios",
+            "InvalidSweep": "bypass.scenarios",
+            "InvalidTrace": "bypass.models",
+            "LocalEngine": "bypass.models",
+            "LocationRequest": "bypass.places",
+            "MalformedMessage": "bypass.protocol",
+            "MissingExtra": "bypass.errors",
+            "MissingState": "bypass.transitions",
+            "NoSuchRadio": "bypass.live",
+            "NotConnected": "bypass.live",
+            "OPERATORS": "bypass.events",
+            "OperatorConflict": "bypass.errors",
+            "OutboxFull": "bypass.live",
+            "Projection": "bypass.places",
+            "PublicationRefused": "bypass.live",
             "RuleLike": "bypass.transitions",
-            "SimulatedSystem": "bypass.sim.system",
-            "SparkEngine": "bypass.models.compute.engines",
-            "SparkUnavailable": "bypass.models.compute.spark_session",
-            "SubHandle": "bypass.ports.subscriptions",
-            "SubscriptionRefused": "bypass.live.client.errors",
-            "SweepFailed": "bypass.scenarios.runs.trial",
-            "Trace": "bypass.models.traces",
+            "SET": "bypass.events",
+            "STRING": "bypass.events",
+            "SparkEngine": "bypass.models",
+            "SparkUnavailable": "bypass.models",
+            "SubscriptionRefused": "bypass.live",
+            "SweepFailed": "bypass.scenarios",
             "TransitionError": "bypass.transitions",
             "TransitionFailed": "bypass.transitions",
+            "UnknownHandle": "bypass.errors",
             "UnknownMechanism": "bypass.transitions",
+            "UnknownOperator": "bypass.errors",
             "UnknownProxy": "bypass.transitions",
-            "Unless": "bypass.ports.local_access",
-            "Unsupported": "bypass.live.client.errors",
+            "UnknownType": "bypass.errors",
+            "Unsupported": "bypass.live",
             "UnusableMechanism": "bypass.mechanisms",
-            "WorkerLost": "bypass.models.compute.engines",
-            "connect": "bypass.live.client.connection",
-            "connect_blocking": "bypass.live.client.blocking",
-            "evaluate": "bypass.scenarios.evaluation",
-            "gpsd": "bypass.live.client.sources.gps",
-            "gpx": "bypass.live.client.sources.gpx",
-            "lay_out": "bypass.models.traces",
-            "nmea": "bypass.live.client.sources.gps",
-            "run": "bypass.scenarios.runs.runner",
-            "spark_engine": "bypass.models.compute.engines",
-            "sweep": "bypass.scenarios.runs.sweep",
-            "write_trace": "bypass.models.traces",
+            "WorkerLost": "bypass.models",
+            "lay_out": "bypass.models",
+            "register_type": "bypass.events",
+            "spark_engine": "bypass.models",
         },
     )
 
 __version__ = "0.1.1"
 
 __all__ = [
-    "BOOLEAN",
-    "FLOAT",
-    "INTEGER",
-    "OPERATORS",
-    "SET",
-    "STRING",
     "Action",
-    "Adaptation",
-    "AttributeConflict",
-    "AttributeType",
     "BlockingConnection",
-    "BlockingSubscription",
-    "Broker",
     "BypassError",
-    "Client",
     "Connection",
-    "ConnectionRefused",
     "Disseminator",
-    "EmptySubscription",
     "Event",
-    "ExperimentFailed",
     "Filter",
     "GatewayChoice",
     "GeoLocation",
-    "InvalidArgument",
-    "InvalidAttribute",
-    "InvalidCallback",
-    "InvalidEndpoint",
-    "InvalidEvaluation",
-    "InvalidEvent",
-    "InvalidFilter",
-    "InvalidGroupKey",
-    "InvalidInterface",
-    "InvalidInterval",
-    "InvalidKeys",
-    "InvalidLocation",
-    "InvalidMap",
-    "InvalidParameter",
-    "InvalidPlan",
-    "InvalidRadius",
-    "InvalidRule",
-    "InvalidScenario",
-    "InvalidSweep",
-    "InvalidTrace",
     "LiveSubscription",
-    "LocalEngine",
-    "LocationRequest",
-    "MalformedMessage",
+    "Mechanism",
     "MechanismState",
-    "MissingExtra",
-    "MissingState",
     "Neighbours",
-    "NoSuchRadio",
-    "NotConnected",
-    "OperatorConflict",
-    "OutboxFull",
     "Place",
     "Plan",
     "PlanarLocation",
-    "Projection",
-    "PublicationRefused",
     "Publish",
     "Publisher",
     "Record",
@@ -242,38 +173,21 @@ __all__ = [
     "Result",
     "Rule",
     "RuleBook",
-    "RuleLike",
     "SimulatedSystem",
-    "SparkEngine",
-    "SparkUnavailable",
     "SubHandle",
     "Subscription",
-    "SubscriptionRefused",
-    "SweepFailed",
     "Trace",
-    "TransitionError",
-    "TransitionFailed",
-    "UnknownHandle",
-    "UnknownMechanism",
-    "UnknownOperator",
-    "UnknownProxy",
-    "UnknownType",
+    "TransferState",
     "Unless",
-    "Unsupported",
-    "UnusableMechanism",
-    "WorkerLost",
     "attr",
     "connect",
     "connect_blocking",
     "evaluate",
     "gpsd",
     "gpx",
-    "lay_out",
     "matches",
     "nmea",
-    "register_type",
     "run",
-    "spark_engine",
     "sweep",
     "write_trace",
 ]

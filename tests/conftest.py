@@ -155,7 +155,7 @@ class World:
             wanted if wanted is not None else attr("kind") == "news",
             callback,
             radius=radius,
-            location=LocationRequest(interval=interval),
+            location_request=LocationRequest(interval=interval),
         )
 
     def publish(self, client: int, at: Point | None = None, **attributes: Any) -> int:

@@ -1,6 +1,7 @@
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -40,18 +41,96 @@ def test_a_plan_needs_no_compiler_and_no_table_format() -> None:
     assert "pydantic" in loaded
 
 
-def test_every_public_name_is_there_and_is_the_one_of_its_module() -> None:
-    assert len(set(bypass.__all__)) == len(bypass.__all__)
-    for name in bypass.__all__:
-        value = getattr(bypass, name)
+TOP = {
+    "connections": (
+        "BlockingConnection Connection LiveSubscription Neighbours connect connect_blocking gpsd gpx nmea"
+    ),
+    "events": "Event Filter Publisher SubHandle Subscription attr matches",
+    "places": "GeoLocation Place PlanarLocation Region",
+    "transitions": "Action Mechanism MechanismState Plan Record Rule RuleBook TransferState",
+    "mechanisms": "Disseminator GatewayChoice Publish Unless",
+    "experiments": "Result SimulatedSystem Trace evaluate run sweep write_trace",
+    "errors": "BypassError",
+}
+"""The names at the top: what applications, mechanisms of one's own and experiments mostly need."""
+
+PACKAGES = {
+    "bypass.core": "Adaptation Broker Client",
+    "bypass.events": (
+        "BOOLEAN FLOAT INTEGER OPERATORS SET STRING AttributeType Event Filter Publisher Subscription "
+        "attr matches register_type"
+    ),
+    "bypass.live": (
+        "BlockingConnection BlockingSubscription Connection ConnectionRefused InvalidArgument InvalidEndpoint "
+        "InvalidGroupKey InvalidInterface InvalidKeys LiveSubscription Neighbours NoSuchRadio "
+        "NotConnected OutboxFull PublicationRefused SubscriptionRefused Unsupported connect "
+        "connect_blocking gpsd gpx nmea"
+    ),
+    "bypass.models": (
+        "InvalidMap InvalidTrace LocalEngine SparkEngine SparkUnavailable Trace WorkerLost lay_out "
+        "spark_engine write_trace"
+    ),
+    "bypass.places": "Fix GeoLocation LocationRequest Place PlanarLocation Projection Region",
+    "bypass.ports": "Host SubHandle Unless",
+    "bypass.protocol": "MalformedMessage Publish",
+    "bypass.scenarios": (
+        "ExperimentFailed InvalidEvaluation InvalidScenario InvalidSweep Result SweepFailed builtin_names "
+        "evaluate load run sweep"
+    ),
+    "bypass.sim": "SimulatedSystem",
+}
+
+MOVED = {
+    "bypass.core": "Adaptation Broker Client",
+    "bypass.errors": (
+        "AttributeConflict EmptySubscription InvalidAttribute InvalidCallback InvalidEvent InvalidFilter "
+        "InvalidInterval InvalidLocation InvalidRadius MissingExtra OperatorConflict UnknownHandle "
+        "UnknownOperator UnknownType"
+    ),
+    "bypass.events": "AttributeType BOOLEAN FLOAT INTEGER OPERATORS SET STRING register_type",
+    "bypass.live": (
+        "BlockingSubscription ConnectionRefused InvalidEndpoint InvalidGroupKey InvalidInterface "
+        "InvalidKeys NoSuchRadio NotConnected OutboxFull PublicationRefused SubscriptionRefused "
+        "Unsupported"
+    ),
+    "bypass.mechanisms": "UnusableMechanism",
+    "bypass.models": (
+        "InvalidMap InvalidTrace LocalEngine SparkEngine SparkUnavailable WorkerLost lay_out spark_engine"
+    ),
+    "bypass.places": "LocationRequest Projection",
+    "bypass.protocol": "MalformedMessage",
+    "bypass.scenarios": "ExperimentFailed InvalidEvaluation InvalidScenario InvalidSweep SweepFailed",
+    "bypass.transitions": (
+        "InvalidParameter InvalidPlan InvalidRule MissingState RuleLike TransitionError TransitionFailed "
+        "UnknownMechanism UnknownProxy"
+    ),
+}
+"""What was at the top of 0.1.1, by where it is now."""
+
+
+def test_the_names_at_the_top_are_these() -> None:
+    assert sorted(bypass.__all__) == sorted(" ".join(TOP.values()).split())
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_names_of_a_package_are_these(package: str) -> None:
+    assert sorted(import_module(package).__all__) == sorted(PACKAGES[package].split())
+
+
+@pytest.mark.parametrize("package", ["bypass", "bypass.mechanisms", *PACKAGES])
+def test_every_public_name_is_there_and_is_the_one_of_its_module(package: str) -> None:
+    names = import_module(package).__all__
+    assert len(set(names)) == len(names)
+    for name in names:
+        value = getattr(import_module(package), name)
         home = getattr(value, "__module__", None)
         if home is not None and hasattr(value, "__qualname__"):
             assert getattr(sys.modules[home], name) is value
 
 
 def test_names_are_imported_once() -> None:
-    first = bypass.Client
-    assert vars(bypass)["Client"] is first
+    first = bypass.Plan
+    assert vars(bypass)["Plan"] is first
 
 
 def test_what_is_not_public_is_no_attribute() -> None:
@@ -59,13 +138,23 @@ def test_what_is_not_public_is_no_attribute() -> None:
         bypass.Cleint  # type: ignore[attr-defined] # noqa: B018
 
 
-def test_every_error_is_public_and_has_a_public_base() -> None:
-    public = {
+@pytest.mark.parametrize("package", MOVED)
+def test_what_has_moved_from_the_top_is_where_the_error_says(package: str) -> None:
+    for name in MOVED[package].split():
+        with pytest.raises(AttributeError, match=rf"^bypass\.{name} has moved: expected {package}\.{name}$"):
+            getattr(bypass, name)
+        assert hasattr(import_module(package), name)
+        assert not hasattr(bypass, name)
+
+
+def test_all_public_errors_have_one_root() -> None:
+    public = [
         value
-        for name in bypass.__all__
-        if isinstance(value := getattr(bypass, name), type) and issubclass(value, Exception)
-    }
-    assert {error for error in vars(errors).values() if isinstance(error, type)} <= public
+        for package in ("bypass", "bypass.errors", "bypass.mechanisms", "bypass.transitions", *PACKAGES)
+        for value in map(import_module(package).__dict__.get, dir(import_module(package)))
+        if isinstance(value, type) and issubclass(value, Exception)
+    ]
+    assert len(public) > 40
     assert all(issubclass(error, bypass.BypassError) for error in public)
 
 

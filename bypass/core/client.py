@@ -101,13 +101,13 @@ class Client:
         *,
         radius: int | None = None,
         exact: bool = False,
-        location: LocationRequest | None = None,
+        location_request: LocationRequest | None = None,
     ) -> SubHandle:
         """Ask for events by their attributes and, with a `radius` in metres, near the client as it moves.
 
         `callback(event, handle)` is called for each. What is near, the broker decides by what its filter
         scheme knows: an `exact` subscription is not told of events that are further away than the radius from
-        where the client is when they arrive. `location` says how often the place is to be known.
+        where the client is when they arrive. `location_request` says how often the place is to be known.
         Raises `EmptySubscription`, `InvalidRadius` for a radius that is not a positive whole number,
         `InvalidLocation` for one where the client's place will never be known, and `InvalidCallback` for a
         callback that cannot be called or is asynchronous.
@@ -125,7 +125,7 @@ class Client:
         elif exact:
             raise InvalidRadius("radius None of an exact subscription: expected whole metres")
         registered = self.subscriptions.add(
-            Subscription.of(subscription), callback, radius, location or LocationRequest(), exact
+            Subscription.of(subscription), callback, radius, location_request or LocationRequest(), exact
         )
         self.filter.subscribe(registered)
         return registered.handle

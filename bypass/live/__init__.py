@@ -1,1 +1,78 @@
 """Brokers and clients in production: real sockets, real clocks, real places, and a store on disk."""
+
+from typing import TYPE_CHECKING
+
+from bypass.support.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from bypass.live.adhoc.datagrams import InvalidGroupKey
+    from bypass.live.adhoc.udp import InvalidInterface, Neighbours, NoSuchRadio
+    from bypass.live.client.blocking import BlockingConnection, BlockingSubscription, connect_blocking
+    from bypass.live.client.connection import Connection, connect
+    from bypass.live.client.errors import (
+        ConnectionRefused,
+        InvalidArgument,
+        InvalidEndpoint,
+        NotConnected,
+        OutboxFull,
+        PublicationRefused,
+        SubscriptionRefused,
+        Unsupported,
+    )
+    from bypass.live.client.sources.gps import gpsd, nmea
+    from bypass.live.client.sources.gpx import gpx
+    from bypass.live.client.subscription import LiveSubscription
+    from bypass.live.keys import InvalidKeys
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "BlockingConnection": "bypass.live.client.blocking",
+            "BlockingSubscription": "bypass.live.client.blocking",
+            "Connection": "bypass.live.client.connection",
+            "ConnectionRefused": "bypass.live.client.errors",
+            "InvalidArgument": "bypass.live.client.errors",
+            "InvalidEndpoint": "bypass.live.client.errors",
+            "InvalidGroupKey": "bypass.live.adhoc.datagrams",
+            "InvalidInterface": "bypass.live.adhoc.udp",
+            "InvalidKeys": "bypass.live.keys",
+            "LiveSubscription": "bypass.live.client.subscription",
+            "Neighbours": "bypass.live.adhoc.udp",
+            "NoSuchRadio": "bypass.live.adhoc.udp",
+            "NotConnected": "bypass.live.client.errors",
+            "OutboxFull": "bypass.live.client.errors",
+            "PublicationRefused": "bypass.live.client.errors",
+            "SubscriptionRefused": "bypass.live.client.errors",
+            "Unsupported": "bypass.live.client.errors",
+            "connect": "bypass.live.client.connection",
+            "connect_blocking": "bypass.live.client.blocking",
+            "gpsd": "bypass.live.client.sources.gps",
+            "gpx": "bypass.live.client.sources.gpx",
+            "nmea": "bypass.live.client.sources.gps",
+        },
+    )
+
+__all__ = [
+    "BlockingConnection",
+    "BlockingSubscription",
+    "Connection",
+    "ConnectionRefused",
+    "InvalidArgument",
+    "InvalidEndpoint",
+    "InvalidGroupKey",
+    "InvalidInterface",
+    "InvalidKeys",
+    "LiveSubscription",
+    "Neighbours",
+    "NoSuchRadio",
+    "NotConnected",
+    "OutboxFull",
+    "PublicationRefused",
+    "SubscriptionRefused",
+    "Unsupported",
+    "connect",
+    "connect_blocking",
+    "gpsd",
+    "gpx",
+    "nmea",
+]

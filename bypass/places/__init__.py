@@ -1,1 +1,23 @@
 """Places: coordinates, the region that a broker serves, and the sensor that tells where a client is."""
+
+from typing import TYPE_CHECKING
+
+from bypass.places.region import Place, Region
+from bypass.support.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from bypass.places.geo import GeoLocation, PlanarLocation, Projection
+    from bypass.places.sensor import Fix, LocationRequest
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "Fix": "bypass.places.sensor",
+            "GeoLocation": "bypass.places.geo",
+            "LocationRequest": "bypass.places.sensor",
+            "PlanarLocation": "bypass.places.geo",
+            "Projection": "bypass.places.geo",
+        },
+    )
+
+__all__ = ["Fix", "GeoLocation", "LocationRequest", "Place", "PlanarLocation", "Projection", "Region"]

@@ -10,14 +10,19 @@ from typing import Any
 from bypass.errors import LAB, MissingExtra
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_names(
+    package: str, homes: Mapping[str, str], moved: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
     """The `__getattr__` of a package: `homes` says in which module each name is defined.
 
-    A name is looked up once; afterwards the package has it. Raises AttributeError for other names, and
-    MissingExtra for one whose module needs what is not installed.
+    A name is looked up once; afterwards the package has it. Raises AttributeError for other names, which says
+    in which package those are that have `moved`, and MissingExtra for one whose module needs what is not
+    installed.
     """
 
     def get(name: str) -> Any:
+        if moved and name in moved:
+            raise AttributeError(f"{package}.{name} has moved: expected {moved[name]}.{name}")
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:

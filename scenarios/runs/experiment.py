@@ -186,7 +186,7 @@ class Experiment:
             attr("kind") == "event",
             _application,
             radius=round(self._workload.radius),
-            location=LocationRequest(interval=self.scenario.location.interval),
+            location_request=LocationRequest(interval=self.scenario.location.interval),
         )
 
     def _come(self, number: int) -> None:

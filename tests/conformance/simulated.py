@@ -86,7 +86,7 @@ class SimulatedWorld(World):
         if subscription in self._handles:
             return  # its client has kept it
         self._handles[subscription] = self._client(name).subscribe(
-            interest.wanted, self.callback(name, subscription), radius=interest.radius, location=FIXES
+            interest.wanted, self.callback(name, subscription), radius=interest.radius, location_request=FIXES
         )
 
     def _unsubscribe(self, name: str, subscription: int) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bypass import Event, PlanarLocation, Unsupported, attr, connect_blocking
+from bypass import Event, PlanarLocation, attr, connect_blocking
 from bypass.events.event import Publisher
+from bypass.live import Unsupported
 from bypass.live.broker.service import Service
 from bypass.live.client.errors import PublicationRefused, SubscriptionRefused
 from bypass.protocol.messages import Kind, Notify, Publish, Subscribe

@@ -219,7 +219,7 @@ class Exchange:
         self,
         wanted: Subscription | Filter,
         radius: int | None,
-        location: LocationRequest | None,
+        location_request: LocationRequest | None,
         callback: Callback | None,
         exact: bool = False,
     ) -> tuple[LiveSubscription, Answer]:
@@ -233,7 +233,7 @@ class Exchange:
             raise Unsupported(f"subscription to {wanted}: {lacking}")
         subscription = LiveSubscription(self._arrivals, callback)
         handle = client.subscribe(
-            wanted, subscription.callback, radius=radius, exact=exact, location=location
+            wanted, subscription.callback, radius=radius, exact=exact, location_request=location_request
         )
         subscription.handle = handle
         self._arrivals.add(client, subscription)
