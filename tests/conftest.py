@@ -186,7 +186,7 @@ class World:
     def plan_distributed(self, distribution: Distribution) -> None:
         self.distributions.append(distribution)
 
-    def client_returned(self, client: int, epoch: int, missed: bool) -> None:
+    def client_returned(self, client: int, epoch: int, again: Sequence[Distribution] | None) -> None:
         """Of interest is what it is told next."""
 
     def _event(self, attributes: dict[str, Any]) -> Event:

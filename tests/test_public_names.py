@@ -61,9 +61,9 @@ PACKAGES = {
         "attr matches register_type"
     ),
     "bypass.live": (
-        "BlockingConnection BlockingSubscription Connection ConnectionRefused InvalidArgument InvalidEndpoint "
-        "InvalidGroupKey InvalidInterface InvalidKeys LiveSubscription Neighbours NoSuchRadio "
-        "NotConnected OutboxFull PublicationRefused SubscriptionRefused Unsupported connect "
+        "BlockingConnection BlockingSubscription Connection ConnectionRefused InvalidArgument "
+        "InvalidEndpoint InvalidGroupKey InvalidInterface InvalidKeys LiveSubscription Neighbours "
+        "NoSuchRadio NotConnected OutboxFull PublicationRefused SubscriptionRefused Unsupported connect "
         "connect_blocking gpsd gpx nmea"
     ),
     "bypass.models": (

@@ -11,9 +11,9 @@ from pydantic import Field
 from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
 from bypass.mechanisms.filters.indexes.channels import ChannelIndex, Layout, Rect
-from bypass.mechanisms.filters.indexes.table import Floats
 from bypass.places.sensor import Fix
 from bypass.protocol.messages import Assignment, AssignmentRequest, ContextMessage, Publish
+from bypass.support.arrays import Floats
 from bypass.transitions import MechanismState
 
 NO_RADII: Floats = np.empty(0)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bypass
+from bypass import errors, live
 from bypass.live.addresses import can_listen, can_reach
 from bypass.live.client.blocking import connect_blocking
 from bypass.live.client.connection import connect
@@ -51,9 +52,9 @@ BAD: dict[str, list[Any]] = {
 }  # fmt: skip
 
 RAISED = {
-    "endpoint": bypass.InvalidEndpoint,
-    "interval": bypass.InvalidInterval,
-    "location": bypass.InvalidLocation,
+    "endpoint": live.InvalidEndpoint,
+    "interval": errors.InvalidInterval,
+    "location": errors.InvalidLocation,
 }
 
 
@@ -67,7 +68,7 @@ def test_what_cannot_be_right_is_refused_at_once(how: Any, argument: str, value:
     before = threads()
     given = {**GOOD, argument: value}
     endpoint = given.pop("endpoint")
-    with pytest.raises(RAISED.get(argument, bypass.InvalidArgument), match=rf"^{argument} ") as caught:
+    with pytest.raises(RAISED.get(argument, live.InvalidArgument), match=rf"^{argument} ") as caught:
         how(endpoint, **given)
     message = str(caught.value)
     assert isinstance(caught.value, bypass.BypassError)
@@ -108,7 +109,7 @@ def test_keys_that_are_none_are_refused_at_once(
     how: Any, keys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(make_keys(tmp_path, "alice"))
-    with pytest.raises(bypass.InvalidKeys, match="expected") as caught:
+    with pytest.raises(live.InvalidKeys, match="expected") as caught:
         how("tcp://127.0.0.1:7700", keys=keys)
     assert len(str(caught.value).splitlines()) == 1
     good = connect("tcp://127.0.0.1:7700", keys="alice.key")  # which is a name, too
@@ -118,19 +119,19 @@ def test_keys_that_are_none_are_refused_at_once(
 @pytest.mark.parametrize(
     ("arguments", "raised"),
     [
-        ((None, NEARBY), bypass.InvalidGroupKey),
-        (("k" * 32, NEARBY), bypass.InvalidGroupKey),
-        ((b"short", NEARBY), bypass.InvalidGroupKey),
-        ((KEY, "127.0.3.1/8"), bypass.InvalidInterface),
-        ((KEY, ()), bypass.InvalidInterface),
-        ((KEY, None), bypass.InvalidInterface),
-        ((KEY, (None,)), bypass.InvalidInterface),
-        ((KEY, (5,)), bypass.InvalidInterface),
-        ((KEY, ([],)), bypass.InvalidInterface),
-        ((KEY, NEARBY, 0), bypass.InvalidInterface),
-        ((KEY, NEARBY, 65_536), bypass.InvalidInterface),
-        ((KEY, NEARBY, "7701"), bypass.InvalidInterface),
-        ((KEY, NEARBY, None), bypass.InvalidInterface),
+        ((None, NEARBY), live.InvalidGroupKey),
+        (("k" * 32, NEARBY), live.InvalidGroupKey),
+        ((b"short", NEARBY), live.InvalidGroupKey),
+        ((KEY, "127.0.3.1/8"), live.InvalidInterface),
+        ((KEY, ()), live.InvalidInterface),
+        ((KEY, None), live.InvalidInterface),
+        ((KEY, (None,)), live.InvalidInterface),
+        ((KEY, (5,)), live.InvalidInterface),
+        ((KEY, ([],)), live.InvalidInterface),
+        ((KEY, NEARBY, 0), live.InvalidInterface),
+        ((KEY, NEARBY, 65_536), live.InvalidInterface),
+        ((KEY, NEARBY, "7701"), live.InvalidInterface),
+        ((KEY, NEARBY, None), live.InvalidInterface),
     ],
 )
 def test_neighbours_that_can_be_none_are_refused_at_once(arguments: Any, raised: type[Exception]) -> None:
@@ -143,7 +144,7 @@ def test_a_client_refuses_the_names_that_a_broker_would(name: str) -> None:
     """And no others: what can be said can be read."""
     try:
         connect("tcp://127.0.0.1:7700", open=True, name=name)
-    except bypass.InvalidArgument:
+    except live.InvalidArgument:
         if name:  # a session needs one, a greeting does not
             with pytest.raises(MalformedMessage, match="name"):
                 encode(Hello(name, 1))

@@ -20,12 +20,13 @@ from bypass import Event, connect
 from bypass.live.broker.config import Limits
 from bypass.live.broker.loop import connections as connections_module
 from bypass.live.broker.loop.connections import Connections
+from bypass.live.broker.loop.sender import NOBODY
 from bypass.live.broker.operations.metrics import exposition
 from bypass.live.broker.reception import backlog
 from bypass.live.broker.reception.backlog import WAITING_BYTES, Backlog, Packet, room_of
 from bypass.live.broker.service import Service
 from bypass.live.broker.sessions.quotas import BURST_S, Account, Bucket, Charge, Quotas
-from bypass.live.broker.sessions.sessions import MOST_REFUSED, NOBODY, Numbers, Session
+from bypass.live.broker.sessions.sessions import MOST_REFUSED, Numbers, Session
 from bypass.live.client.errors import PublicationRefused
 from bypass.live.keys import Admitted, create_broker_keys, create_client_keys, load_client_keys
 from bypass.protocol.messages import Kind, Publish

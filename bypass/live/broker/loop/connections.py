@@ -12,7 +12,7 @@ from pathlib import Path
 
 import zmq
 
-from bypass.live.broker.sessions.sessions import Sender
+from bypass.live.broker.loop.sender import Sender
 
 GREETING_S = 10.0
 """A connection that has no session for so long is ended."""

@@ -11,8 +11,9 @@ from bypass.core.broker import Broker
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.missed import UNCLAIMED, WITHDRAWN
+from bypass.live.broker.loop.sender import Sender
 from bypass.live.broker.sessions.quotas import Account
-from bypass.live.broker.sessions.sessions import Numbers, Sender, Session, Sessions
+from bypass.live.broker.sessions.sessions import Numbers, Session, Sessions
 from bypass.live.keys import Admitted, AllowList
 from bypass.protocol.messages import Subscribe
 from bypass.protocol.session import (

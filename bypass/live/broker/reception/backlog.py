@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from bypass.live.broker.loop.sender import Sender
 from bypass.live.broker.sessions.quotas import Account
-from bypass.live.broker.sessions.sessions import Sender
 from bypass.protocol.wire import MalformedMessage
 
 WAITING_BYTES, WAITING_BYTES_IN_ALL = 1 << 24, 1 << 28

@@ -17,11 +17,12 @@ from bypass.live.broker.config import Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.loop.connections import DROPPED_BYTES, Connection
 from bypass.live.broker.loop.listener import NOW, Listener, address_of, key_of
+from bypass.live.broker.loop.sender import Sender
 from bypass.live.broker.reception.attendance import Attendance
 from bypass.live.broker.reception.backlog import Backlog, Packet, room_of
 from bypass.live.broker.reception.reception import Reception
 from bypass.live.broker.sessions.quotas import BURST_S, Account, Charge
-from bypass.live.broker.sessions.sessions import Sender, Session, Sessions
+from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.protocol.session import RETRY, Bye, Refused
 from bypass.protocol.wire import MalformedMessage, UnknownVersion, unpack
 

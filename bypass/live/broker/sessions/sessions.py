@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
-from typing import NamedTuple
 
+from bypass.live.broker.loop.sender import NOBODY
 from bypass.live.broker.sessions.quotas import Account, Quotas
 from bypass.live.broker.sessions.unacknowledged import NO_CLIENT, Awaited
 from bypass.live.broker.store.store import StoredClient
@@ -21,17 +21,6 @@ MOST_REFUSED = 10_000
 
 NOWHERE = -1
 """The slot of a client that has no session."""
-
-
-class Sender(NamedTuple):
-    """Where something came from: by which route, with which key (if any), and from which address."""
-
-    route: bytes
-    user: str
-    address: str
-
-
-NOBODY = Sender(b"", "", "")
 
 
 class Numbers:
