@@ -141,7 +141,7 @@ class Columns(RuleBasedStateMachine):
                 if not room:
                     client.unsent.append(number)
                     client.fresh.append(number)
-            else:
+            elif room:  # nothing waits to be sent to it: who has no room does not get it
                 self.awaited.add(NONE, number, 0, client.slot, SIZE)
                 client.waiting[number] = 0
 
