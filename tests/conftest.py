@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from numpy.typing import NDArray
 from xdist.scheduler import LoadGroupScheduling
 
@@ -30,6 +31,10 @@ from bypass.transitions import Action, Distribution, Plan, Record
 
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# How long an example takes says nothing: others may use the machine, and the first one loads what it needs.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
 
 # Thousands of tests and what they import stay to the end: the garbage collector need not look at them.
 gc.disable()
