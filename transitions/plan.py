@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from bypass.transitions.errors import InvalidPlan, TransitionError
+from bypass.transitions.errors import InvalidPlan, TransitionError, short
 from bypass.transitions.validation import first_problem, parse_json
 from bypass.transitions.yaml_text import dump_yaml, load_yaml
 
@@ -28,6 +28,7 @@ MAX_BYTES = 64 * 1024
 """A plan on the wire is never larger: what reads plans from strangers must not be made to work for them."""
 
 MAX_ACTIONS = 128
+MOST_SHOWN = 4  # actions, where a plan is shown in one line
 
 Name = Annotated[str, Field(min_length=1)]
 
@@ -82,6 +83,12 @@ class Plan(BaseModel):
     decision: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0
     on_error: Literal["abort", "continue"] = "abort"
     actions: Annotated[tuple[Action, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
+
+    def __repr__(self) -> str:
+        told = [f"{action.proxy} -> {action.to or short(action.set)}" for action in self.actions[:MOST_SHOWN]]
+        if len(self.actions) > MOST_SHOWN:
+            told.append(f"and {len(self.actions) - MOST_SHOWN} more")
+        return f"Plan({short(self.plan)}: {', '.join(told)})"
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:

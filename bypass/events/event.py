@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MAX_ATTRIBUTES = 256
 MAX_PAYLOAD = 65_536
+MOST_SHOWN = 12  # attributes, where an event is shown in one line
 
 Pairs: TypeAlias = tuple[tuple[str, Any], ...]
 
@@ -165,7 +166,9 @@ class Event:
         return hash((self._pairs or self.attributes, self._payload))
 
     def __repr__(self) -> str:
-        parts = [f"{name}={value!r}" for name, value in self.attributes]
+        parts = [f"{name}={shown(value)}" for name, value in self.attributes[:MOST_SHOWN]]
+        if len(self.attributes) > MOST_SHOWN:
+            parts.append(f"and {len(self.attributes) - MOST_SHOWN} more")
         if self.payload:
             parts.append(f"payload=<{len(self.payload)} bytes>")
         return f"Event({', '.join(parts)})"

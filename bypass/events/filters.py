@@ -23,6 +23,8 @@ from bypass.events.operators import BUILT_IN, EXISTS, OPERATORS, Test
 MAX_DEPTH = 16
 """So deep alternatives and negations may be in each other."""
 
+LONGEST_REPR = 200  # characters of a subscription where it is shown in one line
+
 Check: TypeAlias = tuple[str, tuple[type, ...], Test, Any]
 """A filter as matching wants it: attribute name, classes of values to look at, test, filter value."""
 
@@ -197,7 +199,8 @@ class Subscription(_Expression):
         return " and ".join(map(str, _terms_of(self)))
 
     def __repr__(self) -> str:
-        return f"Subscription({self})"
+        text = str(self)
+        return f"Subscription({text if len(text) <= LONGEST_REPR else text[:LONGEST_REPR] + '…'})"
 
 
 def any_of(alternatives: Iterable[Subscription]) -> Subscription:

@@ -29,6 +29,12 @@ class Trace(Manifest):
 
     path: Path = Field(exclude=True)
 
+    def __repr__(self) -> str:
+        return (
+            f"Trace({self.path}: {self.model or 'laid out'}, {self.clients:,} clients, {self.duration:g} s,"
+            f" a place each {self.step:g} s)"
+        )
+
     @classmethod
     def open(cls, path: Path) -> Self:
         """Raises InvalidTrace if the folder is no trace, unfinished, or lacks a file."""

@@ -104,6 +104,12 @@ class Run:
     local: dict[str, int]
     plans_sent: int
 
+    def __repr__(self) -> str:
+        return (
+            f"Run({self.scenario.name}: {self.scenario.clients} clients, {self.scenario.duration:g} s,"
+            f" seed {self.seed}, {len(self.phases)} phases, {len(self.events['id']):,} events)"
+        )
+
     def phase(self, name: str) -> Phase:
         """The first phase of that name. Raises KeyError."""
         for phase in self.phases:

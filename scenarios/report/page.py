@@ -35,19 +35,20 @@ def _environment() -> Environment:
     )
 
 
-def _rendered(template: str, **values: Any) -> Markup:
+def rendered(template: str, **values: Any) -> Markup:
+    """What a template makes of these values."""
     return Markup(_environment().get_template(template).render(**values))  # noqa: S704 - it escapes its values
 
 
 def page(title: str, parts: Iterable[Markup]) -> str:
     """A whole page."""
-    return _rendered("page.html", title=title, parts=parts)
+    return rendered("page.html", title=title, parts=parts)
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], kind: str = "") -> Markup:
     """A table; the first cell of each row is its head."""
     cells = [list(zip(columns, row, strict=True)) for row in rows]
-    return _rendered("table.html", columns=columns, groups=_groups(columns), rows=cells, kind=kind)
+    return rendered("table.html", columns=columns, groups=_groups(columns), rows=cells, kind=kind)
 
 
 def _groups(columns: Sequence[Column]) -> list[tuple[str, int]]:
@@ -66,12 +67,12 @@ def pictures(drawn: Iterable[Picture | None], nothing: str, kind: str = "") -> M
     found = [picture for picture in drawn if picture is not None]
     if not found:
         return paragraph(nothing, "empty")
-    return _rendered("pictures.html", pictures=found, kind=kind)
+    return rendered("pictures.html", pictures=found, kind=kind)
 
 
 def facts(items: Iterable[tuple[str, str, str]]) -> Markup:
     """Names with values; the third part is the value's kind in the style sheet."""
-    return _rendered("facts.html", items=items)
+    return rendered("facts.html", items=items)
 
 
 def paragraph(text: str, kind: str = "") -> Markup:

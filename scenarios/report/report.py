@@ -16,7 +16,16 @@ from bypass.scenarios.experiments.provenance import library_version
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.report.labels import in_order
-from bypass.scenarios.report.page import details, facts, heading, page, paragraph, preformatted, span
+from bypass.scenarios.report.page import (
+    details,
+    facts,
+    heading,
+    page,
+    paragraph,
+    preformatted,
+    rendered,
+    span,
+)
 from bypass.scenarios.report.pictures import (
     around_transitions,
     by_place,
@@ -46,6 +55,12 @@ def write_report(result: Result, directory: Path) -> Path:
     path = directory / "report.html"
     path.write_text(page(f"{result.scenario.name}: report", _parts(result)), encoding="utf-8")
     return path
+
+
+def in_notebook(result: Result) -> str:
+    """What a notebook shows of a result: the verdict, and the phases of its runs."""
+    tables = [(name, phase_table(run.phases)) for name, run in result.runs.items()]
+    return rendered("notebook.html", result=result, verdict=verdict_line(result.verdicts), tables=tables)
 
 
 def _parts(result: Result) -> Iterator[Markup]:

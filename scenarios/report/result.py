@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,11 @@ from bypass.scenarios.experiments.provenance import write_provenance
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.figures.measures import Phase, precision, recall
 from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.report.frames import events_frame, phases_frame
 from bypass.support.units import MICROSECONDS
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 FILES = (
     "summary.json",
@@ -59,6 +63,15 @@ class Result:
     runs: dict[str, Run]
     asked: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        others = f", the main one of {len(self.runs)} runs" if len(self.runs) > 1 else ""
+        return f"Result({self.main!r}{others})"
+
+    def _repr_html_(self) -> str:
+        from bypass.scenarios.report.report import in_notebook
+
+        return in_notebook(self)
+
     @property
     def main(self) -> Run:
         return self.runs[self.scenario.main or next(iter(self.runs))]
@@ -67,6 +80,14 @@ class Result:
     def phases(self) -> Phases:
         """The main run's phases."""
         return Phases(self.main)
+
+    def events_frame(self) -> DataFrame:
+        """A data frame with a row for each event of each run."""
+        return events_frame(self.runs)
+
+    def phases_frame(self) -> DataFrame:
+        """A data frame with a row for each phase of each run."""
+        return phases_frame(self.runs)
 
     @cached_property
     def verdicts(self) -> tuple[CheckVerdict, ...]:

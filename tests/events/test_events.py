@@ -140,6 +140,12 @@ def test_repr_names_attributes_and_the_size_of_the_payload() -> None:
     )
 
 
+def test_repr_is_short() -> None:
+    text = repr(Event({f"a{n}": "x" * 1000 for n in range(100)}))
+    assert len(text) < 600
+    assert text.endswith(", and 88 more)")
+
+
 values = (
     st.integers()
     | st.floats(allow_nan=False)

@@ -141,6 +141,13 @@ def test_subscriptions_read_like_conditions() -> None:
     assert repr(attr("level") >= 12) == "Filter(level >= 12)"
 
 
+def test_repr_is_short() -> None:
+    wanted = Subscription([attr(f"level{n}") >= n for n in range(60)])
+    assert repr(wanted).startswith("Subscription(level0 >= 0 and level1 >= 1 and ")
+    assert repr(wanted).endswith("…)")
+    assert len(repr(wanted)) < 250
+
+
 @dataclass(frozen=True)
 class Spot:
     x: float

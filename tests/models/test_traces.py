@@ -76,6 +76,10 @@ def expected() -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.array([place[i] for place in places], np.float32) for i in (0, 1))  # type: ignore[return-value]
 
 
+def test_a_trace_is_short_in_one_line(trace: Trace) -> None:
+    assert repr(trace) == f"Trace({trace.path}: rwp, {CLIENTS} clients, {DURATION:g} s, a place each 1 s)"
+
+
 # -- what is written ------------------------------------------------------------------------------------
 
 

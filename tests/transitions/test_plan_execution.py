@@ -195,6 +195,15 @@ def test_a_listener_that_fails_disturbs_nobody(engine: Engine, caplog: pytest.Lo
     ]
 
 
+def test_plans_and_records_are_short_in_one_line(engine: Engine) -> None:
+    told = plan(RIGHT_TO_TREE, *[TO_TREE] * 10, id="x")
+    assert repr(told) == "Plan('p': right -> tree, left -> tree, left -> tree, left -> tree, and 7 more)"
+    done, skipped = engine.execute(told)[0], engine.execute(plan(TO_BROKEN, RIGHT_TO_TREE))[1]
+    assert repr(done) == "Record(x/0 at h1: right hash -> tree, done)"
+    assert repr(skipped).startswith("Record(")
+    assert len(repr(skipped)) < 250
+
+
 def test_records_are_ready_for_json(engine: Engine) -> None:
     (record,) = engine.execute(plan(RIGHT_TO_TREE, id="x", why="growth", who="ops"))
     assert json.loads(json.dumps(record.to_dict(), allow_nan=False)) == {

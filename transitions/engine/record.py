@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
+from bypass.transitions.errors import short
+
 TransitionKind = Literal["total", "partial", "self"]
 TransitionResult = Literal["done", "failed", "skipped", "repeated", "deferred", "planned", "obsolete"]
 
@@ -42,6 +44,15 @@ class Record:
     outcome: TransitionResult = "planned"
     error: str = ""
     failed_phase: str = ""
+
+    def __repr__(self) -> str:
+        done = (
+            f"{self.source} -> {self.target}"
+            if self.target != self.source
+            else f"{self.target} {short(self.set)}"
+        )
+        error = f": {short(self.error)}" if self.error else ""
+        return f"Record({self.id} at {self.host or 'here'}: {self.proxy} {done}, {self.outcome}{error})"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as data for JSON; values that JSON does not know are written as text."""
