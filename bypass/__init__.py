@@ -147,7 +147,7 @@ else:
         },
     )
 
-__version__ = "0.1.1"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Action",
