@@ -10,8 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from bypass.live.broker.sessions import notifications as composing
 from bypass.live.broker.sessions.notifications import MOST_IN_A_PACKET, Composer, Notifications
-from bypass.live.broker.sessions.unacknowledged import LAST_PLACE, Awaited
+from bypass.live.broker.sessions.unacknowledged import Awaited
 from bypass.live.broker.sessions.unacknowledged_kernels import CONNECTION, NONE, RECEIVED, TO, WHICH
+from bypass.live.broker.store.batch import LAST_PLACE
 from bypass.protocol.session import WINDOW, WINDOW_BYTES
 from bypass.protocol.wire import recipient, unpack
 
@@ -30,6 +31,8 @@ class Client:
         self.fresh: list[int] = []  # those of them that were never sent to this life
         self.received = 0
         self.moved = False
+        self.done = 0  # the latest place of which something is gone
+        self.behind: list[int] = []  # as it was noted last
 
 
 class Columns(RuleBasedStateMachine):
@@ -50,6 +53,7 @@ class Columns(RuleBasedStateMachine):
     def drop(self, client: Client, gone: list[int]) -> set[int]:
         """Places in the log that nobody waits for after this."""
         seqs = {client.waiting.pop(number) for number in gone}
+        client.done = max(client.done, *seqs, 0)
         client.unsent = [number for number in client.unsent if number not in gone]
         client.fresh = [number for number in client.fresh if number not in gone]
         return {seq for seq in seqs if seq and not self.left(seq)}
@@ -87,8 +91,8 @@ class Columns(RuleBasedStateMachine):
     def leaves(self, data: st.DataObject) -> None:
         number = data.draw(st.sampled_from([*self.clients]))
         client = self.clients[number]
-        count, done = self.awaited.give_up(client.slot, LAST_PLACE)
-        assert count == len(client.waiting)
+        gone, done = self.awaited.give_up(client.slot, LAST_PLACE)
+        assert gone == [*client.waiting]
         assert set(done) == self.drop(client, list(client.waiting))
         self.awaited.vacate(client.slot)
         del self.clients[number]
@@ -155,17 +159,18 @@ class Columns(RuleBasedStateMachine):
             known = data.draw(st.lists(st.sampled_from([*client.waiting]), unique=True))
         others = [number for number in others if number not in client.waiting]
         said = known + others if ahead else data.draw(st.permutations(known + others + known[:1]))
-        count, done = self.awaited.acknowledge(client.slot, np.array(said, np.uint64).view(np.int64))
-        assert count == len(known)
+        gone, done = self.awaited.acknowledge(client.slot, np.array(said, np.uint64).view(np.int64))
+        assert sorted(gone) == sorted(known)
         assert set(done) == self.drop(client, known)
         assert len(done) == len(set(done))
-        client.received += count
-        client.moved |= count > 0
+        client.received += len(gone)
+        client.moved |= bool(gone)
 
-    @precondition(lambda self: any(client.unsent for client in self.clients.values()))
+    @precondition(lambda self: any(client.connected and client.unsent for client in self.clients.values()))
     @rule(data=st.data())
     def is_sent_what_waits(self, data: st.DataObject) -> None:
-        client = data.draw(st.sampled_from([each for each in self.clients.values() if each.unsent]))
+        hungry = [each for each in self.clients.values() if each.connected and each.unsent]
+        client = data.draw(st.sampled_from(hungry))
         most = data.draw(st.integers(1, 4))
         first = self.awaited.first_unsent(client.slot, most)
         assert first == [(number, client.waiting[number]) for number in client.unsent[:most]]
@@ -182,20 +187,57 @@ class Columns(RuleBasedStateMachine):
             return
         candidates = client.fresh if fresh else list(client.waiting)
         old = [number for number in candidates if client.waiting[number] <= self.seq - age][:most]
-        count, done = self.awaited.give_up(client.slot, self.seq - age, most, fresh)
-        assert count == len(old)
+        gone, done = self.awaited.give_up(client.slot, self.seq - age, most, fresh)
+        assert gone == old
         assert set(done) == self.drop(client, old)
-        client.moved |= count > 0
+        client.moved |= bool(gone)
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data(), age=st.integers(0, 4))
+    def is_not_to_get_what_is_old(self, data: st.DataObject, age: int) -> None:
+        client = data.draw(st.sampled_from([*self.clients.values()]))
+        if client.durable:
+            self.awaited.pass_over(client.slot, self.seq - age)
+            client.moved |= self.seq - age > client.done
+            client.done = max(client.done, self.seq - age)
+
+    @precondition(lambda self: any(not client.connected for client in self.clients.values()))
+    @rule(data=st.data(), age=st.integers(0, 4))
+    def may_have_been_sent_what_is_old(self, data: st.DataObject, age: int) -> None:
+        client = data.draw(st.sampled_from([each for each in self.clients.values() if not each.connected]))
+        self.awaited.doubt(client.slot, self.seq - age)
+        client.fresh = [number for number in client.fresh if client.waiting[number] > self.seq - age]
+        client.moved = True
 
     @rule(part=st.integers(0, 1))
     def cursors_are_noted(self, part: int) -> None:
-        found = dict(self.awaited.moved(part, 2))
+        found = self.awaited.moved(part, 2)
         for client in self.clients.values():
             if client.slot % 2 == part and client.durable:
                 assert (client.slot in found) == client.moved
-                if client.moved:
-                    assert found[client.slot] == next(iter(client.waiting.values()), 0)
-                    client.moved = False
+                client.moved = False
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data(), closing=st.booleans(), failed=st.booleans())
+    def it_is_noted_how_far_somebody_has_got(self, data: st.DataObject, closing: bool, failed: bool) -> None:
+        client = data.draw(st.sampled_from([*self.clients.values()]))
+        if not client.durable:
+            return
+        if failed:
+            self.awaited.all_moved()
+            for each in self.clients.values():
+                each.moved = True
+        mark = self.awaited.mark(client.slot, closing)
+        behind = [seq for seq in client.waiting.values() if seq <= client.done]
+        assert mark.cursor == client.done
+        assert mark.behind == behind or (mark.behind is None and client.behind == behind and not failed)
+        client.behind = behind
+        fresh = {client.waiting[number] for number in client.fresh}
+        if client.connected and not closing:
+            assert mark.sent == LAST_PLACE
+        else:
+            assert fresh == {seq for seq in client.waiting.values() if seq > mark.sent}
+            assert mark.sent <= self.seq
 
     @invariant()
     def the_same_waits(self) -> None:
@@ -257,8 +299,8 @@ def test_an_event_that_is_waited_for_twice_is_acknowledged_as_a_whole(size: int)
     slot = awaited.occupy(1)
     for seq in range(1, 2 * size + 1):
         awaited.add(NONE, 1 + seq % size, seq, slot, None)
-    count, done = awaited.acknowledge(slot, np.arange(1, size + 1))
-    assert (count, sorted(done)) == (2 * size, list(range(1, 2 * size + 1)))
+    gone, done = awaited.acknowledge(slot, np.arange(1, size + 1))
+    assert (len(gone), sorted(done)) == (2 * size, list(range(1, 2 * size + 1)))
     assert awaited.waiting(slot) == []
 
 
@@ -267,10 +309,10 @@ def test_what_is_withdrawn_is_what_was_at_that_place() -> None:
     slot = awaited.occupy(1)
     for number, seq in ((7, 1), (8, 2), (7, 3), (9, 4)):
         awaited.add(NONE, number, seq, slot, None)
-    assert awaited.withdraw(slot, 7, 3) == (1, [3])
-    assert awaited.withdraw(slot, 7, 3) == (0, [])
+    assert awaited.withdraw(slot, 7, 3) == ([7], [3])
+    assert awaited.withdraw(slot, 7, 3) == ([], [])
     assert awaited.waiting(slot) == [(7, 1), (8, 2), (9, 4)]
-    assert awaited.withdraw(slot, 9) == (1, [4])
+    assert awaited.withdraw(slot, 9) == ([9], [4])
     awaited.add(NONE, 5, 6, slot, None)
     assert awaited.waiting(slot) == [(7, 1), (8, 2), (5, 6)]
 

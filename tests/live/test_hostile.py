@@ -432,7 +432,8 @@ def test_who_never_reads_is_served_later(tmp_path: Path, make: Make) -> None:
 
 @pytest.mark.parametrize("away", [False, True])
 def test_what_waits_for_who_never_reads_is_bounded(tmp_path: Path, make: Make, away: bool) -> None:
-    with running(config(tmp_path, limits={"client_rate": 0.0, "pending_events": 100})) as service:
+    limits = {"client_rate": 0.0, "client_byte_rate": 0.0, "pending_events": 100}
+    with running(config(tmp_path, limits=limits)) as service:
         honest = Honest(make, service)
         peer = make(endpoint(service), "hostile")
         peer.subscribe()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from bypass.live.broker.store import database
 from bypass.live.broker.store import store as store_module
-from bypass.live.broker.store.batch import pack_plain, pack_recipients, unpack_recipients
+from bypass.live.broker.store.batch import LAST_PLACE, Mark, pack_plain, pack_recipients, unpack_recipients
 from bypass.live.broker.store.statements import HISTORY
 from bypass.live.broker.store.store import (
     Batch,
@@ -34,7 +34,7 @@ from bypass.live.broker.store.store import (
 
 def publication(seq: int, *clients: int, size: int = 250) -> Logged:
     to = pack_recipients([Recipient(client, (1,), False) for client in clients])
-    return Logged(seq, float(seq), 7 << 32 | seq, 7, 1, 3, seq.to_bytes(4, "big") * (size // 4), to)
+    return Logged(seq, float(seq), 7 << 32 | seq, 7, 1, 3, seq.to_bytes(4, "big") * (size // 4), to, "alice")
 
 
 @pytest.fixture
@@ -53,14 +53,22 @@ def size(path: Path) -> int:
 numbers = st.sampled_from((1, 2**32 - 1))
 u32 = st.integers(0, 2**32 - 1)
 u64 = st.integers(0, 2**64 - 1)
+handles = st.integers(0, 2) | u32
 floats = st.floats(allow_nan=False)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 recipients = st.lists(
-    st.builds(Recipient, numbers, st.lists(u32, max_size=3).map(tuple), st.booleans()), max_size=5
+    st.builds(Recipient, numbers, st.lists(handles, max_size=3).map(tuple), st.booleans()), max_size=5
 ).map(tuple)
 plain_recipients = st.lists(
-    st.builds(Recipient, numbers, st.tuples(u32), st.just(False)), min_size=1, max_size=5
+    st.builds(Recipient, numbers, st.tuples(handles), st.just(False)), min_size=1, max_size=5
 ).map(tuple)
+marks = st.builds(
+    Mark,
+    st.integers(0, 40),
+    st.integers(0, 40) | st.just(LAST_PLACE),
+    st.lists(st.integers(0, 40), max_size=3, unique=True).map(sorted) | st.none(),
+    st.integers(0, 40),
+)
 operations = st.one_of(
     st.tuples(st.just("client"), numbers, texts, u64, floats),
     st.tuples(st.just("forgotten"), numbers),
@@ -78,10 +86,12 @@ operations = st.one_of(
             u32,
             st.binary(max_size=20),
             (recipients | plain_recipients).map(pack_recipients),
+            texts,
         ),
     ),
-    st.tuples(st.just("cursor"), numbers, st.integers(0, 40)),
-    st.tuples(st.just("lane"), numbers, st.integers(0, 2) | u32, st.integers(0, 40) | st.none()),
+    st.tuples(st.just("cursor"), numbers, marks),
+    st.tuples(st.just("lane"), numbers, st.integers(0, 2) | u32, marks | st.none()),
+    st.tuples(st.just("owes"), numbers, st.integers(0, 2) | u64, st.booleans()),
     st.tuples(st.just("misses"), numbers, texts, u32),
     st.tuples(st.just("released"), st.lists(st.integers(0, 40), max_size=3)),
     st.tuples(st.just("setting"), texts, texts),
@@ -106,7 +116,7 @@ class Model:
                 self.clients.pop(values[0], None)
             elif kind == "client" and not later:
                 number, name, life, seen = values
-                known = self.clients.setdefault(number, StoredClient(number, "", 0, 0, 0, 0, 0.0))
+                known = self.clients.setdefault(number, StoredClient(number, "", 0, 0, 0, 0.0))
                 known.name, known.life, known.seen = name, life, seen
         for position, (kind, *values) in enumerate(calls):
             if kind == "logged":
@@ -137,11 +147,13 @@ class Model:
             case "published":
                 client.published, client.known = values
             case "cursor":
-                (client.cursor,) = values
+                client.mark = _with_behind(values[0], client.mark)._replace(reached=0)
             case "lane" if values[1] is None:
                 client.lanes.pop(values[0], None)
             case "lane":
-                client.lanes[values[0]] = values[1]
+                client.lanes[values[0]] = _with_behind(values[1], client.lanes.get(values[0]))
+            case "owes":
+                (client.owed.add if values[1] else client.owed.discard)(values[0])
             case "misses":
                 client.missed[values[0]] = values[1]
 
@@ -149,27 +161,43 @@ class Model:
         """As the store's; publications that nobody waits for are gone after it."""
         waiting = []
         for seq, logged in sorted(self.log.items()):
-            to = tuple(
-                one
-                for one in unpack_recipients(logged.recipients)
-                if one.client in self.clients
-                and self.clients[one.client].cursor < seq
-                and not (
-                    self.clients[one.client].lanes and {*one.handles} <= {*self.clients[one.client].lanes}
+            to, apart, done = [], {}, set()
+            for one in unpack_recipients(logged.recipients):
+                if one.client not in self.clients:
+                    continue
+                client = self.clients[one.client]
+                there = {handle: mark for handle, mark in client.lanes.items() if handle in one.handles}
+                if not one.handles or {*one.handles} - {*there}:
+                    if _waits(client.mark, seq):
+                        to.append(one)
+                    elif client.lanes and one.handles:
+                        done.add(one.client)
+                for handle in one.handles:
+                    if handle in there:
+                        if _waits(client.mark if seq > there[handle].reached else there[handle], seq):
+                            apart[one.client, handle] = True
+                        else:
+                            done.add(one.client)
+            some = {one.client for one in to} | {client for client, _ in apart}
+            if some:
+                size, whose = len(logged.raw), (logged.publisher, logged.owner)
+                partly = frozenset(done & some)
+                waiting.append(
+                    Waiting(seq, logged.at, logged.id, tuple(to), size, *whose, tuple(apart), partly)
                 )
-            )
-            apart = tuple(
-                (one.client, handle)
-                for one in unpack_recipients(logged.recipients)
-                for handle in one.handles
-                if one.client in self.clients and self.clients[one.client].lanes.get(handle, seq) < seq
-            )
-            if to or apart:
-                waiting.append(Waiting(seq, logged.at, logged.id, to, len(logged.raw), apart))
             else:
                 del self.log[seq]
         clients = [self.clients[number] for number in sorted(self.clients)]
         return Loaded(clients, waiting, self.settings, self.last_seq)
+
+
+def _with_behind(mark: Mark, before: Mark | None) -> Mark:
+    """As it is stored: what is behind is the same as before if nothing else is said."""
+    return mark if mark.behind is not None else mark._replace(behind=before.behind if before else [])
+
+
+def _waits(mark: Mark, seq: int) -> bool:
+    return seq > mark.cursor or seq in (mark.behind or ())
 
 
 @settings(max_examples=60, deadline=None)
@@ -244,7 +272,8 @@ def test_an_empty_batch_is_nothing_to_write(store: Store) -> None:
         lambda batch: batch.located(1, 0.0, 0.0, 0.0, 0.0, 0.0),
         lambda batch: batch.published(1, 1, 1),
         lambda batch: batch.logged(publication(1)),
-        lambda batch: batch.cursor(1, 1),
+        lambda batch: batch.cursor(1, Mark(1, 1, [])),
+        lambda batch: batch.owes(1, 1, True),
         lambda batch: batch.lane(1, 1, None),
         lambda batch: batch.misses(1, "too old", 1),
         lambda batch: batch.released([1]),
@@ -276,8 +305,9 @@ def test_nothing_is_left_of_a_forgotten_client(at_once: bool, store: Store) -> N
     batch.subscribed(1, 1, b"news")
     batch.located(1, 1.0, 2.0, 3.0, 4.0, 5.0)
     batch.published(1, 6, 4)
-    batch.cursor(1, 7)
-    batch.lane(1, 1, 3)
+    batch.cursor(1, Mark(7, 7, [2]))
+    batch.lane(1, 1, Mark(3, 3, [1]))
+    batch.owes(1, 5, True)
     batch.misses(1, "too old", 8)
     if not at_once:
         store.write(batch)
@@ -285,7 +315,7 @@ def test_nothing_is_left_of_a_forgotten_client(at_once: bool, store: Store) -> N
     batch.forgotten(1)
     batch.client(1, "bob", 2, 9.0)
     store.write(batch)
-    assert store.load().clients == [StoredClient(1, "bob", 2, 0, 0, 0, 9.0)]
+    assert store.load().clients == [StoredClient(1, "bob", 2, 0, 0, 9.0)]
 
 
 def test_publications_are_read_in_the_order_asked_for(store: Store) -> None:
@@ -314,14 +344,14 @@ def test_numbers_go_on_when_all_publications_are_released(store: Store, tmp_path
 def test_loading_removes_publications_that_nobody_waits_for(store: Store) -> None:
     batch = Batch()
     batch.client(1, "alice", 1, 0.0)
-    batch.cursor(1, 1)
+    batch.cursor(1, Mark(1, 1, []))
     batch.logged(publication(1, 1))  # alice is done with it
     batch.logged(publication(2, 1, 5))  # nobody knows client 5
     batch.logged(publication(3, 5))
     store.write(batch)
     (waiting,) = store.load().waiting
     assert waiting == Waiting(
-        2, 2.0, 7 << 32 | 2, (Recipient(1, (1,), False),), len(publication(2, 1, 5).raw)
+        2, 2.0, 7 << 32 | 2, (Recipient(1, (1,), False),), len(publication(2, 1, 5).raw), 7, "alice"
     )
     assert store.read([1, 2, 3]) == [publication(2, 1, 5)]
 

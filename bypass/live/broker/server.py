@@ -182,7 +182,8 @@ class BrokerServer:
             Quotas(config.limits, config.open, self.loop.now), self.settings.first_number
         )
         # Places in the log that were given to what could not be stored may be in cursors all the same.
-        last_seq = max([loaded.last_seq, *(stored.cursor for stored in loaded.clients)])
+        marks = [mark for stored in loaded.clients for mark in (stored.mark, *stored.lanes.values())]
+        last_seq = max([loaded.last_seq, *(mark.cursor for mark in marks)])
         self.deliveries = Deliveries(
             self.sessions,
             self.store,
@@ -206,11 +207,11 @@ class BrokerServer:
                 if much := excess(config.limits, message, session.sizes[handle], others):
                     self.counters["subscriptions_over_limit"] += 1
                     log.warning("%s: kept subscription %d goes on: %s", stored.name, handle, much)
-            self.sessions.add(session, self.sessions.quotas.owner(stored.name))
-            for handle in stored.lanes:
-                self.deliveries.kept.lanes.restore(session, handle)
+            self.sessions.add(session, self.sessions.quotas.owner(stored.name), stored.mark.cursor)
+            for handle, mark in stored.lanes.items():
+                self.sessions.add_lane(session, handle, mark.cursor)
             self.broker.admit(stored.number, session.handles.values(), stored.place)
-        self.deliveries.kept.restore(loaded.waiting)
+        self.deliveries.kept.restore(loaded.clients, loaded.waiting)
         if self.settings.restore(self.broker, self.sessions):
             log.info(
                 "restored %d sessions, epoch %d, from %s", len(self.sessions), self.broker.epoch, config.store
@@ -343,7 +344,11 @@ class BrokerServer:
     def _begin_to_close(self) -> None:
         self._closing = True
         self.intake.closed = True
+        self.deliveries.feeding.stop()
         self.deliveries.kept.note_cursors()
+        for session in self.sessions.by_route.values():
+            if session.durable:
+                self.deliveries.kept.lanes.note(session, closing=True)
         self.reception.note_places()
         self._note_told()
         self.settings.note_served(self.deliveries.turn.batch)

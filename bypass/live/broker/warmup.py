@@ -82,6 +82,8 @@ def _deliver() -> None:
     awaited.acknowledge(slot, clients)
     awaited.withdraw(slot, 1)
     awaited.moved(0, 1)
+    awaited.all_moved()
+    awaited.mark(slot)
     awaited.give_up(slot, 2)
 
 

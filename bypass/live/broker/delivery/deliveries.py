@@ -21,7 +21,7 @@ from bypass.live.broker.sessions.notifications import HEAD_BYTES
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged import NO_NUMBERS
 from bypass.live.broker.sessions.unacknowledged_kernels import NONE, RECEIVED
-from bypass.live.broker.store.batch import pack_groups, unpack_recipients
+from bypass.live.broker.store.batch import pack_groups
 from bypass.live.broker.store.reader import Reader
 from bypass.live.broker.store.store import Logged, Store
 from bypass.models.queueing import DelayEstimator
@@ -79,6 +79,7 @@ class Deliveries:
         self._event = NONE  # where it is in what is awaited
         self._recipients: list[tuple[Ints, list[tuple[int, ...]], bool]] = []  # clients, handles, unfiltered
         self._waiting = 0  # how many clients wait for it
+        self._not_taken: set[Session] = set()  # who could not take it
 
     @property
     def deliveries(self) -> int:
@@ -195,16 +196,17 @@ class Deliveries:
     def acknowledge(self, session: Session, ids: Iterable[int]) -> bool:
         """A client has these events; gives whether it was sent any of them."""
         numbers = np.array(ids, np.uint64).view(np.int64)
-        count, done = self._awaited.acknowledge(session.slot, numbers)
+        known = [self._awaited.acknowledge(session.slot, numbers)]
         if session.lanes:
             ordered = np.sort(numbers)
-            for lane in session.lanes.values():
-                more, released = self._awaited.acknowledge(lane, ordered, sent=True)
-                count += more
-                done += released
-            self.kept.lanes.tidy(session)
+            known += [self._awaited.acknowledge(lane, ordered, sent=True) for lane in session.lanes.values()]
+        count = 0
+        for each in known:
+            count += len(each.numbers)
+            self.kept.received(session, each)
         self.acknowledged += count
-        self.kept.release(count, done)
+        if session.lanes:
+            self.kept.lanes.tidy(session)
         if session.lanes or self._awaited.unsent(session.slot):
             self.feed(session)
         return count > 0
@@ -254,16 +256,7 @@ class Deliveries:
 
     def refuse_turn(self, turn: Turn, reason: str) -> None:
         """What a turn changed could not be stored: nobody gets its events, and who sent them is told why."""
-        for logged in turn.logged:
-            self.kept.unlogged(logged.seq)
-            for client in {each.client for each in unpack_recipients(logged.recipients)}:
-                session = self._sessions.by_number.get(client)
-                for slot in (session.slot, *session.lanes.values()) if session and session.durable else ():
-                    self.kept.added(-self._awaited.withdraw(slot, logged.id, logged.seq)[0])
-        for session, number in turn.fleeting:
-            if self._sessions.by_slot.get(session.slot) is session:
-                self.kept.added(-self._awaited.withdraw(session.slot, number)[0])
-        self.kept.missing.lost(self._sessions)
+        self.kept.refused(turn)
         self.turn.batch.released(turn.released)
         self.turn.released += turn.released
         self.turn.batch.retry(turn.batch)
@@ -332,6 +325,8 @@ class Deliveries:
 
     def _notify(self, session: Session, number: int, rest: bytes) -> None:
         """Notify one client, whatever is special about it."""
+        if session in self._not_taken:  # it is for another of its subscriptions as well
+            return
         awaited, slot, seq = self._awaited, session.slot, self.kept.last + 1
         earlier = self._may_wait(number)
         # It may wait for it already, for another of its subscriptions, which was found in another way. If
@@ -347,17 +342,20 @@ class Deliveries:
                 self._waiting += 1
                 if session.route is not None and not room:
                     self.feeding.hungry.add(session)
+                if number in session.spread:
+                    session.spread.waits(number)
                 excess = awaited.fresh(slot) - self._pending
                 if excess > 0:
                     gone = awaited.give_up(slot, most=excess, fresh=True)
-                    self.kept.missing.give_up(session, TOO_MANY, *gone)
+                    self.kept.missing.give_up(session, slot, TOO_MANY, gone)
         elif room:
             if not again:
                 awaited.add(NONE, number, 0, slot, size)
                 self.kept.waiting += 1
                 self.turn.fleeting.append((session, number))
         else:
-            self.kept.missing.count(session, NOT_TAKEN, 1)
+            self._not_taken.add(session)
+            self.kept.missing.count(session, NOT_TAKEN, [number])
         if room:
             self.turn.notifications.add(awaited.slots, slot, rest)
 
@@ -371,12 +369,14 @@ class Deliveries:
         recipients, self._recipients = self._recipients, []
         waiting, self._waiting = self._waiting, 0
         self._event = NONE
+        self._not_taken.clear()
         if not waiting:
             return
         number, raw = self._raw
         if number != publication.id:
             _, raw = decode_raw(encode(publication))
         at = self.kept.logged(waiting)
+        publisher = self._sessions.by_number.get(publication.client)
         logged = Logged(
             self.kept.last,
             at,
@@ -386,9 +386,9 @@ class Deliveries:
             publication.epoch,
             raw,
             pack_groups(recipients),
+            "" if publisher is None else publisher.account.name,
         )
         self.turn.batch.logged(logged)
         self.turn.logged.append(logged)
-        publisher = self._sessions.by_number.get(publication.client)
         if publisher is not None:
             self._quotas.stored(logged.seq, publisher.account, len(raw))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 from bypass.live.broker.delivery.lanes import Lanes
 from bypass.live.broker.delivery.missed import LOST, Missing
-from bypass.live.broker.sessions.sessions import NOWHERE, Session, Sessions
+from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged_kernels import CONNECTION
 from bypass.live.broker.store.batch import Logged, Recipient
 from bypass.live.broker.store.reader import FoundPublications, Reader
@@ -53,6 +53,7 @@ class Feeding:
         self._send = send
         self._after = after
         self._reading: set[int] = set()  # slots
+        self._closing = False
         self.unreadable = False  # the log, when it was read last
 
     def feed_hungry(self) -> None:
@@ -61,18 +62,18 @@ class Feeding:
         for session in hungry:
             self.feed(session)
 
-    def feed(self, session: Session, besides: int = NOWHERE) -> None:
-        """Begin to send a connected client what waits for it, `besides` what is in that slot; no effect if
-        nothing does or it has no room."""
-        if session.route is None:
+    def feed(self, session: Session) -> None:
+        """Begin to send a connected client what waits for it; no effect if nothing does or it has no room."""
+        if session.route is None or self._closing:
             return
-        slots = [session.slot]
-        if session.lanes:
-            unclaimed = session.unclaimed
-            slots += [slot for handle, slot in session.lanes.items() if handle not in unclaimed]
-        for slot in slots:
-            if slot != besides:
-                self._ask(session, slot)
+        self._ask(session, session.slot)
+        for lane in self._lanes.claimed(session).values():
+            if not self._lanes.is_blocked(session, lane):
+                self._ask(session, lane)
+
+    def stop(self) -> None:
+        """Send nothing any more."""
+        self._closing = True
 
     def close(self) -> None:
         """Read nothing any more."""
@@ -110,21 +111,19 @@ class Feeding:
             return
         self.unreadable = False
         awaited = self._awaited
-        blocked = NOWHERE
-        if awaited.slots[slot, CONNECTION] == connection:
+        if awaited.slots[slot, CONNECTION] == connection and not self._closing:
             handle = self._lanes.handle_of(session, slot)
             while (first := awaited.first_unsent(slot, 1)) and first[0][1] in asked and awaited.room(slot):
                 number, seq = first[0]
                 if seq not in found:
-                    self._missing.give_up(session, LOST, *awaited.withdraw(slot, number, seq))
+                    self._missing.give_up(session, slot, LOST, awaited.withdraw(slot, number, seq))
                 elif handle is None:
                     self._send_or_divide(session, *found[seq])
-                elif self._lanes.elsewhere(session, slot, number):
-                    blocked = slot  # one acknowledgement would be taken for that of the other: goes on then
+                elif self._lanes.is_blocked(session, slot):
                     break
                 else:
-                    self._send_on(session, slot, found[seq][0], _only(handle, found[seq][1]))
-        self.feed(session, blocked)
+                    self._send_on_lanes(session, number, *found[seq])
+        self.feed(session)
         owner = self._sessions.by_slot.get(slot)
         if owner is not None and owner is not session:  # it has the slot since, and could not ask
             self.feed(owner)
@@ -137,17 +136,20 @@ class Feeding:
             if not own:  # all of it waits in lanes now
                 self._lanes.only_in_lanes(session)
                 return
-        self._send_on(session, session.slot, logged, own)
+        self._send_on(session, [session.slot], logged, own)
 
-    def _send_on(self, session: Session, slot: int, logged: Logged, own: list[Recipient]) -> None:
+    def _send_on_lanes(self, session: Session, number: int, logged: Logged, own: list[Recipient]) -> None:
+        """Send an event for all subscriptions whose lanes have come to it."""
+        lanes = self._lanes.next_there(session, number)
+        own = [each._replace(handles=tuple(h for h in each.handles if h in lanes)) for each in own]
+        self._send_on(session, lanes.values(), logged, [each for each in own if each.handles])
+
+    def _send_on(self, session: Session, slots: Iterable[int], logged: Logged, own: list[Recipient]) -> None:
         assert session.route is not None
         name = self._sessions.name(logged.publisher)
         forwarding = Forwarding(logged.raw, logged.publisher, logged.scheme, logged.epoch, 0, name)
         head = recipient(session.number)
         messages = [head + forwarding.rest(each.handles, each.unfiltered, session.rich) for each in own]
-        self._awaited.was_sent(slot, sum(map(len, messages)))
+        for slot in slots:
+            self._awaited.was_sent(slot, sum(map(len, messages)))
         self._send(session.route, messages)  # they are durable whatever becomes of this turn
-
-
-def _only(handle: int, own: list[Recipient]) -> list[Recipient]:
-    return [each._replace(handles=(handle,)) for each in own if handle in each.handles]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.sessions.sessions import Session
+from bypass.live.broker.sessions.unacknowledged import Awaited, Gone
 from bypass.protocol.messages import Message
 from bypass.protocol.session import MISSED, Missed
 
@@ -22,15 +24,23 @@ REASONS = (TOO_MANY, TOO_OLD, NOT_TAKEN, UNCLAIMED, WITHDRAWN, LOST, ENDED)
 class Missing:
     """Counts what is given up, for each session and for all together by reason.
 
-    `release(count, done)` is told how many deliveries are not waited for any more, and which places in the
-    log nobody needs. Clients that understand it hear of changes when they have said something themselves
-    since they were told last: who does not listen is not told more and more.
+    An event counts once for a session: when it is given up in the last place where it waits, if the client
+    has it from none. `turn` gives the present turn; `release(count, missed, done)` is told how many
+    deliveries are not waited for any more, how many of them are missed, and which places in the log nobody
+    needs. Clients that understand it hear of changes when they have said something themselves since they were
+    told last: who does not listen is not told more and more.
     """
 
     def __init__(
-        self, release: Callable[[int, list[int]], None], tell: Callable[[bytes, Message], None]
+        self,
+        awaited: Awaited,
+        turn: Callable[[], Turn],
+        release: Callable[[int, int, list[int]], None],
+        tell: Callable[[bytes, Message], None],
     ) -> None:
         self.by_reason: Counter[str] = Counter(dict.fromkeys(REASONS, 0))
+        self._awaited = awaited
+        self._turn = turn
         self._release = release
         self._tell = tell
         self._unsaved: dict[Session, set[str]] = {}
@@ -41,25 +51,55 @@ class Missing:
     def total(self) -> int:
         return self.by_reason.total()
 
-    def give_up(self, session: Session, reason: str, count: int, done: list[int]) -> None:
-        """So many deliveries that a session waited for are given up."""
-        self.count(session, reason, count)
-        self._release(count, done)
+    def give_up(self, session: Session, slot: int, reason: str, gone: Gone) -> None:
+        """What a session waited for in a slot is given up there."""
+        if not gone.numbers:
+            return
+        missed = session.spread.given_up(gone.numbers) if session.spread else gone.numbers
+        self._unsaved.setdefault(session, set())
+        self.count(session, reason, missed)
+        self._release(len(gone.numbers), len(missed), gone.done)
+        if slot == session.slot and session.lanes:
+            self._pass_over(session)
 
-    def count(self, session: Session, reason: str, count: int) -> None:
-        """A session has missed so many events that it did not wait for."""
+    def _pass_over(self, session: Session) -> None:
+        """What was given up before it was divided is not to wait in lanes either."""
+        awaited, slot = self._awaited, session.slot
+        done = min(awaited.done(slot), awaited.first_fresh(slot) - 1)
+        for lane in session.lanes.values():
+            if done > awaited.reached(lane):
+                awaited.pass_over(lane, done)
+
+    def count(self, session: Session, reason: str, numbers: Iterable[int]) -> None:
+        """A session has missed these events."""
+        missed = [(session, reason, number) for number in numbers]
+        self._turn().missed += missed
+        self._add(session, reason, len(missed))
+
+    def take_back(self, session: Session, reason: str, ended: bool) -> None:
+        """An event that a session has missed was refused: it was for nobody. The session may have `ended`."""
+        self._add(session, reason, -1)
+        if ended:
+            self.forget(session)
+
+    def _add(self, session: Session, reason: str, count: int) -> None:
         if count:
             self.by_reason[reason] += count
             session.missed[reason] += count
             self._unsaved.setdefault(session, set()).add(reason)
             self._untold.setdefault(session, set()).add(reason)
 
-    def unsaved(self) -> Iterable[tuple[Session, str, int]]:
-        """What the store does not know: sessions, reasons and how many; from now on it does."""
+    def received(self, session: Session, numbers: Iterable[int]) -> None:
+        """A session has got what it waited for, in one place each."""
+        session.spread.received(numbers)
+        if session.spread.changed:
+            self._unsaved.setdefault(session, set())
+
+    def unsaved(self) -> Iterable[tuple[Session, set[str]]]:
+        """Durable sessions of which the store does not know all, and for which reasons they have missed more;
+        from now on it does."""
         changed, self._unsaved = self._unsaved, {}
-        for session, reasons in changed.items():
-            for reason in reasons if session.durable else ():
-                yield session, reason, session.missed[reason]
+        return [(session, reasons) for session, reasons in changed.items() if session.durable]
 
     def lost(self, sessions: Iterable[Session]) -> None:
         """What was given by `unsaved` could not be stored."""

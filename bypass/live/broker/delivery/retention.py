@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,10 @@ from bypass.live.broker.delivery.lanes import Lanes
 from bypass.live.broker.delivery.missed import ENDED, TOO_OLD, Missing
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.sessions.sessions import Session, Sessions
-from bypass.live.broker.sessions.unacknowledged import LAST_PLACE
+from bypass.live.broker.sessions.unacknowledged import Gone
 from bypass.live.broker.sessions.unacknowledged_kernels import NONE
-from bypass.live.broker.store.store import Waiting
+from bypass.live.broker.store.batch import LAST_PLACE, unpack_recipients
+from bypass.live.broker.store.store import StoredClient, Waiting
 from bypass.protocol.messages import Message
 from bypass.protocol.session import WINDOW
 
@@ -46,7 +48,7 @@ class Keeping:
         self.deliveries = 0  # events that were for somebody, counted for each of them
         self.waiting = 0
         self.last = last_seq
-        self.missing = Missing(self.release, tell)
+        self.missing = Missing(sessions.awaited, turn, self._given_up, tell)
         self.lanes = Lanes(sessions, self.missing, limits.pending_events, turn, self.added, lambda: self.last)
         self._sessions = sessions
         self._awaited = sessions.awaited
@@ -73,39 +75,65 @@ class Keeping:
         """A client has a new life: it has got nothing, and claims or withdraws what an earlier one had."""
         for slot in (session.slot, *session.lanes.values()):
             self._awaited.renew(slot)
-            self.missing.give_up(session, TOO_OLD, *self._awaited.give_up(slot, self._expired, fresh=True))
+            gone = self._awaited.give_up(slot, self._expired, fresh=True)
+            self.missing.give_up(session, slot, TOO_OLD, gone)
         session.unclaimed_since = self._now() if session.unclaimed else None
 
     def forget(self, session: Session) -> None:
         """A session has ended: nothing waits for it any more."""
         for slot in (session.slot, *session.lanes.values()):
-            self.missing.give_up(session, ENDED, *self._awaited.give_up(slot))
+            self.missing.give_up(session, slot, ENDED, self._awaited.give_up(slot))
         self.missing.forget(session)
 
-    def restore(self, waiting: Iterable[Waiting]) -> None:
-        """Events of the log wait for clients who are away, in the order of the log. What of them was sent
-        before the restart is not known."""
+    def restore(self, clients: Iterable[StoredClient], waiting: Iterable[Waiting]) -> None:
+        """Events of the log wait for clients who are away, in the order of the log."""
+        owed = {client.number: client.owed for client in clients if client.owed}
         seen: set[int] = set()
         for each in waiting:
-            self._restore(each, each.id in seen)
+            self._restore(each, each.id in seen, owed)
             seen.add(each.id)
-        for slot in self._sessions.by_slot:
-            self._awaited.doubt(slot)
+        for client in clients:
+            session = self._sessions.by_number[client.number]
+            self._awaited.doubt(session.slot, client.mark.sent)
+            connected = client.mark.sent == LAST_PLACE  # it may have been sent anything
+            for handle, mark in client.lanes.items():
+                lane = session.lanes[handle]
+                self._awaited.doubt(lane, LAST_PLACE if connected else mark.sent)
+                if self._awaited.reached(lane) > mark.reached:  # it has got there now, but for what is done
+                    self._awaited.pass_over(lane, client.mark.cursor)
 
-    def _restore(self, waiting: Waiting, again: bool) -> None:
+    def _restore(self, waiting: Waiting, again: bool, owed: Mapping[int, Container[int]]) -> None:
         # A client that it is for in several ways waits for it once.
-        clients = np.array([*{each.client for each in waiting.recipients}], np.int64)
-        event, added, _ = self._awaited.deliver(
-            NONE, waiting.id, waiting.seq, clients, LAST_PLACE, 0, again, self._turn().notifications
+        main = [*{each.client for each in waiting.recipients}]
+        event, added, known = self._awaited.deliver(
+            NONE,
+            waiting.id,
+            waiting.seq,
+            np.array(main, np.int64),
+            LAST_PLACE,
+            0,
+            again,
+            self._turn().notifications,
         )
+        places = Counter({client: 1 for i, client in enumerate(main) if i not in known})
+        apart = {client for client, _ in waiting.lanes}.union(waiting.partly)
         for client, handle in waiting.lanes:
-            session = self._sessions.by_number[client]
-            event = self._awaited.add(event, waiting.id, waiting.seq, session.lanes[handle], None)
-            added += 1
+            lane = self._sessions.by_number[client].lanes[handle]
+            if not (again and self._awaited.waits(lane, waiting.id, again)):
+                event = self._awaited.add(event, waiting.id, waiting.seq, lane, None)
+                added += 1
+                places[client] += 1
+        for client, count in places.items():
+            is_owed = waiting.id in owed.get(client, ())
+            if client in apart or is_owed:
+                spread = self._sessions.by_number[client].spread
+                spread.restore(waiting.id, count, client in waiting.partly, is_owed)
         if added:
             self._logged_at[waiting.seq] = waiting.at
-            publisher = self._sessions.by_number.get(waiting.id >> 32)
-            if publisher is not None:
+            publisher = self._sessions.by_number.get(waiting.publisher)
+            if waiting.owner:
+                self._sessions.quotas.restored(waiting.seq, waiting.owner, waiting.size)
+            elif publisher is not None:
                 self._sessions.quotas.stored(waiting.seq, publisher.account, waiting.size)
             self.added(added)
 
@@ -114,33 +142,59 @@ class Keeping:
         become too old; clients are told what they have missed."""
         if not part:  # often enough
             self._expire()
-        for slot, before in self._awaited.moved(part, parts):
-            session = self._sessions.by_slot[slot]
-            self._note_cursor(session, self.lanes.handle_of(session, slot), before)
+        for session in {self._sessions.by_slot[slot] for slot in self._awaited.moved(part, parts)}:
+            self.lanes.note(session)
         self.missing.tell()
 
     def note_missed(self) -> None:
         """Have the store know, with the very batch that releases it, what was given up: a broker that is
         killed afterwards has neither forgotten to count it nor counts it once more."""
-        for session, reason, count in self.missing.unsaved():
-            self._turn().batch.misses(session.number, reason, count)
-            self._note_cursor(session, None, self._awaited.first(session.slot))
-            for handle, lane in session.lanes.items():
-                self._note_cursor(session, handle, self._awaited.first(lane))
-
-    def _note_cursor(self, session: Session, handle: int | None, before: int) -> None:
-        """Note that nothing before a place in the log waits any more, nothing at all if that is 0: for a
-        session, or for one of its subscriptions that has a lane."""
         batch = self._turn().batch
-        if handle is None:
-            batch.cursor(session.number, before - 1 if before else self.last)
-        else:  # what is to be divided yet comes after what it has had
-            batch.lane(session.number, handle, before - 1 if before else session.reached[handle])
+        for session, reasons in self.missing.unsaved():
+            for reason in reasons:
+                batch.misses(session.number, reason, session.missed[reason])
+            for number, owed in session.spread.changed.items():
+                batch.owes(session.number, number, owed)
+            session.spread.changed.clear()
+            self.lanes.note(session)
 
     def added(self, count: int) -> None:
         """So many deliveries are waited for that were not."""
         self.deliveries += count
         self.waiting += count
+
+    def _given_up(self, count: int, missed: int, done: list[int]) -> None:
+        self.deliveries -= count - missed  # those that are not missed have another, or had
+        self.release(count, done)
+
+    def received(self, session: Session, gone: Gone) -> None:
+        """A session has got events that it waited for, in one slot."""
+        if session.spread:
+            self.missing.received(session, gone.numbers)
+        self.release(len(gone.numbers), gone.done)
+
+    def refused(self, turn: Turn) -> None:
+        """What came in a turn was refused: nobody waits for it, and who has missed it has missed nothing."""
+        for logged in turn.logged:
+            self.unlogged(logged.seq)
+            for client in {each.client for each in unpack_recipients(logged.recipients)}:
+                session = self._sessions.by_number.get(client)
+                if session is not None and session.durable:
+                    for slot in (session.slot, *session.lanes.values()):
+                        gone = self._awaited.withdraw(slot, logged.id, logged.seq)
+                        session.spread.withdrawn(gone.numbers)
+                        self.added(-len(gone.numbers))
+        for session, number in turn.fleeting:
+            if self._sessions.by_slot.get(session.slot) is session:
+                self.added(-len(self._awaited.withdraw(session.slot, number).numbers))
+        for each in (turn, self._turn()):
+            for session, reason, number in each.missed:
+                if number in turn.taken:
+                    self.deliveries -= 1
+                    ended = self._sessions.by_number.get(session.number) is not session
+                    self.missing.take_back(session, reason, ended)
+            each.missed = [missed for missed in each.missed if missed[2] not in turn.taken]
+        self.missing.lost(self._sessions)
 
     def release(self, count: int, done: list[int]) -> None:
         """So many deliveries are not waited for any more, and nobody waits for those places in the log."""
@@ -163,4 +217,5 @@ class Keeping:
         self._expired = last
         for session in self._sessions:
             for slot in (session.slot, *session.lanes.values()) if session.durable else ():
-                self.missing.give_up(session, TOO_OLD, *self._awaited.give_up(slot, last, fresh=True))
+                gone = self._awaited.give_up(slot, last, fresh=True)
+                self.missing.give_up(session, slot, TOO_OLD, gone)

@@ -25,6 +25,8 @@ class Turn:
         present life's."""
         self.fleeting: list[tuple[Session, int]] = []
         """Events for clients whose sessions are not durable."""
+        self.missed: list[tuple[Session, str, int]] = []
+        """Events that were counted as missed, and why."""
 
     @property
     def is_empty(self) -> bool:

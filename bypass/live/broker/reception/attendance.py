@@ -208,6 +208,7 @@ class Attendance:
         session.restored = False
         if session.durable:
             self.unsaved.add(session)
+            self._deliveries.kept.lanes.note(session)
         broker = self._broker
         serving = [scheme for scheme in broker.filter_schemes if session.number in scheme.clients]
         flag = (*serving, *broker.filter_schemes)[0].flag
@@ -225,7 +226,7 @@ class Attendance:
                 self._settings,
                 CAPABILITIES if hello.capabilities else (),
                 len(parts),
-                tuple(Missed(reason, count) for reason, count in session.missed.items())
+                tuple(Missed(reason, count) for reason, count in session.missed.items() if count)
                 if MISSED in session.capabilities
                 else (),
                 client=session.number,
@@ -275,6 +276,7 @@ class Attendance:
         self._deliveries.delays.left(session.number, self._now())
         if session.durable:
             self.unsaved.add(session)
+            self._deliveries.kept.lanes.note(session)
             self.on_departure(session)
         else:
             self.forget(session)
@@ -369,7 +371,7 @@ class Attendance:
         if session.durable:
             turn.batch.unsubscribed(session.number, handle)
         self._deliveries.kept.lanes.withdrawn(session, handle, why, own or session.restored)
-        if handle in session.lanes:  # what may have arrived before: the client acknowledges it
+        if session.lanes:  # what may have arrived before, and what others have waited for because of it
             self._deliveries.feed(session)
 
 

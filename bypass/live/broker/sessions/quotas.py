@@ -197,6 +197,10 @@ class Quotas:
             if account.is_idle(now):
                 del self._accounts[account.name]
 
+    def restored(self, seq: int, owner: str, size: int) -> None:
+        """An event of so many bytes is in the store, from before; `owner` is the name of its account."""
+        self.stored(seq, self._account(owner), size)
+
     def stored(self, seq: int, account: Account, size: int) -> None:
         """An event of so many bytes is in the store, at this place in the log."""
         account.stored += size

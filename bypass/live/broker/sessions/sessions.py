@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 
 from bypass.live.broker.loop.sender import NOBODY
 from bypass.live.broker.sessions.quotas import Account, Quotas
+from bypass.live.broker.sessions.spread import Spread
 from bypass.live.broker.sessions.unacknowledged import NO_CLIENT, Awaited
 from bypass.live.broker.store.store import StoredClient
 from bypass.protocol.messages import Subscribe
@@ -60,12 +61,11 @@ class Session:
     """One client. `route` is how it is reached now, None while it is away.
 
     `slot` is where it is in `Awaited`, `lanes` are other slots, of subscriptions whose events wait apart,
-    `reached` up to which place in the log each lane has had its events; `divided`: there are lanes, or may
-    have to be. `published` is the number of the client's latest event,
-    `refused` those before it that its present life may not know to be refused. `handles` are its
-    subscriptions, `sizes` how many bytes each has, `own` those of them that were subscribed in the client's
-    present life, `untold` those that did not fit into what it was told of them. `missed` is by reason.
-    `account` is that of whom it belongs to.
+    `spread` are events that wait there; `divided`: there are lanes, or may have to be. `published` is the
+    number of the client's latest event, `refused` those before it that its present life may not know to be
+    refused. `handles` are its subscriptions, `sizes` how many bytes each has, `own` those of them that were
+    subscribed in the client's present life, `untold` those that did not fit into what it was told of them.
+    `missed` is by reason. `account` is that of whom it belongs to.
     """
 
     __slots__ = (
@@ -82,7 +82,6 @@ class Session:
         "number",
         "own",
         "published",
-        "reached",
         "refused",
         "restored",
         "rights",
@@ -92,7 +91,9 @@ class Session:
         "sender",
         "sizes",
         "slot",
+        "spread",
         "takes_part",
+        "torn",
         "unclaimed_since",
         "untold",
     )
@@ -119,8 +120,9 @@ class Session:
         self.refused = Numbers()
         self.slot = NOWHERE
         self.lanes: dict[int, int] = {}
-        self.reached: dict[int, int] = {}
+        self.spread = Spread()
         self.divided = False
+        self.torn = 0  # up to here, when it connected, all that did not wait any more was done
         self.missed: Counter[str] = Counter()
         self.unclaimed_since: float | None = None  # if the broker looks after what nobody has claimed
         self.seen = 0.0  # when it was last connected, in seconds for which brokers have served the store
@@ -198,13 +200,13 @@ class Sessions:
     def __len__(self) -> int:
         return len(self.by_number)
 
-    def add(self, session: Session, account: Account) -> None:
-        """Take up a session that the store had."""
+    def add(self, session: Session, account: Account, done: int = 0) -> None:
+        """Take up a session that the store had; it waits for nothing up to the place `done` in the log."""
         number = session.number
         session.account = account
         account.sessions += 1
         self.by_number[number] = self.by_name[session.name] = session
-        session.slot = self.awaited.occupy(number)
+        session.slot = self.awaited.occupy(number, done)
         self.by_slot[session.slot] = session
         self.awaited.disconnected(session.slot, session.durable)
         self._next = max(self._next, session.number + 1)
@@ -237,6 +239,7 @@ class Sessions:
         """From now on the session is reached by this route."""
         if session.route != route:
             self.awaited.connected(session.slot, session.durable)
+            session.torn = self.awaited.done(session.slot)
             for lane in session.lanes.values():
                 self.awaited.connected_lane(lane)
         session.route = route
@@ -255,10 +258,9 @@ class Sessions:
             for slot in (session.slot, *session.lanes.values()):
                 self.awaited.disconnected(slot, session.durable)
 
-    def add_lane(self, session: Session, handle: int, reached: int) -> int:
+    def add_lane(self, session: Session, handle: int, done: int) -> int:
         """A slot for what waits for one of a session's subscriptions, from after this place in the log on."""
-        lane = session.lanes[handle] = self.awaited.occupy(NO_CLIENT)
-        session.reached[handle] = reached
+        lane = session.lanes[handle] = self.awaited.occupy(NO_CLIENT, done)
         self.by_slot[lane] = session
         if session.route is None:
             self.awaited.disconnected(lane, True)
@@ -269,7 +271,6 @@ class Sessions:
     def remove_lane(self, session: Session, handle: int) -> None:
         """Give the slot of a lane back, in which nothing waits."""
         lane = session.lanes.pop(handle)
-        del session.reached[handle]
         del self.by_slot[lane]
         self.awaited.vacate(lane)
 

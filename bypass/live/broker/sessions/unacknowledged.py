@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bypass.live.broker.sessions import unacknowledged_kernels as columns
@@ -11,10 +13,12 @@ from bypass.live.broker.sessions.unacknowledged_kernels import (
     AWAY,
     BYTES,
     CLIENT,
+    COLUMNS,
     CONNECTED,
     CONNECTION,
     COUNT,
     DIVIDED,
+    DONE,
     EMPTY,
     ENTRIES,
     ENTRIES_LEFT,
@@ -35,19 +39,29 @@ from bypass.live.broker.sessions.unacknowledged_kernels import (
     RECEIVED,
     SEQ,
     STATE,
+    TORN,
     UNSENT,
     UNSENT_COUNT,
 )
+from bypass.live.broker.store.batch import LAST_PLACE, Mark
 from bypass.live.broker.store.statements import UNSIGNED, signed
 from bypass.protocol.session import WINDOW, WINDOW_BYTES
 from bypass.support.arrays import Ints
 
 NO_NUMBERS: Ints = np.empty(0, np.int64)
-LAST_PLACE = int(np.iinfo(np.int64).max)
-"""In a log of any length."""
-
 NO_CLIENT = -3
 """Instead of a client's number, for a slot that is a lane of somebody's."""
+
+
+class Gone(NamedTuple):
+    """What a client does not wait for any more: numbers of events, and those places in the log that nobody
+    waits for."""
+
+    numbers: list[int]
+    done: list[int]
+
+
+NOTHING = Gone([], [])
 
 
 class Awaited:
@@ -59,7 +73,7 @@ class Awaited:
 
     def __init__(self) -> None:
         self.window = WINDOW
-        self.slots: Ints = np.empty((0, 13), np.int64)
+        self.slots: Ints = np.empty((0, COLUMNS), np.int64)
         self._entries: Ints = np.empty((0, 2), np.int64)
         self._events: Ints = np.empty((0, 4), np.int64)
         self._free: Ints = np.array([NONE, 0, NONE, 0], np.int64)
@@ -70,8 +84,9 @@ class Awaited:
 
     # -- slots --------------------------------------------------------------------------------------------
 
-    def occupy(self, client: int) -> int:
-        """A slot for a client, who is away and whose session is not durable until it is said to be.
+    def occupy(self, client: int, done: int = 0) -> int:
+        """A slot for a client, who is away and whose session is not durable until it is said to be; up to the
+        place `done` in the log, nothing waits.
 
         NO_CLIENT has slots, too: events come there by `add` and `divide` alone.
         """
@@ -83,7 +98,8 @@ class Awaited:
             self._vacant = list(range(len(self.slots) - 1, size - 1, -1))
         slot = self._vacant.pop()
         self.slots[slot, CLIENT] = client
-        self.slots[slot, (STATE, BYTES, RECEIVED, MOVED)] = 0
+        self.slots[slot, (STATE, BYTES, RECEIVED, MOVED, TORN)] = 0
+        self.slots[slot, DONE] = done
         if client == NO_CLIENT:
             return slot
         if 2 * self._marked >= len(self._where):
@@ -129,14 +145,13 @@ class Awaited:
         row = self.slots[slot]
         row[FRESH], row[FRESH_COUNT] = row[FIRST], row[COUNT]
 
-    def doubt(self, slot: int) -> None:
-        """The first events, as many as may be on their way at a time, may have been sent."""
+    def doubt(self, slot: int, sent: int) -> None:
+        """The present life may have been sent events up to this place in the log."""
         row = self.slots[slot]
-        skipped = 0
-        while row[FRESH] != NONE and skipped < self.window:
+        while row[FRESH] != NONE and self._place(row[FRESH]) <= sent:
             row[FRESH] = self._entries[row[FRESH], AFTER]
-            skipped += 1
-        row[FRESH_COUNT] -= skipped
+            row[FRESH_COUNT] -= 1
+        row[MOVED] = 1
 
     def disconnected(self, slot: int, durable: bool) -> None:
         """There is no connection."""
@@ -262,32 +277,27 @@ class Awaited:
             columns.listed(self._entries, self._events, int(self.slots[slot, FIRST]), self.count(slot))
         )
 
-    def acknowledge(self, slot: int, numbers: Ints, sent: bool = False) -> tuple[int, list[int]]:
-        """A client has these events: how many of them it waited for, and places in the log that nobody waits
-        for any more. `sent`: others than those that were sent on this connection are not meant, and `numbers`
-        ascend."""
-        count, done = columns.acknowledge(
-            self._entries, self._events, self.slots, self._free, slot, numbers, sent
+    def acknowledge(self, slot: int, numbers: Ints, sent: bool = False) -> Gone:
+        """A client has these events, as far as it waited for them. `sent`: others than those that were sent
+        on this connection are not meant, and `numbers` ascend."""
+        return _gone(
+            *columns.acknowledge(self._entries, self._events, self.slots, self._free, slot, numbers, sent)
         )
-        return count, done.tolist()
 
-    def withdraw(self, slot: int, number: int, seq: int = 0) -> tuple[int, list[int]]:
-        """A client does not wait for an event any more, the one at this place in the log if that is not 0; as
-        `acknowledge`, but it has not got it."""
+    def withdraw(self, slot: int, number: int, seq: int = 0) -> Gone:
+        """A client does not wait for an event any more, the one at this place in the log if that is not 0; it
+        has not got it."""
         done = columns.withdraw(
             self._entries, self._events, self.slots, self._free, slot, signed(number), seq
         )
-        return int(done != NONE), [done] if done > 0 else []
+        return NOTHING if done == NONE else Gone([number], [done] if done > 0 else [])
 
-    def give_up(
-        self, slot: int, last: int = LAST_PLACE, most: int = LAST_PLACE, fresh: bool = False
-    ) -> tuple[int, list[int]]:
+    def give_up(self, slot: int, last: int = LAST_PLACE, most: int = LAST_PLACE, fresh: bool = False) -> Gone:
         """A client does not wait for the first so many events up to this place in the log any more, only of
         those that it cannot have if `fresh`; as `withdraw`."""
-        count, done = columns.give_up(
-            self._entries, self._events, self.slots, self._free, slot, last, most, fresh
+        return _gone(
+            *columns.give_up(self._entries, self._events, self.slots, self._free, slot, last, most, fresh)
         )
-        return count, done.tolist()
 
     def between(self, first: int, last: int) -> tuple[int, int]:
         """How many deliveries of a part of the log are not acknowledged: by those who are connected, by
@@ -295,18 +305,51 @@ class Awaited:
         connected, away = columns.between(self._entries, self._events, self.slots, first, last)
         return connected, away
 
-    def first(self, slot: int) -> int:
-        """The place in the log of the first event that is waited for in a slot; 0 if there is none."""
-        entry = self.slots[slot, FIRST]
-        return 0 if entry == NONE else int(self._events[self._entries[entry, EVENT], SEQ])
+    # -- places in the log --------------------------------------------------------------------------------
 
-    def moved(self, part: int, parts: int) -> list[tuple[int, int]]:
-        """Slots whose clients have got on since that was asked last, and for which place each waits first."""
-        return _pairs(columns.moved(self._entries, self._events, self.slots, part, parts))
+    def done(self, slot: int) -> int:
+        """Up to this place in the log, nothing waits in a slot but for what is there."""
+        return int(self.slots[slot, DONE])
+
+    def first_fresh(self, slot: int) -> int:
+        """The place in the log of the first event that a client's present life was never sent; LAST_PLACE if
+        there is none."""
+        fresh = self.slots[slot, FRESH]
+        return LAST_PLACE if fresh == NONE else self._place(fresh)
+
+    def reached(self, slot: int) -> int:
+        """Up to this place in the log, what is for a slot has been there."""
+        row = self.slots[slot]
+        return max(int(row[DONE]), 0 if row[LAST] == NONE else self._place(row[LAST]))
+
+    def pass_over(self, slot: int, seq: int) -> None:
+        """What is up to this place in the log is not to wait in a slot, but for what does."""
+        row = self.slots[slot]
+        if seq > row[DONE]:
+            row[TORN] |= row[LAST] != NONE and self._place(row[LAST]) > row[DONE]
+            row[DONE], row[MOVED] = seq, 1
+
+    def mark(self, slot: int, closing: bool = False) -> Mark:
+        """How far a client has got; that is known from now on. Who is connected may be sent anything, unless
+        the broker is `closing`."""
+        row = self.slots[slot]
+        sent = LAST_PLACE
+        if closing or row[STATE] == AWAY:
+            sent = min(self.reached(slot), self.first_fresh(slot) - 1)
+        torn, row[TORN] = bool(row[TORN]), 0
+        behind = columns.behind(self._entries, self._events, self.slots, slot).tolist() if torn else None
+        return Mark(int(row[DONE]), sent, behind, self.reached(slot))
+
+    def moved(self, part: int, parts: int) -> list[int]:
+        """Slots whose clients have got on since that was asked last, one of so many parts of them."""
+        return list(columns.moved(self.slots, part, parts).tolist())
 
     def all_moved(self) -> None:
-        """What was given by `moved` could not be noted."""
-        self.slots[:, MOVED] = 1
+        """What was given by `moved` and `mark` could not be noted."""
+        self.slots[:, (MOVED, TORN)] = 1
+
+    def _place(self, entry: int) -> int:
+        return int(self._events[self._entries[entry, EVENT], SEQ])
 
     def _make_room(self, entries: int) -> None:
         """For so many entries, and an event."""
@@ -314,6 +357,10 @@ class Awaited:
             self._entries = _grown(self._entries, AFTER, entries, self._free, ENTRIES)
         if self._free[EVENTS_LEFT] < 1:
             self._events = _grown(self._events, NEXT, 1, self._free, EVENTS)
+
+
+def _gone(numbers: Ints, done: Ints) -> Gone:
+    return Gone(numbers.view(np.uint64).tolist(), done.tolist())
 
 
 def _pairs(found: Ints) -> list[tuple[int, int]]:

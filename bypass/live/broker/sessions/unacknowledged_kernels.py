@@ -17,11 +17,15 @@ EVENT, AFTER = range(2)  # columns of an entry
 NUMBER, SEQ, LEFT, NEXT = range(4)  # columns of an event
 ENTRIES, ENTRIES_LEFT, EVENTS, EVENTS_LEFT = range(4)  # in `free`: where the next ones are, and how many
 CLIENT, STATE, CONNECTION, FIRST, LAST, COUNT, UNSENT, UNSENT_COUNT, BYTES, RECEIVED, MOVED = range(11)
-FRESH, FRESH_COUNT = range(11, 13)
+FRESH, FRESH_COUNT, DONE, TORN = range(11, 15)
 """Columns of a slot. `CONNECTION` changes with each connection and when one is gone. `UNSENT` is the first
 entry that was not sent on this connection: all that follow it were not sent either. `FRESH` is the first that
 the client's present life was not sent on any connection: it cannot have it. `BYTES` are on their way,
-`RECEIVED` events were acknowledged, `MOVED` is whether some were since that was noted last."""
+`RECEIVED` events were acknowledged, `MOVED` is whether some were since that was noted last. Up to the place
+`DONE` in the log nothing waits but for entries that are there, and `TORN` is whether these are others than
+those that were noted last."""
+
+COLUMNS = 15
 
 OF, SLOT = range(2)  # columns of `where`: slots by the clients' numbers, each at the first place free for it
 EMPTY, GONE = -1, -2
@@ -86,6 +90,14 @@ def unlink(
     if after == NONE:
         slots[slot, LAST] = before
     slots[slot, COUNT] -= 1
+    event = entries[entry, EVENT]
+    seq: int = events[event, SEQ]
+    if seq <= slots[slot, DONE]:
+        slots[slot, TORN] = 1
+    else:
+        if before != NONE and events[entries[before, EVENT], SEQ] > slots[slot, DONE]:
+            slots[slot, TORN] = 1
+        slots[slot, DONE] = seq
     if unsent:
         slots[slot, UNSENT_COUNT] -= 1
         if slots[slot, UNSENT] == entry:
@@ -94,7 +106,6 @@ def unlink(
         slots[slot, FRESH_COUNT] -= 1
         if slots[slot, FRESH] == entry:
             slots[slot, FRESH] = after
-    event = entries[entry, EVENT]
     entries[entry, AFTER] = free[ENTRIES]
     free[ENTRIES] = entry
     free[ENTRIES_LEFT] += 1
@@ -104,7 +115,6 @@ def unlink(
     events[event, NEXT] = free[EVENTS]
     free[EVENTS] = event
     free[EVENTS_LEFT] += 1
-    seq: int = events[event, SEQ]
     return seq
 
 
@@ -194,9 +204,10 @@ def shrink(slots: Ints, slot: int, before: int) -> None:
 @kernel
 def acknowledge(
     entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, numbers: Ints, sent: bool
-) -> tuple[int, Ints]:
+) -> tuple[Ints, Ints]:
     """Take out what a client has; of what was `sent` on this connection alone if that is said: `numbers` then
-    ascend. Gives how many that were, and places in the log that nobody waits for."""
+    ascend. Gives the numbers that were there, and places in the log that nobody waits for."""
+    gone = np.empty(slots[slot, COUNT], np.int64)
     done = np.empty(slots[slot, COUNT], np.int64)
     n = count = 0
     before_it = in_flight(slots, slot)
@@ -210,6 +221,7 @@ def acknowledge(
             entries, events, slots, free, slot, NONE, entry,
             entry == slots[slot, UNSENT], entry == slots[slot, FRESH],
         )  # fmt: skip
+        gone[count] = number
         count += 1
         if seq:
             done[n] = seq
@@ -230,6 +242,7 @@ def acknowledge(
             i = np.searchsorted(others, number)
             if i < len(others) and others[i] == number:
                 seq = unlink(entries, events, slots, free, slot, before, entry, unsent, fresh)
+                gone[count] = number
                 count += 1
                 if seq:
                     done[n] = seq
@@ -241,7 +254,7 @@ def acknowledge(
         shrink(slots, slot, before_it)
         slots[slot, RECEIVED] += count
         slots[slot, MOVED] = 1
-    return count, done[:n]
+    return gone[:count], done[:n]
 
 
 @kernel
@@ -268,9 +281,10 @@ def withdraw(entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, nu
 @kernel
 def give_up(
     entries: Ints, events: Ints, slots: Ints, free: Ints, slot: int, last: int, most: int, only_fresh: bool
-) -> tuple[int, Ints]:
+) -> tuple[Ints, Ints]:
     """Take out all up to a place in the log, from the first or from the first fresh one on, and so many at
-    most; gives how many, and places that nobody waits for any more."""
+    most; gives their numbers, and places that nobody waits for any more."""
+    gone = np.empty(min(slots[slot, COUNT], most), np.int64)
     done = np.empty(min(slots[slot, COUNT], most), np.int64)
     n = count = 0
     before_it = in_flight(slots, slot)
@@ -284,6 +298,7 @@ def give_up(
         after = entries[entry, AFTER]
         unsent = unsent or entry == slots[slot, UNSENT]
         is_fresh = only_fresh or entry == slots[slot, FRESH]
+        gone[count] = events[entries[entry, EVENT], NUMBER]
         seq = unlink(entries, events, slots, free, slot, before, entry, unsent, is_fresh)
         count += 1
         if seq:
@@ -293,7 +308,7 @@ def give_up(
     if count:
         shrink(slots, slot, before_it)
         slots[slot, MOVED] = 1
-    return count, done[:n]
+    return gone[:count], done[:n]
 
 
 @kernel
@@ -330,16 +345,26 @@ def listed(entries: Ints, events: Ints, entry: int, most: int) -> Ints:
 
 
 @kernel
-def moved(entries: Ints, events: Ints, slots: Ints, part: int, parts: int) -> Ints:
-    """Slots whose clients have got on, one of so many parts of them, and where in the log the first event is
-    that each waits for (0: there is none); they are marked as noted."""
-    found = np.empty((len(slots), 2), np.int64)
+def moved(slots: Ints, part: int, parts: int) -> Ints:
+    """Slots whose clients have got on, one of so many parts of them; they are marked as noted."""
+    found = np.empty(len(slots), np.int64)
     n = 0
     for slot in range(part, len(slots), parts):
         if slots[slot, MOVED] and slots[slot, STATE] != OTHER:
             slots[slot, MOVED] = 0
-            first = slots[slot, FIRST]
-            found[n, 0] = slot
-            found[n, 1] = 0 if first == NONE else events[entries[first, EVENT], SEQ]
+            found[n] = slot
             n += 1
+    return found[:n].copy()
+
+
+@kernel
+def behind(entries: Ints, events: Ints, slots: Ints, slot: int) -> Ints:
+    """Places in the log of what waits in a slot though all around it is done."""
+    found = np.empty(slots[slot, COUNT], np.int64)
+    n = 0
+    entry = slots[slot, FIRST]
+    while entry != NONE and events[entries[entry, EVENT], SEQ] <= slots[slot, DONE]:
+        found[n] = events[entries[entry, EVENT], SEQ]
+        n += 1
+        entry = entries[entry, AFTER]
     return found[:n].copy()

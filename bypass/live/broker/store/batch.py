@@ -13,6 +13,25 @@ import numpy as np
 
 from bypass.support.arrays import Ints
 
+LAST_PLACE = (1 << 63) - 1
+"""In a log of any length."""
+
+MAIN = -1
+"""Instead of a handle, for all subscriptions of a client that have no lane."""
+
+
+class Mark(NamedTuple):
+    """How far a client has got in the log: what is up to `cursor` is done, but for what is `behind` it (None:
+    the same as was said before). Of the rest, its present life may have been sent what is up to `sent`.
+
+    In a lane there is what is up to `reached`; what comes later waits with what has no lane.
+    """
+
+    cursor: int
+    sent: int
+    behind: Sequence[int] | None
+    reached: int = 0
+
 
 class Recipient(NamedTuple):
     """A client that an event is for, and its handles that the event matches."""
@@ -27,6 +46,7 @@ class Logged:
     """One publication: `raw` is its body as it came; `publisher`, `scheme` and `epoch` are its stamp.
 
     `seq` numbers the publications in the order in which the broker took them, `recipients` are packed.
+    `owner` is the name of the account that is charged for it.
     """
 
     seq: int
@@ -37,6 +57,7 @@ class Logged:
     epoch: int
     raw: bytes
     recipients: bytes
+    owner: str = ""
 
 
 class Batch:
@@ -47,6 +68,7 @@ class Batch:
     """
 
     __slots__ = (
+        "behind",
         "clients",
         "counts",
         "cursors",
@@ -55,6 +77,7 @@ class Batch:
         "lanes",
         "log",
         "missed",
+        "owed",
         "places",
         "settings",
         "spent",
@@ -68,8 +91,10 @@ class Batch:
         self.places: dict[int, tuple[float, float, float, float, float]] = {}
         self.counts: dict[int, tuple[int, int]] = {}  # published, known
         self.log: list[Logged] = []
-        self.cursors: dict[int, int] = {}  # seq
-        self.lanes: dict[int, dict[int, int | None]] = {}  # client -> handle -> seq; None: there is none
+        self.cursors: dict[int, tuple[int, int]] = {}  # cursor, sent
+        self.lanes: dict[int, dict[int, tuple[int, int, int] | None]] = {}  # client -> handle; None: no lane
+        self.behind: dict[int, dict[int, Sequence[int]]] = {}  # client -> handle or MAIN -> places
+        self.owed: dict[int, dict[int, bool]] = {}  # client -> number of an event
         self.missed: dict[int, dict[str, int]] = {}  # client -> reason
         self.spent: set[int] = set()
         self.settings: dict[str, str] = {}
@@ -88,6 +113,8 @@ class Batch:
         self.counts.pop(number, None)
         self.cursors.pop(number, None)
         self.lanes.pop(number, None)
+        self.behind.pop(number, None)
+        self.owed.pop(number, None)
         self.missed.pop(number, None)
 
     def subscribed(self, client: int, handle: int, data: bytes) -> None:
@@ -107,13 +134,25 @@ class Batch:
         """Keep a publication until it is released. It must not change any more."""
         self.log.append(logged)
 
-    def cursor(self, client: int, seq: int) -> None:
-        """This client is done with all publications up to `seq`, but for those in its lanes."""
-        self.cursors[client] = seq
+    def cursor(self, client: int, mark: Mark) -> None:
+        """A client has got so far, but for what is in its lanes."""
+        self.cursors[client] = mark.cursor, mark.sent
+        self._behind(client, MAIN, mark.behind)
 
-    def lane(self, client: int, handle: int, seq: int | None) -> None:
-        """What is after `seq` waits for one of the client's subscriptions apart; None: nothing does."""
-        self.lanes.setdefault(client, {})[handle] = seq
+    def lane(self, client: int, handle: int, mark: Mark | None) -> None:
+        """For one of its subscriptions, what waits apart, a client has got so far; None: nothing does."""
+        marks = None if mark is None else (mark.cursor, mark.sent, mark.reached)
+        self.lanes.setdefault(client, {})[handle] = marks
+        self._behind(client, handle, () if mark is None else mark.behind)
+
+    def _behind(self, client: int, handle: int, places: Sequence[int] | None) -> None:
+        if places is not None:
+            self.behind.setdefault(client, {})[handle] = places
+
+    def owes(self, client: int, number: int, owed: bool) -> None:
+        """An event was given up for some of a client's subscriptions, waits for others, and the client does
+        not have it; or that is so no longer."""
+        self.owed.setdefault(client, {})[number] = owed
 
     def misses(self, client: int, reason: str, count: int) -> None:
         """So many events in all were given up for this reason."""
@@ -132,11 +171,15 @@ class Batch:
 
     def retry(self, failed: Batch) -> None:
         """Take over what is still true of an earlier batch that could not be written: who was forgotten,
-        who was where, who has lanes, and what has happened."""
+        who was where, who has lanes and is owed what, and what has happened."""
         self.departed |= failed.departed
         self.places = failed.places | self.places
         for client, lanes in failed.lanes.items():
             self.lanes[client] = lanes | self.lanes.get(client, {})
+        for client, behind in failed.behind.items():
+            self.behind[client] = behind | self.behind.get(client, {})
+        for client, owed in failed.owed.items():
+            self.owed[client] = owed | self.owed.get(client, {})
         self.history = failed.history + self.history
 
     @property
@@ -149,6 +192,7 @@ class Batch:
             self.log
             or self.cursors
             or self.lanes
+            or self.owed
             or self.missed
             or self.counts
             or self.places
@@ -162,6 +206,16 @@ class Batch:
     def __bool__(self) -> bool:
         """Whether there is something to write."""
         return bool(self.spent) or self.pressing
+
+
+def pack_places(places: Sequence[int]) -> bytes:
+    """Places in the log, eight bytes each."""
+    return pack(f"<{len(places)}q", *places)
+
+
+def unpack_places(data: bytes) -> list[int]:
+    """Reverse of `pack_places`. Raises `struct.error` for anything else."""
+    return [*unpack(f"<{len(data) // 8}q", data)]
 
 
 def pack_recipients(recipients: Sequence[Recipient]) -> bytes:

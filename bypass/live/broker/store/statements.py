@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from bypass.live.broker.store.batch import Batch
+from bypass.live.broker.store.batch import Batch, pack_places
 
 HISTORY = 10_000
 """Records that are kept; older ones go."""
@@ -44,6 +44,8 @@ _FORGET = (
     Change(1, "DELETE FROM places WHERE client IN (@)"),
     Change(1, "DELETE FROM subscriptions WHERE client IN (@)"),
     Change(1, "DELETE FROM lanes WHERE client IN (@)"),
+    Change(1, "DELETE FROM behind WHERE client IN (@)"),
+    Change(1, "DELETE FROM owed WHERE client IN (@)"),
     Change(1, "DELETE FROM missed WHERE client IN (@)"),
 )
 _CLIENTS = Change(4, "INSERT OR REPLACE INTO clients @")
@@ -65,9 +67,9 @@ _PLACES = Change(
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
 _COUNTS = Change(3, "UPDATE marks SET published = column2, known = column3 FROM (@) WHERE client = column1")
-_CURSORS = Change(2, "UPDATE marks SET cursor = column2 FROM (@) WHERE client = column1")
+_CURSORS = Change(3, "UPDATE marks SET cursor = column2, sent = column3 FROM (@) WHERE client = column1")
 _LANES = Change(
-    3,
+    5,
     "INSERT OR REPLACE INTO lanes SELECT * FROM (@) "
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
@@ -76,12 +78,32 @@ _NO_LANES = Change(
     "DELETE FROM lanes WHERE (client, handle) IN "
     "(SELECT CAST(column1 AS INTEGER), CAST(column2 AS INTEGER) FROM (@))",
 )
+_BEHIND = Change(
+    3,
+    "INSERT OR REPLACE INTO behind SELECT * FROM (@) "
+    "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
+)
+_NOT_BEHIND = Change(
+    2,
+    "DELETE FROM behind WHERE (client, handle) IN "
+    "(SELECT CAST(column1 AS INTEGER), CAST(column2 AS INTEGER) FROM (@))",
+)
+_OWED = Change(
+    2,
+    "INSERT OR REPLACE INTO owed SELECT * FROM (@) "
+    "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
+)
+_NOT_OWED = Change(
+    2,
+    "DELETE FROM owed WHERE (client, id) IN "
+    "(SELECT CAST(column1 AS INTEGER), CAST(column2 AS INTEGER) FROM (@))",
+)
 _MISSED = Change(
     3,
     "INSERT OR REPLACE INTO missed SELECT * FROM (@) "
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
-_LOG = Change(8, "INSERT OR REPLACE INTO log @")
+_LOG = Change(9, "INSERT OR REPLACE INTO log @")
 _LATEST = Change(1, "UPDATE latest SET seq = max(seq, column1) FROM (@)")
 _RELEASE = Change(1, "DELETE FROM log WHERE seq IN (@)")
 _SETTINGS = Change(2, "INSERT OR REPLACE INTO settings @")
@@ -104,10 +126,18 @@ def changes(batch: Batch) -> Iterator[tuple[Change, list[Row]]]:
     yield _UNSUBSCRIBE, [row[:2] for row in handles if row[2] is None]
     yield _PLACES, [(client, *place) for client, place in batch.places.items()]
     yield _COUNTS, [(client, *counts) for client, counts in batch.counts.items()]
-    yield _CURSORS, list(batch.cursors.items())
+    yield _CURSORS, [(client, *marks) for client, marks in batch.cursors.items()]
     lanes = [(client, *item) for client, own in batch.lanes.items() for item in own.items()]
-    yield _LANES, [row for row in lanes if row[2] is not None]
+    yield _LANES, [(client, handle, *marks) for client, handle, marks in lanes if marks is not None]
     yield _NO_LANES, [row[:2] for row in lanes if row[2] is None]
+    behind = [(client, *item) for client, own in batch.behind.items() for item in own.items()]
+    yield _BEHIND, [(client, handle, pack_places(places)) for client, handle, places in behind if places]
+    yield _NOT_BEHIND, [row[:2] for row in behind if not row[2]]
+    owed = [
+        (client, signed(each), still) for client, own in batch.owed.items() for each, still in own.items()
+    ]
+    yield _OWED, [row[:2] for row in owed if row[2]]
+    yield _NOT_OWED, [row[:2] for row in owed if not row[2]]
     yield _MISSED, [(client, *item) for client, own in batch.missed.items() for item in own.items()]
     spent = batch.spent
     yield (
@@ -122,6 +152,7 @@ def changes(batch: Batch) -> Iterator[tuple[Change, list[Row]]]:
                 logged.epoch,
                 logged.recipients,
                 logged.raw,
+                logged.owner,
             )
             for logged in batch.log
             if logged.seq not in spent

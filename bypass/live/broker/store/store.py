@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from bypass.live.broker.store.batch import Batch, Logged, Recipient, own_recipients, unpack_recipients
+from bypass.live.broker.store.batch import (
+    MAIN,
+    Batch,
+    Logged,
+    Mark,
+    Recipient,
+    own_recipients,
+    unpack_places,
+    unpack_recipients,
+)
 from bypass.live.broker.store.database import Lock, StoreFailed, connect, damaged, failure, open_database
 from bypass.live.broker.store.statements import UNSIGNED, Row, changes
 
@@ -22,16 +31,23 @@ WAL_BYTES = 64 << 20
 """Size of the write-ahead log at which writing waits for readers, so that the log can begin anew."""
 
 
+NO_MARK = Mark(0, 0, [])
+
+
 class Waiting(NamedTuple):
-    """A stored publication of so many bytes, and those that are not done with it; `lanes` are clients and
-    their subscriptions for which it waits apart."""
+    """A stored publication of so many bytes, and those that are not done with it. `lanes` are clients and
+    their subscriptions for which it waits apart; `partly` are those of the clients who are done with it for
+    another subscription. `publisher` and `owner` are as in `Logged`."""
 
     seq: int
     at: float
     id: int
     recipients: tuple[Recipient, ...]
     size: int
+    publisher: int
+    owner: str
     lanes: tuple[tuple[int, int], ...] = ()
+    partly: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -40,7 +56,8 @@ class StoredClient:
 
     `published` is the number of its latest publication. Up to `known` all were taken; of the later ones some
     may have been refused. `missed` is by reason, `lanes` are how far those of its subscriptions have got that
-    have one. `seen` is in seconds for which brokers have served this store.
+    have one, `mark` the others. `owed` are events that were given up for some of them, wait for others, and
+    that it does not have. `seen` is in seconds for which brokers have served this store.
     """
 
     number: int
@@ -48,10 +65,11 @@ class StoredClient:
     life: int
     published: int
     known: int
-    cursor: int
     seen: float
+    mark: Mark = NO_MARK
     missed: dict[str, int] = field(default_factory=dict)
-    lanes: dict[int, int] = field(default_factory=dict)
+    lanes: dict[int, Mark] = field(default_factory=dict)
+    owed: set[int] = field(default_factory=set)
     subscriptions: dict[int, bytes] = field(default_factory=dict)
     place: tuple[float, float, float, float, float] | None = None
 
@@ -88,17 +106,28 @@ class Store:
     def load(self) -> Loaded:
         """All but the publications themselves; those that nobody waits for any more are removed."""
         with self._of_log.query() as query:
+            behind = {
+                (client, handle): unpack_places(places)
+                for client, handle, places in query("SELECT client, handle, places FROM behind")
+            }
             clients = {
-                row[0]: StoredClient(row[0], row[1], row[2] % UNSIGNED, *row[3:])
-                for row in query(
-                    "SELECT number, name, life, published, known, cursor, seen "
+                number: StoredClient(
+                    *(number, name, life % UNSIGNED, published, known, seen),
+                    Mark(cursor, sent, behind.get((number, MAIN), [])),
+                )
+                for number, name, life, published, known, seen, cursor, sent in query(
+                    "SELECT number, name, life, published, known, seen, cursor, sent "
                     "FROM clients JOIN marks ON client = number ORDER BY number"
                 )
             }
             for client, handle, data in query("SELECT client, handle, data FROM subscriptions"):
                 clients[client].subscriptions[handle] = data
-            for client, handle, cursor in query("SELECT client, handle, cursor FROM lanes"):
-                clients[client].lanes[handle] = cursor
+            for client, handle, cursor, sent, reached in query(
+                "SELECT client, handle, cursor, sent, reached FROM lanes"
+            ):
+                clients[client].lanes[handle] = Mark(cursor, sent, behind.get((client, handle), []), reached)
+            for client, number in query("SELECT client, id FROM owed"):
+                clients[client].owed.add(number % UNSIGNED)
             for client, reason, count in query("SELECT client, reason, count FROM missed"):
                 clients[client].missed[reason] = count
             for client, x, y, vx, vy, at in query("SELECT client, x, y, vx, vy, at FROM places"):
@@ -106,9 +135,8 @@ class Store:
             settings = dict(query("SELECT key, value FROM settings").fetchall())
             (last_seq,) = query("SELECT seq FROM latest").fetchone()
             waiting, idle = _waiting(
-                query("SELECT seq, at, id, recipients, length(raw) FROM log ORDER BY seq"),
-                {number: client.cursor for number, client in clients.items()},
-                {number: client.lanes for number, client in clients.items() if client.lanes},
+                query("SELECT seq, at, id, recipients, length(raw), publisher, owner FROM log ORDER BY seq"),
+                clients,
             )
         if idle:
             batch = Batch()
@@ -145,7 +173,7 @@ class Store:
         """Publications in the order of `seqs`, without those that are not there. From any thread."""
         with self._of_log.query() as query:
             rows = query(
-                "SELECT seq, at, id, publisher, scheme, epoch, raw, recipients FROM log "
+                "SELECT seq, at, id, publisher, scheme, epoch, raw, recipients, owner FROM log "
                 "WHERE seq IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(seqs)),),
             ).fetchall()
@@ -191,39 +219,81 @@ class _Reading:
             raise damaged(self._path, f"contents: {error}") from error
 
 
-def _waiting(
-    rows: Iterable[Row], cursors: dict[int, int], lanes: dict[int, dict[int, int]]
-) -> tuple[list[Waiting], list[int]]:
+class _Progress:
+    """How far somebody has got, as a mark says."""
+
+    def __init__(self, mark: Mark) -> None:
+        self.reached = mark.reached
+        self._cursor = mark.cursor
+        self._behind = frozenset(mark.behind or ())
+
+    def waits(self, seq: int) -> bool:
+        return self._cursor < seq or seq in self._behind
+
+
+def _waiting(rows: Iterable[Row], clients: dict[int, StoredClient]) -> tuple[list[Waiting], list[int]]:
     """Publications that somebody waits for, and numbers of the others."""
     waiting: list[Waiting] = []
     idle: list[int] = []
     known: dict[Recipient, Recipient] = {}  # most occur many times: one object for all of them
-    for seq, at, number, data, size in rows:
+    cursors = {number: client.mark.cursor for number, client in clients.items()}
+    behind = {number: {*client.mark.behind} for number, client in clients.items() if client.mark.behind}
+    lanes = {
+        number: {handle: _Progress(mark) for handle, mark in client.lanes.items()}
+        for number, client in clients.items()
+        if client.lanes
+    }
+    for seq, at, number, data, size, publisher, owner in rows:
         recipients = [
             known.setdefault(recipient, recipient)
             for recipient in unpack_recipients(data)
-            if cursors.get(recipient[0], seq) < seq
+            if cursors.get(recipient[0], seq) < seq or seq in behind.get(recipient[0], ())
         ]
-        apart: list[tuple[int, int]] = []
+        apart: tuple[tuple[int, int], ...] = ()
+        partly: frozenset[int] = frozenset()
         if lanes:
-            apart = [
-                (client, handle)
-                for client, handles, _ in unpack_recipients(data)
-                for handle in handles
-                if lanes.get(client, {}).get(handle, seq) < seq
-            ]
+            waits = {each[0] for each in recipients}
+            apart, partly = _apart(seq, unpack_recipients(data), waits, lanes)
             recipients = [
-                each for each in recipients if each[0] not in lanes or not lanes[each[0]].keys() >= {*each[1]}
+                each for each in recipients if not each[1] or {*each[1]} - lanes.get(each[0], {}).keys()
             ]
         if recipients or apart:
-            waiting.append(Waiting(seq, at, number % UNSIGNED, tuple(recipients), size, tuple(apart)))
+            whose = number % UNSIGNED, tuple(recipients), size, publisher, owner
+            waiting.append(Waiting(seq, at, *whose, apart, partly))
         else:
             idle.append(seq)
     return waiting, idle
 
 
+def _apart(
+    seq: int, recipients: Iterable[Recipient], others: set[int], lanes: dict[int, dict[int, _Progress]]
+) -> tuple[tuple[tuple[int, int], ...], frozenset[int]]:
+    """Clients and their subscriptions in whose lanes a publication waits, and those clients who wait for it
+    and are done with it for another subscription. `others` are not done with it where there is no lane."""
+    apart: dict[tuple[int, int], None] = {}
+    waiting: set[int] = set()
+    done: set[int] = set()
+    for client, handles, _ in recipients:
+        own = lanes.get(client, {})
+        for handle in handles if own else ():
+            lane = own.get(handle)
+            waits = client in others if lane is None or lane.reached < seq else lane.waits(seq)
+            (waiting if waits else done).add(client)
+            if waits and lane is not None:
+                apart[client, handle] = None
+    return tuple(apart), frozenset(waiting & done)
+
+
 def _logged(
-    seq: int, at: float, number: int, publisher: int, scheme: int, epoch: int, raw: bytes, recipients: bytes
+    seq: int,
+    at: float,
+    number: int,
+    publisher: int,
+    scheme: int,
+    epoch: int,
+    raw: bytes,
+    recipients: bytes,
+    owner: str,
 ) -> Logged:
     own_recipients(recipients, 0)  # raises if that is none
-    return Logged(seq, at, number % UNSIGNED, publisher, scheme, epoch, raw, recipients)
+    return Logged(seq, at, number % UNSIGNED, publisher, scheme, epoch, raw, recipients, owner)
