@@ -156,8 +156,8 @@ def test_an_honest_client_that_says_more_than_can_wait_loses_nothing(tmp_path: P
                 async with asyncio.timeout(PATIENCE):
                     while not broker.count("overflowed"):
                         await asyncio.sleep(0.01)
-                waiting = broker.ask("max(each.account.waiting for each in server.sessions)")
-                assert WAITING_BYTES // 2 < waiting <= WAITING_BYTES
+                # That something was too much shows that the bound was reached; it may be served by now.
+                assert broker.ask("max(each.account.waiting for each in server.sessions)") <= WAITING_BYTES
             await both.check()
         assert broker.count("offended") + broker.count("disconnected") > 0
 
