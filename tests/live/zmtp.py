@@ -5,9 +5,11 @@ from __future__ import annotations
 import socket
 import struct
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from fcntl import ioctl
 from pathlib import Path
+from select import select
 from termios import TIOCOUTQ
 from typing import Self
 
@@ -48,6 +50,25 @@ class RawPeer:
     def send(self, *packets: bytes) -> None:
         """Write packets, each as one message."""
         self.socket.sendall(b"".join(map(frame, packets)))
+
+    def flood(self, packet: bytes) -> Iterator[None]:
+        """Write bytes again and again until the broker has ended the connection; after each part of them
+        something else can be done.
+
+        Who does not look hears nothing of an end while the other side has no room: not even a reset comes.
+        """
+        self.socket.setblocking(False)
+        rest = memoryview(packet)
+        with suppress(ConnectionError):
+            while True:
+                reading, writing, _ = select([self.socket], [self.socket], [], PATIENCE)
+                if not reading and not writing:
+                    raise TimeoutError(f"the broker has neither read nor ended this for {PATIENCE} s")
+                if reading and not self.socket.recv(1 << 16):
+                    return
+                if writing:
+                    rest = rest[self.socket.send(rest) :] or memoryview(packet)
+                yield
 
     def until_ended(self) -> None:
         """Wait until the broker has ended the connection, whatever it says before."""
