@@ -27,8 +27,7 @@ from fanout_clients import PATIENCE, Acknowledgements, Connections, Keys
 
 from bypass import Event, Subscription, attr
 from bypass.live.keys import load_client_keys
-from bypass.mechanisms import CLIENT_MECHANISMS, find_mechanism
-from bypass.mechanisms.filters import FilterClient
+from bypass.mechanisms import Registry
 from bypass.places.sensor import LocationRequest
 from bypass.protocol.messages import (
     Assignment,
@@ -66,10 +65,9 @@ def followed(data: bytes) -> tuple[int, bytes]:
     """The flag of the scheme that a plan wants, and what a client answers that has followed it."""
     plan = Plan.from_bytes(data)
     (action,) = plan.actions
-    scheme = find_mechanism(CLIENT_MECHANISMS, action.proxy, action.to or "")
-    assert issubclass(scheme, FilterClient)
     done = (Summary(id=f"{plan.id}/0", outcome="done"),)
-    return scheme.flag, Outcome(plan=plan.id, host="client", ok=True, records=done).to_bytes()
+    flag = Registry().flags.of(action.to or "")
+    return flag, Outcome(plan=plan.id, host="client", ok=True, records=done).to_bytes()
 
 
 class Peer:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from bypass import Event, attr
 from bypass.events.filters import Subscription
-from bypass.mechanisms.filters import SubscriptionTable
 from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
+from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.protocol.messages import Kind, Publish
 
 RADIUS = 125

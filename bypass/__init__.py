@@ -26,7 +26,9 @@ if TYPE_CHECKING:
         gpx,
         nmea,
     )
+    from bypass.mechanisms import Registry
     from bypass.mechanisms.dissemination import Disseminator
+    from bypass.mechanisms.filters import FilterScheme
     from bypass.mechanisms.gateways import GatewayChoice
     from bypass.models import Trace, write_trace
     from bypass.places import GeoLocation, PlanarLocation
@@ -52,6 +54,7 @@ else:
             "BlockingConnection": "bypass.live",
             "Connection": "bypass.live",
             "Disseminator": "bypass.mechanisms.dissemination",
+            "FilterScheme": "bypass.mechanisms.filters",
             "GatewayChoice": "bypass.mechanisms.gateways",
             "GeoLocation": "bypass.places",
             "LiveSubscription": "bypass.live",
@@ -62,6 +65,7 @@ else:
             "PlanarLocation": "bypass.places",
             "Publish": "bypass.protocol",
             "Record": "bypass.transitions",
+            "Registry": "bypass.mechanisms",
             "Result": "bypass.scenarios",
             "Rule": "bypass.transitions",
             "RuleBook": "bypass.transitions",
@@ -139,7 +143,7 @@ else:
             "UnknownProxy": "bypass.transitions",
             "UnknownType": "bypass.errors",
             "Unsupported": "bypass.live",
-            "UnusableMechanism": "bypass.mechanisms",
+            "UnusableMechanism": "bypass.errors",
             "WorkerLost": "bypass.models",
             "lay_out": "bypass.models",
             "register_type": "bypass.events",
@@ -157,6 +161,7 @@ __all__ = [
     "Disseminator",
     "Event",
     "Filter",
+    "FilterScheme",
     "GatewayChoice",
     "GeoLocation",
     "LiveSubscription",
@@ -170,6 +175,7 @@ __all__ = [
     "Publisher",
     "Record",
     "Region",
+    "Registry",
     "Result",
     "Rule",
     "RuleBook",

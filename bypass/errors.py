@@ -59,14 +59,27 @@ class UnknownHandle(BypassError):
     """A subscription handle that was never given out, or was given back."""
 
 
+class UnusableMechanism(BypassError):
+    """A reference to something of one's own that leads to nothing that can be used here."""
+
+
+BROKER = frozenset(("numba", "numpy", "prometheus_client"))
+GEO = frozenset(("pyproj",))
 LAB = frozenset(("jinja2", "matplotlib", "osmium", "pandas", "pyarrow", "pyspark", "rich", "scipy"))
-"""Packages that the extra of that name brings, by import name."""
+"""Packages that the extras of these names bring, by import name. The last one brings the others, too."""
+
+
+def extra_of(module: str) -> str | None:
+    """The extra that brings a package; None for one that is always there, or is none of ours."""
+    extras = {"broker": BROKER, "geo": GEO, "lab": LAB}
+    return next((extra for extra, modules in extras.items() if module in modules), None)
 
 
 class MissingExtra(BypassError, ImportError):
     """An optional dependency is not installed: `module` is its import name, `extra` what brings it."""
 
-    def __init__(self, module: str, extra: str = "lab") -> None:
+    def __init__(self, module: str, extra: str = "") -> None:
+        extra = extra or extra_of(module) or "lab"
         # `args` has to be what the constructor takes, because unpickling calls it with them.
         super().__init__(module, extra)
         self.module = module

@@ -231,21 +231,21 @@ class World:
             return False
         scheme, place = self.scheme_of(client), known[:2]
         match scheme:
-            case Ste():
+            case Ste.Broker():
                 return in_envelope(at, place, radius, self.walkers.velocity(client, self.now), scheme.alpha)
-            case Egrid():
+            case Egrid.Broker():
                 square = [
                     (place[0] + sx * radius, place[1] + sy * radius) for sx in (-1, 1) for sy in (-1, 1)
                 ]
                 (i0, j0), *_, (i1, j1) = [cell(corner, scheme.grid) for corner in square]
                 i, j = cell(at, scheme.grid)
                 return i0 <= i <= i1 and j0 <= j <= j1
-            case Grid():
+            case Grid.Broker():
                 return cell(at, scheme.grid) == cell(place, scheme.grid)
-            case Attract():
+            case Attract.Broker():
                 mine, its = self.around(place), self.around(at)
                 return bool(mine & its) or not (mine or its)
-            case Multi():
+            case Multi.Broker():
                 mine = self.around(place)
                 return bool(mine & self.around(at)) if mine else math.dist(at, place) <= radius
             case _:

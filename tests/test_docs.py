@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,10 +22,10 @@ from click.testing import CliRunner
 
 from bypass.cli.group import commands
 from bypass.core.adaptation import TOPICS
-from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS
-from bypass.mechanisms.dissemination import DISSEMINATION
-from bypass.mechanisms.gateways import SELECTIONS
-from bypass.mechanisms.modes import ALL, LOCAL, MODES, NONE, OTHERS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import DISSEMINATION, FAMILIES, GATEWAY_SELECTION, MODE, Family
+from bypass.mechanisms.modes import ALL, LOCAL, NONE, OTHERS
+from bypass.mechanisms.registry import SIDES
 from bypass.models.churn import CHURN
 from bypass.models.compute.engines import LocalEngine
 from bypass.models.maps import MAPS, load_map, write_map
@@ -46,7 +46,8 @@ from bypass.scenarios.report.result import Result, timeline
 from bypass.scenarios.runs.experiment import Experiment
 from bypass.sim.cellular import CellularModel
 from bypass.sim.ledger import COLUMNS
-from bypass.transitions import Firing, Mechanism, Record, Rule, RuleBook
+from bypass.support.extensions import load as load_reference
+from bypass.transitions import Firing, Record, Rule, RuleBook
 from bypass.transitions.rules.rules import DECISION, NEXT_DECISION
 
 pytestmark = pytest.mark.slow
@@ -85,7 +86,7 @@ def keys(value: Any) -> Iterator[str]:
 
 
 def test_every_parameter_of_every_scheme_is_documented() -> None:
-    assert set(scheme_parameters()) <= words("filter-schemes.md")
+    assert set(scheme_parameters(Registry())) <= words("filter-schemes.md")
 
 
 def rows(page: str, section: str) -> list[list[str]]:
@@ -99,11 +100,12 @@ def rows(page: str, section: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("section", "mechanisms"), [("## Mechanisms", DISSEMINATION), ("## Gateways", SELECTIONS)]
+    ("section", "family"), [("## Mechanisms", DISSEMINATION), ("## Gateways", GATEWAY_SELECTION)]
 )
 def test_every_parameter_of_mechanisms_nearby_is_documented_with_its_default(
-    section: str, mechanisms: Sequence[type[Mechanism]]
+    section: str, family: Family
 ) -> None:
+    mechanisms = Registry().kinds(family).values()
     names = {kind.name for kind in mechanisms}
     table = {row[0].strip("`"): row for row in rows("dissemination.md", section)}
     assert names <= set(table)
@@ -120,13 +122,39 @@ def test_every_parameter_of_mechanisms_nearby_is_documented_with_its_default(
     }
 
 
+def test_every_family_is_in_the_page_about_extending() -> None:
+    page = (ROOT / "docs" / "extending.md").read_text()
+    section = page.partition("## Mechanisms\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    table = {row[0]: row for row in ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)}
+    assert table.keys() == {family.name for family in FAMILIES}
+    for family in FAMILIES:
+        _, base, places, define = table[family.name]
+        assert base == f"`{family.base.rpartition(':')[2]}`"
+        assert set(re.findall(r"`(\S+)`", places)) == {proxy.name for proxy in family.proxies}
+        assert {proxy.side for proxy in family.proxies} == {s for s in ("client", "broker") if s in places}
+        kind = load_reference(family.base)
+        left = {name for name in dir(kind) if getattr(getattr(kind, name), "__isabstractmethod__", False)}
+        assert left <= words_of(define)
+
+
+def test_the_program_in_the_page_about_extending_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "extending.md").read_text().partition("## In a program")[2]
+    (program,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(ROOT)
+    exec(program, {})
+    assert capsys.readouterr().out == "heard by everybody else\n" * 9
+
+
 def said_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else written(value)
 
 
 def test_every_mechanism_nearby_is_documented() -> None:
     documented = words("dissemination.md")
-    nearby = [*CLIENT_MECHANISMS.items(), *BROKER_MECHANISMS.items()]
+    nearby = [each for side in SIDES for each in Registry().catalogue(side).items()]
     for proxy, kinds in nearby:
         own = {name for name, kind in kinds.items() if kind.__module__.startswith("bypass.")}
         assert proxy == "filter" or {proxy, *own} <= documented
@@ -135,7 +163,9 @@ def test_every_mechanism_nearby_is_documented() -> None:
 def test_modes_do_what_is_documented() -> None:
     ways = {"everything": ALL, "local events": LOCAL, "all others": OTHERS, "–": NONE}
     documented = {row[0]: (ways[row[1]], ways[row[2]]) for row in rows("dissemination.md", "## Hybrid modes")}
-    assert documented == {f"`{mode.name}`": (mode.by_radio, mode.by_broker) for mode in MODES}
+    assert documented == {
+        f"`{mode.name}`": (mode.by_radio, mode.by_broker) for mode in Registry().kinds(MODE).values()
+    }
 
 
 def test_every_key_of_a_radio_is_documented_with_its_defaults() -> None:

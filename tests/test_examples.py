@@ -1,7 +1,7 @@
-"""Every example runs and prints what is recorded beside it; the README shows the very same files.
+"""Every example runs and prints what is recorded beside it; README and docs/extending.md show the same files.
 
 After a change that is meant, `python tests/test_examples.py` records anew what examples print, here and in
-the README.
+these pages.
 """
 
 import os
@@ -18,9 +18,13 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
-README = ROOT / "README.md"
+README, PAGE = ROOT / "README.md", ROOT / "docs" / "extending.md"
+PACKAGE = EXAMPLES / "bypass-parade"
+EXTENDING = {EXAMPLES / "extending.sh", EXAMPLES / "fair.yaml"}
 CLIENT = EXAMPLES / "live_client.py"  # live.sh runs it
-PROGRAMS = sorted(path for path in EXAMPLES.iterdir() if path.suffix in (".py", ".sh") and path != CLIENT)
+USED = {CLIENT, *(EXAMPLES / f"{name}.py" for name in ("hexagons", "carousel", "stage", "tuned", "crowds"))}
+"""Files that other examples run."""
+PROGRAMS = sorted(path for path in EXAMPLES.iterdir() if path.suffix in (".py", ".sh") and path not in USED)
 BLOCK = re.compile(r"(<!-- (examples/\S+) -->\n+```\w*\n)(.*?)```", re.DOTALL)
 
 
@@ -46,19 +50,49 @@ def test_an_example_prints_what_is_recorded(program: Path, tmp_path: Path) -> No
     assert printed(program, tmp_path) == program.with_suffix(".txt").read_text()
 
 
+def blocks(page: Path) -> dict[Path, str]:
+    return {ROOT / name: text for _, name, text in BLOCK.findall(page.read_text())}
+
+
 def test_the_readme_shows_the_examples_as_they_are() -> None:
-    blocks = {name: text for _, name, text in BLOCK.findall(README.read_text())}
-    assert {ROOT / name for name in blocks} >= {*PROGRAMS, CLIENT, *EXAMPLES.glob("*.yaml")}
-    for name, text in blocks.items():
-        assert text == (ROOT / name).read_text(), name
+    shown = blocks(README)
+    assert shown.keys() >= {*PROGRAMS, CLIENT, *EXAMPLES.glob("*.yaml")} - EXTENDING
+    for path, text in shown.items():
+        assert text == path.read_text(), path
+
+
+def test_the_page_about_extending_shows_what_extends() -> None:
+    shown = blocks(PAGE)
+    assert shown.keys() >= {*EXTENDING, *USED, PACKAGE / "pyproject.toml"} - {CLIENT}
+    for path, text in shown.items():
+        assert text == path.read_text(), path
+
+
+def test_what_a_package_offers_is_found_once_it_is_installed(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "package")
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--no-index"]
+    install = [sys.executable, "-m", "pip", "install", *quiet, "--target", str(tmp_path / "site")]
+    subprocess.run([*install, str(tmp_path / "package")], check=True, capture_output=True)
+    run = [sys.executable, "-c", "from bypass.cli import main; main()", "run", "package/parade.yaml"]
+    for path, code in ((str(tmp_path / "site"), 0), ("", 2)):
+        environment = {**os.environ, "PYTHONPATH": path}
+        done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        if code == 0:
+            assert [line.split()[0] for line in done.stdout.splitlines()[2:4]] == ["radial", "everybody"]
+            assert done.stderr == ""
+        else:
+            assert "mobility.model is 'parade': expected one of darmstadt" in done.stderr
 
 
 def record() -> None:
     for program in PROGRAMS:
         with TemporaryDirectory() as directory:
             program.with_suffix(".txt").write_text(printed(program, Path(directory)))
-    shown = BLOCK.sub(lambda block: f"{block[1]}{(ROOT / block[2]).read_text()}```", README.read_text())
-    README.write_text(shown)
+    for page in (README, PAGE):
+        page.write_text(
+            BLOCK.sub(lambda block: f"{block[1]}{(ROOT / block[2]).read_text()}```", page.read_text())
+        )
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ TOP = {
     "events": "Event Filter Publisher SubHandle Subscription attr matches",
     "places": "GeoLocation Place PlanarLocation Region",
     "transitions": "Action Mechanism MechanismState Plan Record Rule RuleBook TransferState",
-    "mechanisms": "Disseminator GatewayChoice Publish Unless",
+    "mechanisms": "Disseminator FilterScheme GatewayChoice Publish Registry Unless",
     "experiments": "Result SimulatedSystem Trace evaluate run sweep write_trace",
     "errors": "BypassError",
 }
@@ -72,7 +72,7 @@ PACKAGES = {
     ),
     "bypass.places": "Fix GeoLocation LocationRequest Place PlanarLocation Projection Region",
     "bypass.ports": "Host SubHandle Unless",
-    "bypass.protocol": "MalformedMessage Publish",
+    "bypass.protocol": "ContextMessage MalformedMessage Publish SchemeContext",
     "bypass.scenarios": (
         "ExperimentFailed InvalidEvaluation InvalidScenario InvalidSweep Result SweepFailed builtin_names "
         "evaluate load run sweep"
@@ -85,7 +85,7 @@ MOVED = {
     "bypass.errors": (
         "AttributeConflict EmptySubscription InvalidAttribute InvalidCallback InvalidEvent InvalidFilter "
         "InvalidInterval InvalidLocation InvalidRadius MissingExtra OperatorConflict UnknownHandle "
-        "UnknownOperator UnknownType"
+        "UnknownOperator UnknownType UnusableMechanism"
     ),
     "bypass.events": "AttributeType BOOLEAN FLOAT INTEGER OPERATORS SET STRING register_type",
     "bypass.live": (
@@ -93,7 +93,6 @@ MOVED = {
         "InvalidKeys NoSuchRadio NotConnected OutboxFull PublicationRefused SubscriptionRefused "
         "Unsupported"
     ),
-    "bypass.mechanisms": "UnusableMechanism",
     "bypass.models": (
         "InvalidMap InvalidTrace LocalEngine SparkEngine SparkUnavailable WorkerLost lay_out spark_engine"
     ),

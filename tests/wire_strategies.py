@@ -142,7 +142,7 @@ frames = st.builds(Frame, u32, u32, places, copies, **stamps) | st.builds(
     Frame, u32, u32, places, ids=st.none() | addresses, **stamps
 )
 capabilities = st.lists(lines.filter(bool), max_size=3).map(tuple)
-hellos = st.builds(Hello, lines, u64, handles, st.booleans(), capabilities, **stamps)
+hellos = st.builds(Hello, lines, u64, handles, st.booleans(), capabilities, capabilities, **stamps)
 keeping = st.lists(st.builds(Subscribe, u32, subscriptions, st.none() | u32), max_size=3).map(tuple)
 welcomes = st.builds(
     Welcome,
@@ -156,6 +156,7 @@ welcomes = st.builds(
     capabilities,
     u32,
     st.lists(st.builds(Missed, lines.filter(bool), u64), max_size=3).map(tuple),
+    st.dictionaries(lines.filter(bool), u32, max_size=3),
     **stamps,
 )
 acks = st.builds(Ack, addresses, handles, **stamps)

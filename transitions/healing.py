@@ -69,11 +69,6 @@ class Healing:
         on_change: Callable[[Stamp], object] | None = None,
     ) -> None:
         """Raises UnknownProxy, ValueError for flag 0, and TypeError if a mechanism does not fit."""
-        if 0 in flags:
-            raise ValueError(f"flag 0 is {flags[0].__name__}: it stands for no mechanism")
-        slot = engine.executor.slot(proxy)
-        for mechanism in flags.values():
-            slot.register(mechanism)
         self.healed = 0
         self.obsolete = 0
         self.conflicts = 0
@@ -82,8 +77,9 @@ class Healing:
         self.failed = 0
         self._engine = engine
         self._proxy = proxy
-        self._names = {flag: mechanism.name for flag, mechanism in flags.items()}
-        self._flags = {mechanism: flag for flag, mechanism in flags.items()}
+        self._names: dict[int, str] = {}
+        self._flags: dict[type[Mechanism], int] = {}
+        self.learn(flags)
         self._on_change = on_change
         self._following: Stamp | None = None
         self._base = 0  # the latest decision of a plan in this scope, or the first that was heard
@@ -92,6 +88,15 @@ class Healing:
         self.stamp = Stamp(self._active_flag(), 0, 0)
         """What messages of this host have to carry now; its flag is 0 while nobody is listened to."""
         engine.add_listener(self)
+
+    def learn(self, flags: Mapping[int, type[Mechanism]]) -> None:
+        """These flags stand for these mechanisms as well. Raises as the constructor does."""
+        if 0 in flags:
+            raise ValueError(f"flag 0 is {flags[0].__name__}: it stands for no mechanism")
+        for flag, mechanism in flags.items():
+            self._engine.register(self._proxy, mechanism)
+            self._names[flag] = mechanism.name
+            self._flags[mechanism] = flag
 
     def adopt(self, scope: int, counter: int) -> None:
         """A plan that was executed here said so; one without a decision leaves the number as it is."""

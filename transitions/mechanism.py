@@ -11,6 +11,11 @@ from bypass.transitions.state.schema import Parameter, State, schema_of
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
+def plan_name(class_name: str) -> str:
+    """The name of a class in kebab-case, which plans call it by."""
+    return _WORD_START.sub("-", class_name).lower()
+
+
 class Mechanism:
     """An exchangeable part. Subclasses declare what they need as annotated fields:
 
@@ -32,7 +37,7 @@ class Mechanism:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in vars(cls):
-            cls.name = _WORD_START.sub("-", cls.__name__).lower()
+            cls.name = plan_name(cls.__name__)
 
     def __init__(self, host: Any = None, **values: Any) -> None:
         """Raises InvalidParameter for unknown names, values that are not allowed and missing parameters."""

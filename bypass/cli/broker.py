@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bypass.cli.group import INTERRUPTED, commands, explained
+from bypass.cli.group import INTERRUPTED, commands, explained, need_broker
 
 if TYPE_CHECKING:
     from bypass.live.broker.config import BrokerConfig
@@ -52,6 +52,7 @@ def broker(
       BYPASS_BROKER_LIMITS__CLIENT_RATE=50 bypass broker
       bypass broker --open --listen ipc:///tmp/bypass.sock
     """
+    need_broker()
     from bypass.live.broker.config import load_config
     from bypass.live.broker.loop.descriptors import raise_limit
     from bypass.live.broker.operations.logs import configure_logs

@@ -25,7 +25,16 @@ from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable
     help="Filter schemes with a parameter: ste:ALPHA, grid:CELLS, egrid:CELLS, attract:METRES, multi:METRES.",
 )
 @click.option(
-    "--workloads", metavar="NAME,...", help="Who publishes what: ar, lbs, rnd, or several.  [default: ar]"
+    "--mechanism",
+    "mechanisms",
+    multiple=True,
+    metavar="REFERENCE",
+    help="A scheme of your own that --schemes may name: FILE.py:CLASS or MODULE:CLASS; repeatable.",
+)
+@click.option(
+    "--workloads",
+    metavar="NAME,...",
+    help="Who publishes what: ar, lbs, rnd, FILE.py:CLASS, or several.  [default: ar]",
 )
 @click.option(
     "--publications",
@@ -49,6 +58,7 @@ from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable
 def evaluate(
     traces: Path,
     schemes: str,
+    mechanisms: tuple[str, ...],
     workloads: str | None,
     publications: Path | None,
     radius: float,
@@ -89,6 +99,7 @@ def evaluate(
     from bypass.scenarios.evaluation import evaluate as judge
     from bypass.scenarios.experiments.provenance import FILE as PROVENANCE
     from bypass.scenarios.experiments.provenance import input_hashes, write_provenance
+    from bypass.support.extensions import file_of
 
     if publications is not None and workloads is not None:
         raise click.UsageError("--publications with --workloads: expected one of them")
@@ -96,7 +107,7 @@ def evaluate(
     sources: dict[str, dict[str, Any]] = {
         name.strip(): {} for name in ("ar" if workloads is None else workloads).split(",") if name.strip()
     }
-    check_evaluation(asked, sources, radius=radius, interval=interval, cell=cell)
+    check_evaluation(asked, sources, radius=radius, interval=interval, cell=cell, mechanisms=mechanisms)
     refuse_unusable(out)
     kind = recognise(traces)
     if kind not in ("trace", "parquet"):
@@ -128,15 +139,19 @@ def evaluate(
                 interval=interval,
                 cell=cell,
                 progress=progress,
+                mechanisms=mechanisms,
             )
         keep()
     write_provenance(
         out / PROVENANCE,
         {
-            "inputs": input_hashes([path for path in (traces, publications) if path is not None]),
+            "inputs": input_hashes(
+                [path for path in (traces, publications, *map(file_of, (*mechanisms, *sources))) if path]
+            ),
             "asked": {
                 "traces": str(traces),
                 "schemes": asked,
+                "mechanisms": list(mechanisms),
                 "workloads": list(sources) if publications is None else [],
                 "publications": None if publications is None else str(publications),
                 "radius": radius,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from bypass.errors import BypassError, MissingExtra
 INTERRUPTED = 130
 """The exit code after the user has interrupted."""
 
-LAB = ("jinja2", "matplotlib", "pyarrow", "rich", "scipy")
-"""What experiments need beyond the dependencies of the library: the extra of this name."""
+BROKER = ("numba", "numpy", "prometheus_client")
+LAB = ("jinja2", "matplotlib", "pyarrow", "rich", "scipy", "numba", "numpy")
+"""What brokers and experiments need beyond the dependencies of a client: the extras of these names."""
 
 
 class Commands(click.Group):
@@ -65,11 +67,20 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
+def need_broker() -> None:
+    """Raise MissingExtra unless what brokers need is there."""
+    _need("broker", BROKER)
+
+
 def need_lab(*also: str) -> None:
     """Raise MissingExtra unless what experiments need is there, and these modules besides."""
-    for module in (*LAB, *also):
+    _need("lab", (*LAB, *also))
+
+
+def _need(extra: str, modules: Iterable[str]) -> None:
+    for module in modules:
         if find_spec(module) is None:
-            raise MissingExtra(module)
+            raise MissingExtra(module, extra)
 
 
 def parse_change(text: str) -> tuple[str, Any]:

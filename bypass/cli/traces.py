@@ -78,10 +78,10 @@ def traces(
 ) -> None:
     """Write where clients are, second by second, or convert such a trace.
 
-    MODEL is a mobility model (such as rwp or map), a map file that ends in .json, to walk on its streets, or
-    a trace: a folder that this command made, a file of BonnMotion, ns-2, ONE or GPX, or any Parquet with
-    columns t (s), client, x and y (m), in any order, which is laid out. Who asks again gets the same rows,
-    whatever the engine and the number of partitions.
+    MODEL is a mobility model (such as rwp or map, or one of your own: FILE.py:CLASS), a map file that ends in
+    .json, to walk on its streets, or a trace: a folder that this command made, a file of BonnMotion, ns-2,
+    ONE or GPX, or any Parquet with columns t (s), client, x and y (m), in any order, which is laid out. Who
+    asks again gets the same rows, whatever the engine and the number of partitions.
 
     \b
     A folder gets
@@ -184,22 +184,26 @@ def _source(model: str, changes: Sequence[str]) -> tuple[str, MobilityModel | Pa
     """The model that was asked for, or the Parquet files to lay out, with a name."""
     from pydantic import ValidationError
 
-    from bypass.models.mobility import MOBILITY
+    from bypass.models.catalogue import INSTALLED_MODELS, find_model
+    from bypass.models.mobility import MOBILITY, MobilityModel
     from bypass.models.traces import Format, recognise
     from bypass.support.validation import first_misfit
 
     name, given = model, dict(map(parse_change, changes))
+    found = MOBILITY.get(model)
+    if found is None and not Path(model).exists():
+        found = find_model(model, MOBILITY, MobilityModel, INSTALLED_MODELS)
     if model.endswith(".json"):
         name, given = "map", {"map": model, **given}
-    elif model not in MOBILITY and not Path(model).exists():
+    elif found is None and not Path(model).exists():
         known = ", ".join(MOBILITY)
         raise click.UsageError(f"MODEL {model!r} is unknown: expected a map, a trace or one of {known}")
-    elif model not in MOBILITY:
+    elif found is None:
         _refuse("a trace", set=changes or None)
         if recognise(Path(model)) is Format.PARQUET:
             return "laying out", Path(model)
         name, given = "playback", {"path": model}
-    kind = MOBILITY[name]
+    kind = MOBILITY[name] if found is None else found
     try:
         return name, kind.model_validate(given)
     except ValidationError as error:

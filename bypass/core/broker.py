@@ -10,22 +10,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bypass.core.plan_shares import PORT_OF, shares
+from bypass.core.plan_shares import shares
 from bypass.core.standing_plans import Standing
 from bypass.events.matching import matches
-from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, find_mechanism
-from bypass.mechanisms.filters import FilterBroker, Grace, SubscriptionTable
-from bypass.mechanisms.filters.attract import CircleBroker
-from bypass.mechanisms.filters.indexes.table import NO_ROWS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import BROKER_PROXIES, COMMON_SCHEME, FILTER_PROXY, PORT_OF
+from bypass.mechanisms.filters import FilterBroker
+from bypass.mechanisms.filters.base.grace import Grace
+from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.mechanisms.gateways import GatewayChoice
 from bypass.places.region import Region
 from bypass.ports.host import Host, Lease
 from bypass.ports.proxies import GatewaySelection
 from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.protocol.messages import (
-    AssignmentRequest,
+    Assignment,
     ContextMessage,
-    ContextUpdate,
     Kind,
     Message,
     OutcomeMessage,
@@ -34,6 +34,7 @@ from bypass.protocol.messages import (
     Subscribe,
     Unsubscribe,
 )
+from bypass.protocol.scheme_context import SchemeContext
 from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
 from bypass.transitions import (
@@ -42,11 +43,10 @@ from bypass.transitions import (
     Coordinator,
     Distribution,
     Engine,
+    Group,
     InvalidPlan,
-    Nothing,
     Plan,
     Record,
-    check_plan,
     successor,
 )
 from bypass.transitions.recent import Recent
@@ -133,9 +133,10 @@ class StartFromNothing(AtomicTransition[FilterBroker, FilterBroker]):
 class Broker:
     """One broker for one region. Feed it what arrives with `receive`; change it with `execute`.
 
-    `set` are parameters, for `scheme` and for all that come after it as far as they have them.
-    `grace` is how long, in seconds, what a transition replaced goes on matching (0: not at all).
-    `state_transfer=False` makes every transition start from nothing. `begin` is what clients do first.
+    `set` are parameters, for `scheme` and for all that come after it as far as they have them. `grace` is how
+    long, in seconds, what a transition replaced goes on matching (0: not at all). `state_transfer=False`
+    makes every transition start from nothing. `begin` is what clients do first. `registry` is what mechanisms
+    there are, those built in if it is not given.
     """
 
     def __init__(
@@ -144,13 +145,15 @@ class Broker:
         downlink: Downlink,
         *,
         region: Region,
-        scheme: str = "radial",
+        scheme: str = COMMON_SCHEME,
         set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
         grace: float = 1.5,
         state_transfer: bool = True,
         begin: Iterable[Action] = (),
+        registry: Registry | None = None,
     ) -> None:
         self.host = host
+        self.registry = registry = registry or Registry()
         self.downlink = downlink
         self.table = SubscriptionTable()
         self.epoch = 0
@@ -160,7 +163,7 @@ class Broker:
         self.listeners: list[ClientListener] = []
         self.plan_listeners: list[PlanListener] = []
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
-        self.standing = Standing(scheme, set or {}, begin)
+        self.standing = Standing(registry, scheme, set or {}, begin)
         self.decisions: dict[int, int] = {}  # the number of the latest decision, by scope
         self.told: dict[int, int] = {}  # the epoch of the latest plan that was sent to a client
         self._executed: Recent[str, None] = Recent()  # ids of plans
@@ -168,27 +171,23 @@ class Broker:
         self._grace = Grace(grace, host.after)
         self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
         settings = set or {}
-        first = find_mechanism(BROKER_MECHANISMS, "filter", scheme)
-        self.schemes = self.engine.create_group(
-            "filter",
-            first,
-            mechanisms=BROKER_MECHANISMS["filter"].values(),
-            set={name: value for name, value in settings.items() if name in first.parameters()},
+        own = registry.find("broker", FILTER_PROXY, scheme).parameters()
+        self.schemes: Group = registry.create(
+            self.engine,
+            "broker",
+            FILTER_PROXY,
+            scheme,
+            set={name: value for name, value in settings.items() if name in own},
             state={"table": self.table, "grace": self._grace, "region": region},
         )
-        self.engine.set_defaults("filter", settings)
-        self.selection = self.engine.create_proxy(
-            "gateway-selection",
-            GatewaySelection,
-            Nothing,
-            mechanisms=BROKER_MECHANISMS["gateway-selection"].values(),
-        )
+        self.engine.set_defaults(FILTER_PROXY, settings)
+        self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
         self._choice: GatewayChoice | None = None
         self._gateways = host.monitor.get(GatewayAnalyzer)
         self.coordinator = Coordinator(self.engine, send=self._send_plan)
         self.engine.add_listener(self)
         if not state_transfer:
-            self.engine.register_transition("filter", StartFromNothing())
+            self.engine.register_transition(FILTER_PROXY, StartFromNothing())
         self.watch_indexes()
         host.sis.provide(LOCATION, self._place, self._places)
         self._velocities = VelocityFromLocations()
@@ -203,7 +202,8 @@ class Broker:
         one plan too many, before anything is changed. An action that fails is in the records; clients are
         told what succeeded here.
         """
-        check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
+        self.registry.check(plan)
+        self.registry.prepare(self.engine, "broker", plan.actions)
         if not self._state_transfer and any(action.members for action in plan.actions):
             raise InvalidPlan(f"plan {plan.plan!r} names members: expected none, without state transfer")
         if self.epoch >= MOST_PLANS:
@@ -215,7 +215,7 @@ class Broker:
             self.decisions[plan.scope] = plan.decision
         elif not plan.scope and any(a.proxy in PORT_OF and a.to and not a.members for a in plan.actions):
             plan = plan.model_copy(update={"decision": self.decide(0)})
-        here = [action for action in plan.actions if action.proxy in BROKER_MECHANISMS]
+        here = [action for action in plan.actions if action.proxy in BROKER_PROXIES]
         records = self.engine.execute(plan.model_copy(update={"actions": tuple(here)})) if here else []
         for listener in self.plan_listeners:
             listener.plan_executed(plan, records)
@@ -249,7 +249,8 @@ class Broker:
 
     def _distribute(self, plan: Plan, served: Sequence[AbstractSet[int]]) -> list[Distribution]:
         made = []
-        for share, clients in shares(plan, served, resubscribe=not self._state_transfer):
+        catalogue = self.registry.catalogue("client")
+        for share, clients in shares(plan, catalogue, served, resubscribe=not self._state_transfer):
             self.told.update(dict.fromkeys(clients, share.epoch))
             made.append(self.coordinator.distribute(share, clients))
             for listener in self.plan_listeners:
@@ -265,6 +266,7 @@ class Broker:
     def watch_indexes(self) -> None:
         """Have the table tell exactly the indexes in use of changes."""
         schemes = self.filter_schemes
+        self._flags = {scheme: self.flag_of(scheme) for scheme in schemes}
         self.table = schemes[0].table
         self._grace = schemes[0].grace
         self.table.listeners = (*(scheme.index for scheme in schemes), self._grace)
@@ -309,8 +311,10 @@ class Broker:
         for scheme in schemes:
             scheme.reconnected(client)
         again = None
-        if schemes and (self.told.get(client) != epoch or flag != schemes[0].flag):
-            again = self.tell_all(client, new=False, switch=flag != schemes[0].flag)
+        if schemes:
+            switch = flag != self.flag_of(schemes[0])
+            if switch or self.told.get(client) != epoch:
+                again = self.tell_all(client, new=False, switch=switch)
         for listener in self.plan_listeners:
             listener.client_returned(client, epoch, again)
 
@@ -369,17 +373,21 @@ class Broker:
         schemes[0].connected(client)
         return schemes[0]
 
+    def flag_of(self, scheme: FilterBroker) -> int:
+        """The number by which messages name a scheme that runs."""
+        return self.registry.flags.of(scheme.scheme.name)
+
     def _scheme_of_sender(self, client: int, flag: int) -> FilterBroker:
         """The scheme that serves a client; one that is new is told what all others have been told."""
         new = not any(client in scheme.clients for scheme in self.filter_schemes)
         scheme = self.scheme_of(client)
         if new:
-            self.tell_all(client, new=True, switch=flag != scheme.flag)
+            self.tell_all(client, new=True, switch=flag != self.flag_of(scheme))
         return scheme
 
     def _subscribe(self, message: Subscribe) -> None:
         client = message.client
-        if message.scheme != self._scheme_of_sender(client, message.scheme).flag:
+        if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
         row = self.table.add(client, message.handle, message.subscription, message.radius)
         if message.piggyback is not None:
@@ -388,18 +396,19 @@ class Broker:
         self.scheme_of(client).subscribed(client, row)
 
     def _context(self, client: int, flag: int, message: ContextMessage) -> None:
-        if not isinstance(message, ContextUpdate | AssignmentRequest):
+        if isinstance(message, Assignment):
             return  # what brokers say to clients
         scheme = self._scheme_of_sender(client, flag)
-        if flag != scheme.flag:
+        place = scheme.place_of(message)
+        if flag != self.flag_of(scheme) or place is None:
             self.late_context += 1
-            if not self._grace.seconds:
+            if not self._grace.seconds or place is None:
                 return
         scheme.context_arrived(client, message)
         if self._choice is not None:
-            self._velocities.report(client, Reading(message.location, self.host.now()))
+            self._velocities.report(client, Reading(place, self.host.now()))
         for listener in self.listeners:
-            listener.client_located(client, *message.location)
+            listener.client_located(client, *place)
 
     # -- events -------------------------------------------------------------------------------------------
 
@@ -411,7 +420,8 @@ class Broker:
             return
         # A channel is a word of its publisher's scheme: beside it, the place alone says something.
         foreign = publication if len(schemes) == 1 else replace(publication, channel=None)
-        found = [s.match(publication if s.flag == publication.scheme else foreign) for s in schemes]
+        flag, flags = publication.scheme, self._flags
+        found = [s.match(publication if flags[s] == flag else foreign) for s in schemes]
         if self._grace.overlapping:
             found += self._grace.match(publication)
         plain = self.table.plain()
@@ -450,8 +460,8 @@ class Broker:
         recipients = dict(zip(clients.tolist(), handles, strict=True))
         eligible = recipients.keys() & self.addresses.keys()
         if choice.serves == "channels":
-            circles = [scheme.clients for scheme in self.filter_schemes if isinstance(scheme, CircleBroker)]
-            eligible = set[int]().union(*(eligible & members for members in circles))
+            channels = [scheme.clients for scheme in self.filter_schemes if scheme.channels_by_place]
+            eligible = set[int]().union(*(eligible & members for members in channels))
         assigned = self.selection.assign(eligible)
         if not assigned:
             return clients, handles
@@ -483,9 +493,12 @@ class Broker:
 
     # -- what schemes communicate through -----------------------------------------------------------------
 
-    def send(self, client: int, message: Message) -> None:
+    def send(self, client: int, message: Message, scheme: FilterBroker) -> None:
         """Send a scheme's message to a client."""
         message.client = client
+        message.scheme = self.flag_of(scheme)
+        if isinstance(message, SchemeContext):
+            message.of_scheme = message.scheme
         message.epoch = self.epoch
         self.downlink.send(client, message)
 

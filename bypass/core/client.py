@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -10,13 +10,12 @@ from typing import Any
 
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
-from bypass.core.plan_shares import PORT_OF
 from bypass.errors import InvalidCallback, InvalidEvent, InvalidLocation, InvalidRadius, shown
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
-from bypass.mechanisms import CLIENT_MECHANISMS, find_mechanism
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import CLIENT_PROXIES, COMMON_SCHEME, FILTER_PROXY, PORT_OF
 from bypass.mechanisms.filters import FilterClient
-from bypass.mechanisms.modes import Cloud
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.host import Host, Lease
@@ -37,8 +36,9 @@ class Client:
     turns latitudes and longitudes into the metres of the broker's region. `local` is the way to devices
     nearby, and `begin` what is done first, such as starting a transport and a dissemination mechanism. Who
     was a client before says how many events it has `published`: their numbers are not used again; what the
-    client `before` has subscribed and seen is taken over. Handles and callbacks outlive every transition. A
-    client is not told of its own events.
+    client `before` has subscribed and seen is taken over. `registry` is what mechanisms there are, those
+    built in if it is not given. Handles and callbacks outlive every transition. A client is not told of its
+    own events.
     """
 
     def __init__(
@@ -46,16 +46,18 @@ class Client:
         host: Host,
         uplink: Callable[[Message], None],
         *,
-        scheme: str = "radial",
+        scheme: str = COMMON_SCHEME,
         set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
         projection: Projection | None = None,
         local: LocalAccess = NO_LOCAL_ACCESS,
         begin: Iterable[Action] = (),
         published: int = 0,
         before: Client | None = None,
+        registry: Registry | None = None,
     ) -> None:
         """Raises the error of an action in `begin` that is not possible or fails."""
         self.host = host
+        self.registry = registry = registry or Registry()
         self._local = local
         self._projection = projection
         self.subscriptions: Subscriptions = Subscriptions() if before is None else before.subscriptions
@@ -68,27 +70,27 @@ class Client:
             clock=host.now,
             defer=partial(host.after, 0.0),
         )
-        self.nearby = Nearby(self.engine, host, local, self.subscriptions, self.network.heard)
-        self.mode = self.engine.create_proxy(
-            "mode", Mode, Cloud, mechanisms=CLIENT_MECHANISMS["mode"].values()
-        )
+        self.nearby = Nearby(registry, self.engine, host, local, self.subscriptions, self.network.heard)
+        self.mode: Mode = registry.create(self.engine, "client", "mode")
         settings = set or {}
-        first = find_mechanism(CLIENT_MECHANISMS, "filter", scheme)
-        self.filter = self.engine.create_proxy(
-            "filter",
-            FilterClient,
-            first,
-            mechanisms=CLIENT_MECHANISMS["filter"].values(),
-            set={name: value for name, value in settings.items() if name in first.parameters()},
+        own = registry.find("client", FILTER_PROXY, scheme).parameters()
+        self.filter: FilterClient = registry.create(
+            self.engine,
+            "client",
+            FILTER_PROXY,
+            scheme,
+            set={name: value for name, value in settings.items() if name in own},
             state={"subscriptions": self.subscriptions},
         )
-        self.engine.set_defaults("filter", settings)
+        self.engine.set_defaults(FILTER_PROXY, settings)
         self.coordinator = Coordinator(self.engine)
         self.says_obsolete = True  # the broker knows that outcome
         self.engine.add_listener(self)
         self.network.bind(self.filter, self._plan_arrived, self.nearby.gateway_logic)
         self._mark_messages()
         self.published = published
+        begin = tuple(begin)
+        self._prepare(begin)
         for action in begin:
             self.engine.transition(action.proxy, action.to or "", set=action.set)
 
@@ -164,10 +166,10 @@ class Client:
     def close(self) -> None:
         """Stop all mechanisms: nothing is sent or heard any more, and nobody is told."""
         self.network.silent = True
-        for proxy in CLIENT_MECHANISMS:
+        for proxy in CLIENT_PROXIES:
             self.engine.drop_proxy(proxy)
-        for proxy in PORT_OF:
-            self._local.port(PORT_OF[proxy]).tune(Tuning())
+        for port in PORT_OF.values():
+            self._local.port(port).tune(Tuning())
 
     def _publish(self, event: Event, kind: Kind, location: tuple[float, float] | None) -> int:
         if not isinstance(event, Event):
@@ -194,9 +196,9 @@ class Client:
             self._connect(self.mode.connected())
 
     def _mark_messages(self) -> None:
-        scheme = self.engine.active("filter")
-        if isinstance(scheme, FilterClient):
-            self.network.flag = scheme.flag
+        active = self.engine.active(FILTER_PROXY)
+        if isinstance(active, FilterClient):
+            self.network.flag = self.registry.flags.of(active.scheme.name)
         reachable = not isinstance(self.engine.active("transport"), Nothing)
         self.network.address = self._local.address if reachable else 0
 
@@ -213,12 +215,18 @@ class Client:
 
     def carry_out(self, plan: Plan) -> Outcome:
         """Execute a plan, less what is obsolete, and follow its decision. Raises like `Engine.execute`."""
+        self._prepare(plan.actions)
         outcome = self.coordinator.carry_out(plan, self.nearby.admits)
         if outcome.ok:
             for action, summary in zip(plan.actions, outcome.records, strict=True):
                 if summary.outcome != "obsolete":
                     self.nearby.adopt(plan, action)
         return outcome
+
+    def _prepare(self, actions: Sequence[Action]) -> None:
+        """Know the mechanisms that actions name, if they were found after this client began."""
+        self.registry.prepare(self.engine, "client", actions)
+        self.nearby.learn()
 
     def _plan_arrived(self, message: PlanMessage) -> None:
         outcome = self.carry_out(Plan.from_bytes(message.plan))
@@ -229,12 +237,13 @@ class Client:
         self.network.send(OutcomeMessage(outcome.to_bytes()))
 
     def _lease(self, proxy: str) -> Lease:
+        declared = CLIENT_PROXIES[proxy]
         link: Any = self.network
-        if proxy == "transport":
+        if declared.link == "radios":
             link = self._local.radios
-        elif proxy in PORT_OF:
-            link = self._local.port(PORT_OF[proxy])
-        elif proxy == "gateway-logic":
+        elif declared.port is not None:
+            link = self._local.port(declared.port)
+        elif declared.link == "gateway":
             link = self.nearby.gateway
         return Lease(self.host, f"client {self.host.id}'s {proxy}", link)
 

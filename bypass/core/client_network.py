@@ -19,6 +19,7 @@ from bypass.protocol.messages import (
     Publish,
     Subscribe,
 )
+from bypass.protocol.scheme_context import SchemeContext
 
 SEEN_EVENTS = 5_000  # at least this many events are remembered, at most twice as many
 
@@ -96,6 +97,7 @@ class ClientNetwork:
         message.scheme = self.flag
         message.epoch = self.epoch
         if isinstance(message, (Publish, Subscribe)):
+            self._number(message.piggyback)
             message.piggyback = message.piggyback or self._pending  # its own is the newer one
             self._pending = None
         self._uplink(message)
@@ -104,7 +106,13 @@ class ClientNetwork:
         """Send a context message at the end of this instant at the latest; a newer one replaces it."""
         if self._pending is None:
             self._after(0.0, self._flush)
+        self._number(message)
         self._pending = message
+
+    def _number(self, message: ContextMessage | None) -> None:
+        """Note whose message it is: by the time it is sent another scheme may be active."""
+        if isinstance(message, SchemeContext):
+            message.of_scheme = self.flag
 
     def _flush(self) -> None:
         message, self._pending = self._pending, None

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from bypass.core.plan_shares import PORT_OF
-from bypass.mechanisms import CLIENT_MECHANISMS
+from bypass.mechanisms import Registry
 from bypass.mechanisms.dissemination import Disseminator
+from bypass.mechanisms.families import DISSEMINATION, PORT_OF
 from bypass.ports.host import Host
 from bypass.ports.interest import Interest
 from bypass.ports.local_access import LocalAccess, Tuning
 from bypass.ports.proxies import Dissemination, GatewayLogic, LocalTransport
 from bypass.ports.subscriptions import Subscriptions
 from bypass.protocol.messages import Frame, Publish
-from bypass.transitions import Action, Engine, Healing, Nothing, Plan, Record, Stamp
+from bypass.transitions import Action, Engine, Healing, Plan, Record, Stamp
 
 Notified = Callable[[Publish, tuple[int, ...]], None]
 
@@ -32,11 +33,12 @@ class Nearby:
     concerns.
     """
 
-    __slots__ = ("_access", "_engine", "_id", "_notified", "direct", "gateway", "gateway_logic", "healing",
-                 "interest", "transport")  # fmt: skip
+    __slots__ = ("_access", "_engine", "_id", "_kinds", "_learned", "_notified", "direct", "gateway",
+                 "gateway_logic", "healing", "interest", "transport")  # fmt: skip
 
     def __init__(
         self,
+        registry: Registry,
         engine: Engine,
         host: Host,
         access: LocalAccess,
@@ -48,23 +50,29 @@ class Nearby:
         self._engine = engine
         self._access = access
         self._notified = notified
-        self.transport = engine.create_proxy(
-            "transport", LocalTransport, Nothing, mechanisms=CLIENT_MECHANISMS["transport"].values()
-        )
-        self.direct = self._dissemination("direct")
-        self.gateway = self._dissemination("gateway")
-        self.gateway_logic = engine.create_proxy(
-            "gateway-logic", GatewayLogic, Nothing, mechanisms=CLIENT_MECHANISMS["gateway-logic"].values()
-        )
-        flags = {
-            kind.flag: kind for kind in CLIENT_MECHANISMS["direct"].values() if issubclass(kind, Disseminator)
-        }
-        self.healing = {proxy: Healing(engine, proxy, flags, partial(self._tune, proxy)) for proxy in PORT_OF}
+        self.transport: LocalTransport = registry.create(engine, "client", "transport")
+        self.direct: Dissemination = registry.create(engine, "client", "direct", state=self._state())
+        self.gateway: Dissemination = registry.create(engine, "client", "gateway", state=self._state())
+        self.gateway_logic: GatewayLogic = registry.create(engine, "client", "gateway-logic")
+        self._kinds = registry.kinds(DISSEMINATION)
+        self._learned = 0
+        self.healing = {proxy: Healing(engine, proxy, {}, partial(self._tune, proxy)) for proxy in PORT_OF}
+        self.learn()
         engine.add_listener(self)
         for proxy, receiver in (("direct", self.direct), ("gateway", self.gateway)):
             access.port(PORT_OF[proxy]).bind(
                 receiver, self.transport, partial(self._strange, proxy), host.location.place
             )
+
+    def learn(self) -> None:
+        """Frames may name all mechanisms that there are, also those that were found meanwhile."""
+        if len(self._kinds) > self._learned:
+            self._learned = len(self._kinds)
+            for healing in self.healing.values():
+                healing.learn({kind.flag: kind for kind in self._kinds.values()})
+
+    def _state(self) -> dict[str, Any]:
+        return {"listeners": [self], "interest": self.interest}
 
     # -- what is heard ------------------------------------------------------------------------------------
 
@@ -75,6 +83,7 @@ class Nearby:
 
     def _strange(self, proxy: str, frame: Frame) -> bool:
         """A frame of another decision about the same area: follow it if it is newer."""
+        self.learn()
         stamp = Stamp(frame.scheme, frame.epoch, frame.scope)
         return self.healing[proxy].meet(stamp, f"client {frame.client}")
 
@@ -104,12 +113,3 @@ class Nearby:
         if isinstance(active, Disseminator):
             tuning = Tuning(*stamp, active.places, active.near_m, active.new_after_s)
         self._access.port(PORT_OF[proxy]).tune(tuning)
-
-    def _dissemination(self, proxy: str) -> Dissemination:
-        return self._engine.create_proxy(
-            proxy,
-            Dissemination,
-            Nothing,
-            mechanisms=CLIENT_MECHANISMS[proxy].values(),
-            state={"listeners": [self], "interest": self.interest},
-        )

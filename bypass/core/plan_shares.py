@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from bypass.mechanisms import CLIENT_MECHANISMS
-from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT
-from bypass.transitions import Action, Plan
+from bypass.mechanisms.families import FILTER_PROXY
+from bypass.transitions import Action, Catalogue, Plan
 
 NamedMembers = tuple[int | str, ...]
 
-PORT_OF = {"direct": DIRECT_PORT, "gateway": GATEWAY_PORT}
-"""Proxies whose mechanisms talk to devices nearby and keep in step by themselves, and their ports."""
 
-
-def shares(plan: Plan, served: Sequence[AbstractSet[int]], resubscribe: bool) -> list[tuple[Plan, list[int]]]:
+def shares(
+    plan: Plan, catalogue: Catalogue, served: Sequence[AbstractSet[int]], resubscribe: bool
+) -> list[tuple[Plan, list[int]]]:
     """The plans that clients have to execute, each with the clients that share it.
+
+    `catalogue` is what clients may be told to have.
 
     A client executes the actions that name it and those that name nobody. Only clients in `served` are
     concerned. `resubscribe`: the broker starts from nothing and has to be told all subscriptions again.
@@ -24,7 +24,7 @@ def shares(plan: Plan, served: Sequence[AbstractSet[int]], resubscribe: bool) ->
     actions = [
         (action.members, theirs)
         for action in plan.actions
-        if (theirs := _for_clients(action, resubscribe)) is not None
+        if (theirs := _for_clients(action, catalogue, resubscribe)) is not None
     ]
     clients: dict[tuple[int, ...], list[int]] = {}
     for client in _concerned([members for members, _ in actions], served):
@@ -44,9 +44,9 @@ def _concerned(named: list[NamedMembers | None], served: Sequence[AbstractSet[in
     return [m for m in members if isinstance(m, int) and any(m in group for group in served)]
 
 
-def _for_clients(action: Action, resubscribe: bool) -> Action | None:
+def _for_clients(action: Action, catalogue: Catalogue, resubscribe: bool) -> Action | None:
     """An action as each of the clients concerned executes it; None if it does not concern them."""
-    kinds = CLIENT_MECHANISMS.get(action.proxy, {})
+    kinds = catalogue.get(action.proxy, {})
     named = action.to or action.of
     theirs = [kind for name, kind in kinds.items() if named in (None, name)]
     values = {
@@ -54,7 +54,7 @@ def _for_clients(action: Action, resubscribe: bool) -> Action | None:
     }
     if not theirs or (action.to is None and not values):
         return None
-    if action.proxy == "filter" and action.to is not None and resubscribe:
+    if action.proxy == FILTER_PROXY and action.to is not None and resubscribe:
         values["resubscribe"] = True
     return action.model_copy(update={"set": values, "members": None})
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from bypass.core.broker import LAST_EPOCH, Broker
-from bypass.core.standing_plans import Held
-from bypass.mechanisms import CLIENT_MECHANISMS
+from bypass.core.standing_plans import Held, Standing
+from bypass.mechanisms.families import FILTER_PROXY
 from bypass.transitions import Action, Mechanism, Nothing, Plan, TransitionError
 
 
@@ -59,13 +59,13 @@ class BrokerState(BaseModel):
         Raises a TransitionError if a mechanism or a parameter is not known any more.
         """
         first, *others = self.schemes
-        actions = [Action(proxy="filter", to=first.name, set=first.set)]
+        actions = [Action(proxy=FILTER_PROXY, to=first.name, set=first.set)]
         known = {client for scheme in broker.filter_schemes for client in scheme.clients}
         for each in others:
             members = known.intersection(each.members or ())
             if members:
                 actions.append(
-                    Action(proxy="filter", to=each.name, set=each.set, members=tuple(sorted(members)))
+                    Action(proxy=FILTER_PROXY, to=each.name, set=each.set, members=tuple(sorted(members)))
                 )
         if self.selection is not None:
             actions.append(Action(proxy="gateway-selection", to=self.selection.name, set=self.selection.set))
@@ -85,25 +85,25 @@ class BrokerState(BaseModel):
             for plan in self.told:
                 standing.remember(plan, plan.actions, ())
             # What else was set, and overridden later, nobody knows.
-            for proxy, kinds in CLIENT_MECHANISMS.items():
+            for proxy, kinds in broker.registry.catalogue("client").items():
                 standing.ever[proxy].update(name for kind in kinds.values() for name in kind.parameters())
         else:
             standing.all.update({proxy: self.held[proxy] for proxy in standing.all.keys() & self.held.keys()})
             for proxy in standing.ever.keys() & self.ever.keys():
                 standing.ever[proxy].update(self.ever[proxy])
-        if standing.all["filter"].to != scheme:
-            standing.all["filter"] = self._scheme(scheme)
+        if standing.all[FILTER_PROXY].to != scheme:
+            standing.all[FILTER_PROXY] = self._scheme(standing, scheme)
         for each in broker.filter_schemes[1:]:
             for client in each.clients:
-                standing.put(client, "filter", self._scheme(each.name))
+                standing.put(client, FILTER_PROXY, self._scheme(standing, each.name))
 
-    def _scheme(self, name: str) -> Held:
+    def _scheme(self, standing: Standing, name: str) -> Held:
         """Give what holds for whom a filter scheme serves, as far as 0.1.0 said that."""
         held = Held(name, self.epoch, self.epoch)
         for plan in self.told:
             for action in plan.actions:
-                if action.proxy == "filter" and action.to is None:
-                    held = held.after(plan, action)
+                if action.proxy == FILTER_PROXY and action.to is None:
+                    held = standing.after(held, plan, action)
         return held
 
 

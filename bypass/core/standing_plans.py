@@ -4,7 +4,7 @@ those who may have missed some of it."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -12,13 +12,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from bypass.core.plan_shares import PORT_OF
-from bypass.mechanisms import CLIENT_MECHANISMS
-from bypass.mechanisms.modes import Cloud
-from bypass.transitions import Action, Nothing, Parameter, Plan
-
-FIRST = dict.fromkeys(CLIENT_MECHANISMS, Nothing.name) | {"mode": Cloud.name}
-"""The mechanisms that clients begin with, by proxy; which filter scheme it is, the broker says."""
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import CLIENT_PROXIES, FILTER_PROXY, PORT_OF
+from bypass.transitions import Action, Parameter, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +34,11 @@ class Held:
     decided: int = 0
     set: Mapping[str, tuple[JsonValue, int]] = field(default_factory=dict)
 
-    def after(self, plan: Plan, action: Action) -> Held:
-        """Give what holds once an action of a plan is done, too."""
+    def after(self, plan: Plan, action: Action, known: Container[str]) -> Held:
+        """Give what holds once an action of a plan is done, too, by a mechanism with `known` parameters."""
         if action.to is None and action.of not in (None, self.to):
             return self
         to, epoch = action.to or self.to, plan.epoch
-        known = _parameters(action.proxy, to)
         values = {name: (value, epoch) for name, value in action.set.items() if name in known}
         if action.to is None:
             return replace(self, epoch=epoch, set={**self.set, **values}) if values else self
@@ -57,17 +52,21 @@ class Held:
 class Standing:
     """Knows what holds for everybody, and what else for clients that plans have named.
 
-    Whoever does what `plans` says has what those have who were told one thing after the other. Clients begin
-    with the filter scheme `scheme` and do what `begin` says; every filter scheme begins with `settings`.
-    `ever` are the parameters that were ever set, by proxy: who has missed something may have any value of
-    these. `changed` are clients for which something else holds than before; whoever looks at them clears it.
+    Whoever does what `plans` says has what those have who were told one thing after the other. Clients have
+    the mechanisms in `registry`, begin with the filter scheme `scheme`, and do what `begin` says; every
+    filter scheme begins with `settings`. `ever` are the parameters that were ever set, by proxy: who has
+    missed something may have any value of these. `changed` are clients for which something else
+    holds than before; whoever looks at them clears it.
     """
 
-    def __init__(self, scheme: str, settings: Mapping[str, Any], begin: Iterable[Action] = ()) -> None:
-        self.all = {proxy: Held(to) for proxy, to in (FIRST | {"filter": scheme}).items()}
+    def __init__(
+        self, registry: Registry, scheme: str, settings: Mapping[str, Any], begin: Iterable[Action] = ()
+    ) -> None:
+        self.all = {proxy.name: Held(proxy.first or scheme) for proxy in CLIENT_PROXIES.values()}
         self.own: dict[int, dict[str, Held]] = {}
-        self.ever: dict[str, set[str]] = {proxy: set() for proxy in FIRST}
+        self.ever: dict[str, set[str]] = {proxy: set() for proxy in CLIENT_PROXIES}
         self.changed: set[int] = set()
+        self._registry = registry
         self._settings = settings
         for action in begin:
             self.remember(Plan(plan="begin", actions=(action,)), (action,), ())
@@ -82,15 +81,19 @@ class Standing:
             self.ever[proxy].update(action.set)
             known: dict[int, tuple[Held, Held]] = {}  # what held before, and after: many have the same
             if action.members is None:
-                self.all[proxy] = self.all[proxy].after(plan, action)
+                self.all[proxy] = self.after(self.all[proxy], plan, action)
                 concerned: list[Any] = [client for client, own in self.own.items() if proxy in own]
             else:
                 concerned = [member for member in action.members if any(member in each for each in served)]
             for client in concerned:
                 before = self.own.get(client, self.all).get(proxy, self.all[proxy])
                 if id(before) not in known:
-                    known[id(before)] = before, before.after(plan, action)
+                    known[id(before)] = before, self.after(before, plan, action)
                 self.put(client, proxy, known[id(before)][1])
+
+    def after(self, held: Held, plan: Plan, action: Action) -> Held:
+        """Give what holds about an action's proxy once that is done, too."""
+        return held.after(plan, action, self._parameters(action.proxy, action.to or held.to))
 
     def put(self, client: int, proxy: str, held: Held) -> None:
         """Have something hold for one client."""
@@ -122,8 +125,9 @@ class Standing:
         found = []
         for proxy, held in self.of(client).items():
             action = self._whole(proxy, held, self._first[proxy].set if new else self.ever[proxy])
-            elsewhere = switch and proxy == "filter"
-            has_it = new and proxy == "filter" and not action.set  # it begins with the scheme that serves it
+            elsewhere = switch and proxy == FILTER_PROXY
+            # A client that is new begins with the scheme that serves it.
+            has_it = new and proxy == FILTER_PROXY and not action.set
             if elsewhere or (held.epoch and not has_it):
                 found.append((held, action))
         return _by_decision(Plan(plan="join", actions=(found[0][1],)), found) if found else []
@@ -157,7 +161,7 @@ class Standing:
         return _by_decision(shares[-1], found)
 
     def _holds(self, held: Held, action: Action, epoch: int) -> bool:
-        if held.to not in CLIENT_MECHANISMS[action.proxy]:
+        if held.to not in self._registry.catalogue("client")[action.proxy]:
             return False  # a module that has it is not used any more
         if action.to is None:
             return any(name in held.set and held.set[name][1] <= epoch for name in action.set)
@@ -174,8 +178,8 @@ class Standing:
 
     def _begun(self, proxy: str, held: Held, names: Iterable[str]) -> dict[str, JsonValue]:
         """Give the values that those of the parameters begin with which were not set since."""
-        known = _parameters(proxy, held.to)
-        given = self._settings if proxy == "filter" else {}
+        known = self._parameters(proxy, held.to)
+        given = self._settings if proxy == FILTER_PROXY else {}
         values = {
             name: given.get(name, known[name].default)
             for name in sorted(names)
@@ -183,10 +187,9 @@ class Standing:
         }
         return {name: value for name, value in values.items() if _travels(value)}
 
-
-def _parameters(proxy: str, mechanism: str) -> Mapping[str, Parameter]:
-    kind = CLIENT_MECHANISMS[proxy].get(mechanism)
-    return {} if kind is None else kind.parameters()
+    def _parameters(self, proxy: str, mechanism: str) -> Mapping[str, Parameter]:
+        kind = self._registry.catalogue("client")[proxy].get(mechanism)
+        return {} if kind is None else kind.parameters()
 
 
 def _travels(value: Any) -> bool:

@@ -6,18 +6,18 @@ The earth is a sphere here, as the haversine distance wants it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from bypass.errors import InvalidLocation, shown
-from bypass.support.arrays import Floats
+from bypass.errors import InvalidLocation, MissingExtra, shown
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from pyproj import Proj
+
+    from bypass.support.arrays import Floats
 
 EARTH_RADIUS = 6_371_000.0
 
@@ -28,6 +28,8 @@ def haversine(lat1: float, lon1: float, lat2: float, lon2: float) -> float: ...
 def haversine(lat1: ArrayLike, lon1: ArrayLike, lat2: ArrayLike, lon2: ArrayLike) -> Floats: ...
 def haversine(lat1: Any, lon1: Any, lat2: Any, lon2: Any) -> Any:
     """Great-circle distance in metres between places in degrees: numbers give a float, arrays an array."""
+    import numpy as np
+
     scalar = all(isinstance(each, (int, float)) for each in (lat1, lon1, lat2, lon2))
     phi1, phi2 = np.radians(lat1), np.radians(lat2)
     half_phi = (phi2 - phi1) / 2
@@ -74,25 +76,35 @@ class GeoLocation:
         """Metres along the great circle. Raises InvalidLocation for a place that is not geographic."""
         if not isinstance(other, GeoLocation):
             raise InvalidLocation(f"distance to {shown(other)}: expected a GeoLocation")
-        return haversine(self.lat, self.lon, other.lat, other.lon)
+        phi, other_phi = math.radians(self.lat), math.radians(other.lat)
+        half_lambda = (math.radians(other.lon) - math.radians(self.lon)) / 2
+        h = math.sin((other_phi - phi) / 2) ** 2  # as in `haversine`, without numpy
+        h += math.cos(phi) * math.cos(other_phi) * math.sin(half_lambda) ** 2
+        return 2 * EARTH_RADIUS * math.asin(math.sqrt(min(h, 1.0)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Projection:
     """A plane that touches the earth at `origin`; x grows eastwards, y northwards.
 
     Distances from the origin are exact. Others, over the width of a city, are off by some parts per million.
+    To convert something raises MissingExtra if pyproj is not installed.
     """
 
     origin: GeoLocation
-    _aeqd: Proj = field(repr=False, compare=False)
 
     @classmethod
     def around(cls, origin: GeoLocation) -> Projection:
         """The plane around `origin`."""
-        from pyproj import Proj  # slow to import, and the simulator is planar all through
+        return cls(origin)
 
-        return cls(origin, Proj(proj="aeqd", lat_0=origin.lat, lon_0=origin.lon, R=EARTH_RADIUS))
+    @cached_property
+    def _aeqd(self) -> Proj:
+        try:
+            from pyproj import Proj  # slow to import, and the simulator is planar all through
+        except ModuleNotFoundError as error:
+            raise MissingExtra("pyproj") from error
+        return Proj(proj="aeqd", lat_0=self.origin.lat, lon_0=self.origin.lon, R=EARTH_RADIUS)
 
     def to_planar(self, location: GeoLocation) -> PlanarLocation:
         """Where `location` is in the plane."""
@@ -100,21 +112,23 @@ class Projection:
 
     def to_geo(self, location: PlanarLocation) -> GeoLocation:
         """Where `location` is on earth. Raises InvalidLocation if nothing on earth is that far away."""
-        return GeoLocation(*self._degrees(location.x, location.y))
+        lon, lat = self._aeqd(location.x, location.y, inverse=True)
+        # PROJ lets longitudes pass 180 degrees by rounding errors.
+        return GeoLocation(lat, 180.0 if lon > 180.0 else -180.0 if lon < -180.0 else lon)
 
     def to_planar_arrays(self, lat: ArrayLike, lon: ArrayLike) -> tuple[Floats, Floats]:
         """Arrays x and y for arrays in degrees. Raises InvalidLocation if any of them is no place."""
+        import numpy as np
+
         x, y = self._aeqd(np.asarray(lon, np.float64), np.asarray(lat, np.float64))
         return _all_finite(x, y)
 
     def to_geo_arrays(self, x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
         """Arrays of latitude and longitude for arrays in metres. Raises InvalidLocation as `to_geo` does."""
-        return _all_finite(*self._degrees(np.asarray(x, np.float64), np.asarray(y, np.float64)))
+        import numpy as np
 
-    def _degrees(self, x: Any, y: Any) -> tuple[Any, Any]:
-        lon, lat = self._aeqd(x, y, inverse=True)
-        # PROJ lets longitudes pass 180 degrees by rounding errors.
-        return lat, np.clip(lon, -180.0, 180.0)
+        lon, lat = self._aeqd(np.asarray(x, np.float64), np.asarray(y, np.float64), inverse=True)
+        return _all_finite(lat, np.clip(lon, -180.0, 180.0))
 
 
 def _coordinate(name: str, value: Any, limit: float) -> float:
@@ -129,6 +143,8 @@ def _coordinate(name: str, value: Any, limit: float) -> float:
 
 
 def _all_finite(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    import numpy as np
+
     wrong = np.flatnonzero(~(np.isfinite(first) & np.isfinite(second)))
     if wrong.size:
         raise InvalidLocation(f"location at index {wrong[0]}: expected a place on earth")

@@ -5,7 +5,8 @@ A session is the broker's memory of one client: it outlives connections and, if 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bypass.events.attributes import ANYTHING, BOOLEAN
 from bypass.protocol.messages import Message, Publish, Subscribe
@@ -28,11 +29,14 @@ RICH_EVENTS = "rich-events"
 MISSED = "missed"
 """The capability to be told why events were given up, and of more of them while connected."""
 
+SCHEMES = "schemes"
+"""The capability to be told numbers of filter schemes that are not built in, and to read what they say."""
+
 WINDOW = 2000
 WINDOW_BYTES = 1 << 20  # compiled into kernels
 """Events, and bytes of them, that may be on their way to a client at a time; others wait in the store."""
 
-CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE, EXPRESSIONS, RICH_EVENTS, MISSED)
+CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE, EXPRESSIONS, RICH_EVENTS, MISSED, SCHEMES)
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
 
@@ -63,7 +67,8 @@ class Hello(Message):
 
     `life` is drawn at random by each process. `handles` are all that it has subscribed so far: those of its
     earlier connections that it does not name are withdrawn. `durable` sessions are kept while nobody is
-    connected. `capabilities` are the forms that the client understands.
+    connected. `capabilities` are the forms that the client understands, `schemes` the filter schemes that it
+    has besides the built-in ones.
     """
 
     name: str
@@ -71,6 +76,7 @@ class Hello(Message):
     handles: tuple[int, ...] = ()
     durable: bool = True
     capabilities: tuple[str, ...] = ()
+    schemes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -87,9 +93,10 @@ class Welcome(Message):
 
     `published` is the number of the client's latest event that is known, `heartbeat` how often (s) to say
     something, `origin` latitude and longitude of the region's plane. `kept` are subscriptions of earlier
-    lives, `missed` counts events for this client that were given up, and `missed_by` by reason.
-    `settings` are parameters, as JSON, for every filter scheme that has them. `capabilities` are the forms
-    that the broker understands. Kept subscriptions that are not here follow in so many `kept_parts`.
+    lives, `missed` counts events for this client that were given up, and `missed_by` by reason. `settings`
+    are parameters, as JSON, for every filter scheme that has them. `capabilities` are the forms that the
+    broker understands. Kept subscriptions that are not here follow in so many `kept_parts`. `schemes` are the
+    numbers of filter schemes that are not built in, by name.
     """
 
     published: int
@@ -102,6 +109,7 @@ class Welcome(Message):
     capabilities: tuple[str, ...] = ()
     kept_parts: int = 0
     missed_by: tuple[Missed, ...] = ()
+    schemes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

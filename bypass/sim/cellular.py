@@ -71,7 +71,7 @@ COUNTED_AS: dict[type[Message], Traffic] = {
     Assignment: Traffic.CONTEXT,
     PlanMessage: Traffic.COORDINATION,
     OutcomeMessage: Traffic.COORDINATION,
-}  # what a message carries piggyback is context
+}  # what a message carries piggyback is context, and so are messages that schemes have declared themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Cellular:
     def send_up(self, message: Message) -> None:
         """From the client that the message names to the broker."""
         client = message.client
-        kind = COUNTED_AS[type(message)]
+        kind = COUNTED_AS.get(type(message), Traffic.CONTEXT)
         size = encoded_size(message) + self._header
         carried = 0
         if isinstance(message, (Publish, Subscribe)) and message.piggyback is not None:
@@ -185,7 +185,7 @@ class Cellular:
 
     def send(self, client: int, message: Message) -> None:
         """From the broker to one client."""
-        kind = COUNTED_AS[type(message)]
+        kind = COUNTED_AS.get(type(message), Traffic.CONTEXT)
         size = encoded_size(message) + self._header
         self.down[kind, client] += size
         sent = max(int(self._down_free[client]), self._clock.now_us) + self._sending(size)

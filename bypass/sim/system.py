@@ -10,6 +10,8 @@ import numpy as np
 
 from bypass.core.broker import Broker
 from bypass.core.client import Client
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import COMMON_SCHEME
 from bypass.models.queueing import DelayEstimator
 from bypass.models.radio.medium import Positions
 from bypass.models.radio.radio import RadioModel
@@ -34,8 +36,8 @@ class SimulatedSystem:
 
     `set` are parameters of schemes, for whichever part of whichever scheme has them. `begin` are actions that
     every client begins with, `radios` the kinds of radio that each of them has. With `durable` sessions
-    clients can be cut off and lose nothing. Register analyzers with `monitor` at any time: they change
-    nothing.
+    clients can be cut off and lose nothing. `registry` is what mechanisms there are, those built in if it is
+    not given. Register analyzers with `monitor` at any time: they change nothing.
     """
 
     def __init__(
@@ -46,15 +48,17 @@ class SimulatedSystem:
         *,
         seed: int = 1,
         network: CellularModel | None = None,
-        scheme: str = "radial",
+        scheme: str = COMMON_SCHEME,
         set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
         grace: float = 1.5,
         state_transfer: bool = True,
         begin: Iterable[Action] = (),
         radios: Mapping[str, RadioModel] = RADIOS,
         durable: bool = False,
+        registry: Registry | None = None,
     ) -> None:
         begin = tuple(begin)
+        self.registry = registry = registry or Registry()
         self.clock = VirtualClock()
         self.monitor = Monitor()
         links = DurableCellular if durable else Cellular
@@ -68,10 +72,13 @@ class SimulatedSystem:
             grace=grace,
             state_transfer=state_transfer,
             begin=begin,
+            registry=registry,
         )
         self.cellular.attach_broker(self.broker.receive)
         self.local = LocalNetwork(self.clock, _positions(trace, clients), clients, seed, radios)
-        self._make_client = partial(Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=begin)
+        self._make_client = partial(
+            Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=begin, registry=registry
+        )
         self._delays = DelayEstimator(self.cellular.notified, durable=durable)
         self.broker.host.sis.provide(EXPECTED_DELAY, self._expected_delay)
         self._hosts: list[SimHost] = []

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from bypass.errors import LAB, MissingExtra
+from bypass.errors import MissingExtra, extra_of
 
 
 def lazy_names(
@@ -29,7 +29,7 @@ def lazy_names(
             value = getattr(import_module(homes[name]), name)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
-            if missing not in LAB:
+            if extra_of(missing) is None:
                 raise
             raise MissingExtra(missing) from error
         setattr(sys.modules[package], name, value)

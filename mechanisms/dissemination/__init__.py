@@ -11,10 +11,7 @@ from bypass.mechanisms.dissemination.hyperg import HyperGossip
 from bypass.mechanisms.dissemination.planb import PlanB
 from bypass.mechanisms.dissemination.unicast import Unicast
 
-DISSEMINATION: tuple[type[Disseminator], ...] = (Unicast, Broadcast, Flooding, Gossip, HyperGossip, PlanB)
-
 __all__ = [
-    "DISSEMINATION",
     "Broadcast",
     "Disseminator",
     "Flooding",

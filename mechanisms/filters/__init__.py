@@ -1,46 +1,35 @@
 """Location filter schemes: who gets an event, by the places of subscribers and event.
 
-Each scheme has a broker's part and a client's part of the same name, so that one plan moves both.
+Each scheme has a client's part and a broker's part of the same name, so that one plan moves both.
 """
 
-from bypass.mechanisms.filters.attract import Attract, AttractClient
+from typing import TYPE_CHECKING
+
+from bypass.mechanisms.filters.attract import Attract
 from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
-from bypass.mechanisms.filters.base.grace import Grace
-from bypass.mechanisms.filters.egrid import Egrid, EgridClient
-from bypass.mechanisms.filters.grid import Grid, GridClient
-from bypass.mechanisms.filters.indexes.table import SubscriptionTable
-from bypass.mechanisms.filters.multi import Multi, MultiClient
-from bypass.mechanisms.filters.radial import Radial, RadialClient
-from bypass.mechanisms.filters.ste import Ste, SteClient
+from bypass.mechanisms.filters.base.scheme import FilterScheme
+from bypass.mechanisms.filters.egrid import Egrid
+from bypass.mechanisms.filters.grid import Grid
+from bypass.mechanisms.filters.multi import Multi
+from bypass.mechanisms.filters.radial import Radial
+from bypass.mechanisms.filters.ste import Ste
+from bypass.support.lazy import lazy_names
 
-BROKER_PARTS: tuple[type[FilterBroker], ...] = (Radial, Ste, Grid, Egrid, Attract, Multi)
-CLIENT_PARTS: tuple[type[FilterClient], ...] = (
-    RadialClient,
-    SteClient,
-    GridClient,
-    EgridClient,
-    AttractClient,
-    MultiClient,
-)
+if TYPE_CHECKING:
+    from bypass.mechanisms.filters.indexes.keys import KeyIndex
+else:  # brokers need it
+    __getattr__ = lazy_names(__name__, {"KeyIndex": "bypass.mechanisms.filters.indexes.keys"})
 
 __all__ = [
-    "BROKER_PARTS",
-    "CLIENT_PARTS",
     "Attract",
-    "AttractClient",
     "Egrid",
-    "EgridClient",
     "FilterBroker",
     "FilterClient",
-    "Grace",
+    "FilterScheme",
     "Grid",
-    "GridClient",
+    "KeyIndex",
     "Multi",
-    "MultiClient",
     "Radial",
-    "RadialClient",
     "Ste",
-    "SteClient",
-    "SubscriptionTable",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import Field
 
 from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
-from bypass.mechanisms.filters.indexes.circles import CircleIndex
+from bypass.mechanisms.filters.base.scheme import FilterScheme
 from bypass.places.sensor import Fix
 from bypass.protocol.messages import (
     Assignment,
@@ -21,8 +21,11 @@ from bypass.protocol.messages import (
     ContextUpdate,
     Publish,
 )
-from bypass.support.arrays import Ints
 from bypass.transitions import MechanismState, TransferState
+
+if TYPE_CHECKING:
+    from bypass.mechanisms.filters.indexes.circles import CircleIndex
+    from bypass.support.arrays import Ints
 
 EVERYWHERE = (-math.inf, -math.inf, math.inf, math.inf)
 
@@ -49,9 +52,6 @@ class AttractClient(FilterClient):
 
     `enable_updates`: go on reporting places inside the circles, for those who need to know.
     """
-
-    name: ClassVar[str] = "attract"
-    flag: ClassVar[int] = 5
 
     known: Annotated[KnownChannels | None, TransferState("known_channels", optional=True)] = None
     enable_updates: Annotated[bool, MechanismState("enable_updates")] = False
@@ -119,6 +119,8 @@ class CircleBroker(FilterBroker):
     average (`mean`) radius of this scheme's subscriptions, or by a number of metres.
     """
 
+    channels_by_place: ClassVar[bool] = True
+
     channels: Annotated[ChannelMap | None, TransferState("channels", optional=True)] = None
     extension: Annotated[Extension, MechanismState("extension")] = "none"
 
@@ -136,6 +138,8 @@ class CircleBroker(FilterBroker):
 
     def make_circles(self) -> CircleIndex:
         """An empty index of the circles."""
+        from bypass.mechanisms.filters.indexes.circles import CircleIndex
+
         assert self.channels is not None
         return CircleIndex(
             self.table, self.resolver, self.channels.circles, self.channels.generation, self.grace.seconds > 0
@@ -144,8 +148,7 @@ class CircleBroker(FilterBroker):
     @property
     def circles(self) -> CircleIndex:
         """The index of the circles, also where it is only a part of the scheme's index."""
-        assert isinstance(self.index, CircleIndex)
-        return self.index
+        return cast("CircleIndex", self.index)
 
     def set_extension(self, value: Extension) -> None:
         """Enlarge the circles by more or less from now on."""
@@ -223,11 +226,17 @@ class CircleBroker(FilterBroker):
             self.circles.extension = float(metres()) if len(radii) else 0.0
 
 
-class Attract(CircleBroker):
+class AttractBroker(CircleBroker):
     """An event concerns the members of the attraction points it lies in, or everybody who is in none."""
-
-    name: ClassVar[str] = "attract"
-    flag: ClassVar[int] = 5
 
     def make_index(self) -> CircleIndex:
         return self.make_circles()
+
+
+class Attract(FilterScheme):
+    """Clients are assigned the channels of the attraction points that they are at, or that of everywhere
+    else."""
+
+    flag: ClassVar[int] = 5
+    Client: TypeAlias = AttractClient
+    Broker: TypeAlias = AttractBroker

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
-from bypass.mechanisms.filters.grid import Grid, GridClient, holds
+from bypass.mechanisms.filters.base.scheme import FilterScheme
+from bypass.mechanisms.filters.grid import GridBroker, GridClient, holds
 from bypass.places.sensor import Fix
 
 
@@ -12,9 +13,6 @@ class EgridClient(GridClient):
     """Asks for other channels when the client leaves its cell, or when one of its areas leaves the cells that
     this area touched before: the largest is compared with what the channels cover, for the others the broker
     says in which part of its cell the client may be."""
-
-    name: ClassVar[str] = "egrid"
-    flag: ClassVar[int] = 4
 
     def covered(self, fix: Fix) -> bool:
         cover = None if self.assignment is None else self.assignment.cover
@@ -25,9 +23,15 @@ class EgridClient(GridClient):
         )
 
 
-class Egrid(Grid):
+class EgridBroker(GridBroker):
     """An event concerns the subscriptions whose areas touch its cell."""
 
-    name: ClassVar[str] = "egrid"
-    flag: ClassVar[int] = 4
     wide: ClassVar[bool] = True
+
+
+class Egrid(FilterScheme):
+    """Clients are assigned the channels of all cells that their areas touch."""
+
+    flag: ClassVar[int] = 4
+    Client: TypeAlias = EgridClient
+    Broker: TypeAlias = EgridBroker

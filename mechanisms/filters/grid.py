@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
-import numpy as np
 from pydantic import Field
 
 from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
-from bypass.mechanisms.filters.indexes.channels import ChannelIndex, Layout, Rect
+from bypass.mechanisms.filters.base.scheme import FilterScheme
 from bypass.places.sensor import Fix
 from bypass.protocol.messages import Assignment, AssignmentRequest, ContextMessage, Publish
-from bypass.support.arrays import Floats
 from bypass.transitions import MechanismState
 
-NO_RADII: Floats = np.empty(0)
+if TYPE_CHECKING:
+    from bypass.mechanisms.filters.indexes.channels import ChannelIndex, Layout, Rect
 
 
 def holds(rect: Rect, x: float, y: float, margin: float = 0.0) -> bool:
@@ -27,9 +26,6 @@ def holds(rect: Rect, x: float, y: float, margin: float = 0.0) -> bool:
 class GridClient(FilterClient):
     """Asks for another channel when the client leaves the cell it was assigned, or the part of it in which
     its assignment holds."""
-
-    name: ClassVar[str] = "grid"
-    flag: ClassVar[int] = 3
 
     def start(self) -> None:
         self.assignment: Assignment | None = None
@@ -71,17 +67,13 @@ class GridClient(FilterClient):
         return assignment is not None and assignment.cell is not None and holds(assignment.cell, x, y)
 
 
-class Grid(FilterBroker):
+class GridBroker(FilterBroker):
     """An event concerns the subscriptions whose owners are in its cell. `grid`² cells cover the region."""
 
-    name: ClassVar[str] = "grid"
-    flag: ClassVar[int] = 3
     wide: ClassVar[bool] = False  # whether a subscription listens to all cells that its area touches
 
     # At most so many that an assignment of all channels still fits into one message.
     grid: Annotated[int, MechanismState("grid"), Field(ge=1, le=200)] = 5
-
-    index: ChannelIndex
 
     def start(self) -> None:
         self._told: dict[Hashable, tuple[float, ...]] = {}
@@ -89,6 +81,8 @@ class Grid(FilterBroker):
         super().start()
 
     def make_index(self) -> ChannelIndex:
+        from bypass.mechanisms.filters.indexes.channels import ChannelIndex
+
         return ChannelIndex(self.table, self.resolver, self.layout, self.wide, self.grace.seconds > 0)
 
     def set_grid(self, value: int) -> None:
@@ -128,6 +122,8 @@ class Grid(FilterBroker):
         self._assign(client, only_if_changed=not isinstance(message, AssignmentRequest))
 
     def _lay_out(self) -> Layout:
+        from bypass.mechanisms.filters.indexes.channels import Layout
+
         return Layout(self.region.area, self.grid, self.region.next_generation())
 
     def _assign(self, client: int, only_if_changed: bool = False) -> None:
@@ -135,12 +131,12 @@ class Grid(FilterBroker):
         assert place is not None
         x, y, _ = place
         layout = self.layout
-        radii = self.table.radii(client) if self.wide else NO_RADII
+        radii = self.table.radii(client) if self.wide else ()
         i, j = layout.cell(x, y)
-        i0, i1, j0, j1 = layout.span(x, y, float(radii.max(initial=0.0)))
+        i0, i1, j0, j1 = layout.span(x, y, max(radii, default=0.0))
         cell = layout.bounds(i, i, j, j)
         if len(radii) > 1:  # clients compare their largest area alone with what the channels cover
-            cell = layout.steady(x, y, np.append(radii, 0.0))
+            cell = layout.steady(x, y, (*radii, 0.0))
         told = (layout.generation, i, j, i0, i1, j0, j1, *cell)
         if only_if_changed and self._told.get(client) == told:
             return
@@ -155,3 +151,12 @@ class Grid(FilterBroker):
                 cover=layout.bounds(i0, i1, j0, j1),
             ),
         )
+
+
+class Grid(FilterScheme):
+    """Clients are assigned the channel of the cell that they are in; an event concerns whoever listens
+    there."""
+
+    flag: ClassVar[int] = 3
+    Client: TypeAlias = GridClient
+    Broker: TypeAlias = GridBroker

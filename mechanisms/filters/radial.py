@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from pydantic import Field
 
 from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
+from bypass.mechanisms.filters.base.scheme import FilterScheme
 from bypass.mechanisms.filters.base.updates import Strategy, due
-from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
-from bypass.mechanisms.filters.indexes.index import Index
 from bypass.places.sensor import Fix
 from bypass.protocol.messages import ContextMessage, ContextUpdate
 from bypass.transitions import MechanismState
+
+if TYPE_CHECKING:
+    from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
 
 
 class ReportingClient(FilterClient):
@@ -37,15 +39,19 @@ class ReportingClient(FilterClient):
 class RadialClient(ReportingClient):
     """Reports the client's place."""
 
-    name: ClassVar[str] = "radial"
-    flag: ClassVar[int] = 1
 
-
-class Radial(FilterBroker):
+class RadialBroker(FilterBroker):
     """An event concerns a subscription if it lies within the radius around the owner's reported place."""
 
-    name: ClassVar[str] = "radial"
-    flag: ClassVar[int] = 1
+    def make_index(self) -> EnvelopeIndex:
+        from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
 
-    def make_index(self) -> Index:
         return EnvelopeIndex(self.table, self.resolver)
+
+
+class Radial(FilterScheme):
+    """Clients report where they are; an event concerns whom it is near."""
+
+    flag: ClassVar[int] = 1
+    Client: TypeAlias = RadialClient
+    Broker: TypeAlias = RadialBroker

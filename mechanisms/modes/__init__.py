@@ -61,6 +61,3 @@ class Augment(HybridMode):
 
 class Gateway(Augment):
     """As `augment`; what the broker sends comes by gateways, if it selects any."""
-
-
-MODES: tuple[type[HybridMode], ...] = (Cloud, AdHoc, Offload, Augment, Gateway)

@@ -38,6 +38,3 @@ class Bluetooth(RadioTransport):
     """Bluetooth low energy: not as far, not as fast."""
 
     radio: ClassVar[str] = "bluetooth"
-
-
-TRANSPORTS: tuple[type[RadioTransport], ...] = (Wifi, Bluetooth)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import uuid4
 
 from bypass.errors import BypassError
-from bypass.models.compute.spark_session import ATTEMPTS, SparkUnavailable, spark_session
+from bypass.models.compute.spark_session import ATTEMPTS, Shipping, SparkUnavailable, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,12 +97,14 @@ class SparkEngine:
     def __init__(self, session: SparkSession) -> None:
         self.session = session
         self.parallel = session.sparkContext.defaultParallelism
+        self._shipping = Shipping(session.sparkContext)
 
     def run(
         self, function: Callable[[T], R], pieces: Sequence[T], progress: WorkProgress = unwatched
     ) -> list[R]:
         if not pieces:
             return []
+        self._shipping.send_executed_files()
         group = f"{function.__qualname__}-{uuid4().hex}"
         context = self.session.sparkContext
         with self._watched(group, len(pieces), progress):

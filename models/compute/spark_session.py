@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import weakref
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bypass.errors import BypassError, MissingExtra
+from bypass.support.extensions import executed_files
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -38,7 +40,8 @@ def spark_session(name: str, master: str | None = None) -> Iterator[SparkSession
     """A session under an application name, on `master` or on this machine's cores, stopped at the end.
 
     A cluster's workers get this package with the application; what it depends on must be installed there.
-    Raises MissingExtra, and SparkUnavailable, also if Java is missing or too old or nobody is at `master`.
+    Files of others that were brought by reference are sent by the engine that uses the session. Raises
+    MissingExtra, and SparkUnavailable, also if Java is missing or too old or nobody is at `master`.
     """
     if find_spec("pyspark") is None:
         raise MissingExtra("pyspark")
@@ -49,14 +52,38 @@ def spark_session(name: str, master: str | None = None) -> Iterator[SparkSession
     try:
         with tempfile.TemporaryDirectory() as folder:
             if not master.startswith("local"):
-                path = list(sys.path)
-                context.addPyFile(str(_packed(Path(folder, "bypass.zip"))))
-                sys.path[:] = path  # this process goes on importing from where it did
+                _add(context, _packed(Path(folder, "bypass.zip")))
                 # Compiled kernels would pile up in the home directory, a folder for each application.
                 context.environment["XDG_CACHE_HOME"] = ".cache"
             yield session
     finally:
         session.stop()
+
+
+def _add(context: SparkContext, file: Path) -> None:
+    """Have workers import from a file; this process goes on importing from where it did."""
+    path = list(sys.path)
+    context.addPyFile(str(file))
+    sys.path[:] = path
+
+
+class Shipping:
+    """Sends files of others to the workers of a session, which import them under the names they have here."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+        self._sent: dict[str, bytes] = {}
+        self._folder = Path(tempfile.mkdtemp())  # workers may ask for a file at any time
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+
+    def send_executed_files(self) -> None:
+        """Send what was executed here since the last time, as it was."""
+        for name, source in executed_files().items():
+            if self._sent.get(name) != source:
+                file = self._folder / f"{name}.py"
+                file.write_bytes(source)
+                _add(self._context, file)
+                self._sent[name] = source
 
 
 def _started(name: str, master: str) -> SparkSession:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bypass.mechanisms import Registry
 from bypass.models.compute.engines import ComputeEngine
 from bypass.models.request import check_request
 from bypass.models.traces import Trace
@@ -39,6 +40,7 @@ from bypass.scenarios.evaluation.totals import (
     Totals,
 )
 from bypass.scenarios.evaluation.traffic import ContextMessages, context_bytes
+from bypass.transitions.mechanism import plan_name
 
 EvaluationProgress = Callable[[int, int], None]
 
@@ -78,18 +80,19 @@ def evaluate(
     cell: float | None = None,
     pieces: int | None = None,
     progress: EvaluationProgress = lambda _done, _total: None,
+    mechanisms: Sequence[str | type] = (),
 ) -> Evaluation:
     """Judge filter schemes, such as `grid:5`, on a trace: for each workload with its parameters, or for
-    recorded publications.
+    recorded publications. `mechanisms` are schemes of one's own, as references or classes.
 
     `out` gets summary.json, pieces.json, cells/NAME.parquet and events/NAME/*.parquet. The figures do not
     depend on the engine or the number of pieces. Raises InvalidEvaluation; whatever is raised, nothing is
     left in `out`.
     """
-    check_evaluation(schemes, workloads, radius=radius, interval=interval, cell=cell)
+    check_evaluation(schemes, workloads, radius=radius, interval=interval, cell=cell, mechanisms=mechanisms)
     out = out.absolute()  # workers may be at home in another folder
     path = trace.path.absolute()
-    asked = parse_schemes(schemes)
+    asked = parse_schemes(schemes, Registry(mechanisms))
     _check_trace(trace, path, asked, out)
     check_request(trace.clients, trace.duration, seed)
     sources = _sources(trace, workloads or {"ar": {}}, publications, seed, radius)
@@ -154,9 +157,10 @@ def check_evaluation(
     radius: float,
     interval: float,
     cell: float | None,
+    mechanisms: Sequence[str | type] = (),
 ) -> None:
-    """Raise InvalidEvaluation for what is wrong whichever trace it is."""
-    parse_schemes(schemes)
+    """Raise InvalidEvaluation, or UnusableMechanism, for what is wrong whichever trace it is."""
+    parse_schemes(schemes, Registry(mechanisms))
     check_lengths(radius, interval, cell)
     if workloads is not None and not workloads:
         raise InvalidEvaluation("no workload is asked for: expected at least one")
@@ -212,8 +216,9 @@ def _sources(
             raise InvalidEvaluation(
                 f"{trace.path} has no attraction points: expected some for the workload lbs"
             )
+        label = plan_name(name.rpartition(":")[2]) if ":" in name else name  # files are called so
         sources.append(
-            WorkloadEvents(name, make_workload(name, {"radius": radius, **parameters}), seed, world)
+            WorkloadEvents(label, make_workload(name, {"radius": radius, **parameters}), seed, world)
         )
     return sources
 

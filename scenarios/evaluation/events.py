@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from bypass.errors import UnusableMechanism
+from bypass.models.catalogue import INSTALLED_WORKLOADS, find_model
 from bypass.models.traces import Trace
 from bypass.models.traces.layout import CLIENTS
 from bypass.models.workloads import WORKLOADS, Publications, Rhythm, Workload, World
@@ -57,10 +59,13 @@ class WorkloadEvents:
 
 
 def make_workload(name: str, parameters: Mapping[str, Any]) -> Workload:
-    """A workload by its name, with parameters. Raises InvalidEvaluation."""
-    if name not in WORKLOADS:
+    """A workload by its name, or by a reference, with parameters. Raises InvalidEvaluation."""
+    try:
+        model = find_model(name, WORKLOADS, Workload, INSTALLED_WORKLOADS)
+    except UnusableMechanism as error:
+        raise InvalidEvaluation(f"workload {error}") from None
+    if model is None:
         raise InvalidEvaluation(f"workload {name!r} is unknown: expected one of {', '.join(WORKLOADS)}")
-    model = WORKLOADS[name]
     try:
         return model.model_validate(dict(parameters))
     except ValidationError as error:

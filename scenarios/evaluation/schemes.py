@@ -9,7 +9,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from bypass.errors import BypassError
-from bypass.mechanisms import BROKER_MECHANISMS, find_mechanism
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.mechanisms.filters.indexes.envelopes import SECONDS_AHEAD
 from bypass.models.maps import AttractionPoint
 from bypass.support.arrays import Bools, Floats, Ints
@@ -38,12 +39,16 @@ class Scheme:
     value: float | str | None
 
     @classmethod
-    def parse(cls, text: str) -> Scheme:
+    def parse(cls, text: str, registry: Registry) -> Scheme:
         """A scheme as users write it: `radial`, `ste:2`, `grid:5`. Raises InvalidEvaluation.
 
         Without a value the scheme's own default holds; values are checked as the scheme itself checks them.
         """
         kind, colon, written = text.strip().partition(":")
+        if kind not in PARAMETERS and kind in registry.kinds(FILTER):
+            raise InvalidEvaluation(
+                f"scheme {text!r} has no kernels: expected one of {', '.join(PARAMETERS)}"
+            )
         if kind not in PARAMETERS:
             raise InvalidEvaluation(f"scheme {text!r} is unknown: expected one of {', '.join(PARAMETERS)}")
         parameter = PARAMETERS[kind]
@@ -51,7 +56,7 @@ class Scheme:
             if colon:
                 raise InvalidEvaluation(f"scheme {text!r}: expected {kind} alone, it has no parameter here")
             return cls(kind, None)
-        declared = find_mechanism(BROKER_MECHANISMS, "filter", kind).parameters()[parameter]
+        declared = registry.find("broker", FILTER_PROXY, kind).parameters()[parameter]
         if not colon:
             return cls(kind, declared.default)
         try:
@@ -67,9 +72,14 @@ class Scheme:
         return f"{self.kind}:{self.value:g}" if isinstance(self.value, float) else f"{self.kind}:{self.value}"
 
 
-def parse_schemes(texts: Iterable[str]) -> tuple[Scheme, ...]:
-    """Schemes in the order in which they are asked for. Raises InvalidEvaluation for none, or one twice."""
-    schemes = tuple(Scheme.parse(text) for text in texts)
+def parse_schemes(texts: Iterable[str], registry: Registry | None = None) -> tuple[Scheme, ...]:
+    """Schemes in the order in which they are asked for, of those that the registry has: without one, those
+    built in.
+
+    Raises InvalidEvaluation for none, or one twice.
+    """
+    registry = registry or Registry()
+    schemes = tuple(Scheme.parse(text, registry) for text in texts)
     if not schemes:
         raise InvalidEvaluation("no scheme is asked for: expected at least one")
     names = [str(scheme) for scheme in schemes]

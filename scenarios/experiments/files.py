@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bypass.errors import BypassError, shown
+from bypass.support.extensions import absolute
 
 BUILTIN = Path(__file__).parents[1] / "builtin"
 
@@ -22,7 +23,7 @@ def builtin_names() -> list[str]:
 def read(scenario: str | Path) -> dict[str, Any]:
     """What a built-in scenario or a YAML file says; nothing is checked but that it has keys.
 
-    Raises InvalidScenario.
+    Files that it refers to as `file.py:Name` are found from where it is. Raises InvalidScenario.
     """
     from bypass.transitions.yaml_text import load_yaml  # names of scenarios are listed without it
 
@@ -43,4 +44,13 @@ def read(scenario: str | Path) -> dict[str, Any]:
     data = load_yaml(str(path), text, InvalidScenario)
     if not isinstance(data, dict):
         raise InvalidScenario(f"{path} holds {shown(data)}: expected keys and values")
-    return {"name": path.stem, **data}
+    return {"name": path.stem, **_from(path.parent, data)}
+
+
+def _from(folder: Path, data: Any) -> Any:
+    """The same data with references to files that hold wherever it is used."""
+    if isinstance(data, str):
+        return absolute(data, folder)
+    if isinstance(data, dict):
+        return {key: _from(folder, value) for key, value in data.items()}
+    return [_from(folder, value) for value in data] if isinstance(data, list) else data

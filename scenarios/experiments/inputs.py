@@ -11,6 +11,7 @@ from bypass.scenarios.experiments.provenance import code_hash, input_hashes, lib
 from bypass.scenarios.experiments.rulebooks import rule_file
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.experiments.variants import variants
+from bypass.support.extensions import file_of, module_of
 from bypass.transitions.yaml_text import dump_yaml
 
 EXPERIMENT = "experiment.yaml"
@@ -23,20 +24,21 @@ def input_files(scenario: Scenario) -> list[Path]:
     found: list[Path] = []
     for each in variants(scenario).values():
         found += (*each.mobility.build().inputs, *each.churn.build().inputs)
-        if (rules := rule_file(each.rules.use)) is not None:
-            found.append(rules)
+        files = (*map(rule_file, each.rules.sources), *map(file_of, _references(each)))
+        found += [file for file in files if file is not None]
     return list(dict.fromkeys(found))
 
 
 def input_modules(scenario: Scenario) -> list[str]:
-    """The modules that the runs of a scenario name: of mechanisms and of rules, each once."""
-    paths = [
-        path
-        for each in variants(scenario).values()
-        for path in (*each.mechanisms, each.rules.use)
-        if ":" in path
-    ]
-    return list(dict.fromkeys(path.partition(":")[0] for path in paths))
+    """The modules that the runs of a scenario name: of mechanisms, of models and of rules, each once."""
+    named = [module_of(path) for each in variants(scenario).values() for path in _references(each)]
+    return list(dict.fromkeys(module for module in named if module is not None))
+
+
+def _references(scenario: Scenario) -> tuple[str, ...]:
+    """All that a scenario may have of others; names of what is built in or installed are among it."""
+    models = scenario.mobility.model, scenario.workload.model, scenario.churn.model
+    return (*scenario.mechanisms, *models, *scenario.rules.sources)
 
 
 def origin(scenario: Scenario) -> dict[str, Any]:
@@ -75,8 +77,11 @@ def _written_out(scenario: Scenario, group: str) -> dict[str, Any]:
     choice = getattr(scenario, group)
     data: dict[str, Any] = choice.model_dump(mode="json")
     if group == "rules":
-        file = rule_file(scenario.rules.use)
-        return data if file is None else {**data, "use": str(file.absolute())}
+        found = [
+            source if (file := rule_file(source)) is None else str(file.absolute())
+            for source in scenario.rules.sources
+        ]
+        return data if not found else {**data, "use": found if isinstance(data["use"], list) else found[0]}
     model = choice.build()
     files = {path: str(path.absolute()) for path in getattr(model, "inputs", ())}
     data |= model.model_dump(mode="json")

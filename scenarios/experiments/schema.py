@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Generic, Literal, Self, TypeVar
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -16,10 +18,12 @@ from pydantic import (
 )
 
 from bypass.core.client import LARGEST_RADIUS
-from bypass.core.plan_shares import PORT_OF
+from bypass.errors import UnusableMechanism, shown
 from bypass.events.event import MAX_PAYLOAD
-from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS, UnusableMechanism, use_mechanism
-from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import FILTER, FILTER_PROXY, PORT_OF
+from bypass.mechanisms.registry import SIDES
+from bypass.models.catalogue import INSTALLED_MODELS, INSTALLED_WORKLOADS, find_model
 from bypass.models.churn import CHURN, ChurnModel, OnOff
 from bypass.models.mobility import MOBILITY, MobilityModel
 from bypass.models.radio.radio import BluetoothModel, RadioModel
@@ -28,12 +32,11 @@ from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.rulebooks import load_rules
 from bypass.sim.cellular import CellularModel
+from bypass.support.extensions import absolute
 from bypass.support.validation import Misfit, first_misfit
-from bypass.transitions import Action, Parameter, Plan, TransitionError, check_plan
+from bypass.transitions import Action, Parameter, Plan, TransitionError
 
 M = TypeVar("M", bound=BaseModel)
-
-SCHEMES = tuple(part.name for part in BROKER_PARTS)
 
 
 class Strict(BaseModel):
@@ -58,11 +61,17 @@ class _Choice(BaseModel, Generic[M]):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
+    builtin: ClassVar[Mapping[str, type[BaseModel]]]
+    base: ClassVar[type[BaseModel]]
+    group: ClassVar[str]
+    """Models by name, what all are derived from, and where installed packages offer others."""
+
     model: str
 
+    @field_validator("model")
     @classmethod
-    def models(cls) -> dict[str, type[M]]:
-        raise AssertionError("a choice says what there is to choose")
+    def _from_here(cls, model: str) -> str:
+        return absolute(model, Path.cwd())
 
     @model_validator(mode="after")
     def _valid(self) -> Self:
@@ -71,12 +80,15 @@ class _Choice(BaseModel, Generic[M]):
 
     def build(self) -> M:
         """The chosen model. Raises Misfit."""
-        models = self.models()
-        if self.model not in models:
-            raise Misfit(("model",), f"is {self.model!r}: expected one of {', '.join(models)}")
-        model = models[self.model]
         try:
-            return model.model_validate(self.model_extra)
+            model = find_model(self.model, self.builtin, self.base, self.group)
+        except UnusableMechanism as error:
+            raise Misfit(("model",), f"is {error}") from None
+        if model is None:
+            raise Misfit(("model",), f"is {self.model!r}: expected one of {', '.join(self.builtin)}")
+        try:
+            built: M = model.model_validate(self.model_extra)  # type: ignore[assignment] # of the base
+            return built
         except ValidationError as error:
             raise first_misfit(error, lambda _: (*type(self).model_fields, *model.model_fields)) from None
 
@@ -84,11 +96,9 @@ class _Choice(BaseModel, Generic[M]):
 class Mobility(_Choice[MobilityModel]):
     """How clients move."""
 
-    model: str = "darmstadt"
+    builtin, base, group = MOBILITY, MobilityModel, INSTALLED_MODELS
 
-    @classmethod
-    def models(cls) -> dict[str, type[MobilityModel]]:
-        return MOBILITY
+    model: str = "darmstadt"
 
 
 class Publishing(_Choice[Workload]):
@@ -97,12 +107,10 @@ class Publishing(_Choice[Workload]):
     Subscriptions have a radius in whole metres, so `radius` has to be one.
     """
 
+    builtin, base, group = WORKLOADS, Workload, INSTALLED_WORKLOADS
+
     model: str = "ar"
     start: float = Field(default=2.0, ge=0)
-
-    @classmethod
-    def models(cls) -> dict[str, type[Workload]]:
-        return WORKLOADS
 
     def build(self) -> Workload:
         workload = super().build()
@@ -118,12 +126,10 @@ class Publishing(_Choice[Workload]):
 class Churn(_Choice[ChurnModel]):
     """Which clients take part when; who is away and will return has a `durable` session, or none."""
 
+    builtin, base, group = CHURN, ChurnModel, INSTALLED_MODELS
+
     model: str = "none"
     durable: bool = False
-
-    @classmethod
-    def models(cls) -> dict[str, type[ChurnModel]]:
-        return CHURN
 
     def build(self) -> ChurnModel:
         churn = super().build()
@@ -135,16 +141,30 @@ class Churn(_Choice[ChurnModel]):
 
 
 class RuleSettings(Strict):
-    """The rules that the broker adapts by, and other values of their parameters; none if `use` is empty."""
+    """The rules that the broker adapts by, of one source or of several, and other values of their parameters;
+    none if `use` is empty."""
 
-    use: str = ""
+    use: str | tuple[str, ...] = ""
     parameters: dict[str, JsonValue] = {}
+
+    @field_validator("use")
+    @classmethod
+    def _from_here(cls, use: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        here = Path.cwd()
+        return absolute(use, here) if isinstance(use, str) else tuple(absolute(each, here) for each in use)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where rules are."""
+        if isinstance(self.use, tuple):
+            return self.use
+        return (self.use,) if self.use else ()
 
     @model_validator(mode="after")
     def _loadable(self) -> Self:
         if self.use:
             try:
-                load_rules(self.use, self.parameters)
+                load_rules(self.sources, self.parameters)
             except InvalidScenario as error:
                 raise Misfit(("use",), f"is {self.use!r}: {error}") from None
         elif self.parameters:
@@ -160,26 +180,23 @@ class FilterSettings(BaseModel):
 
     scheme: str = "radial"
 
-    @field_validator("scheme")
-    @classmethod
-    def _known(cls, value: str) -> str:
-        if value not in SCHEMES:
-            raise ValueError(f"expected one of {', '.join(SCHEMES)}")
-        return value
-
-    @model_validator(mode="after")
-    def _valid_parameters(self) -> Self:
-        known = scheme_parameters()
+    def check(self, registry: Registry) -> None:
+        """Raise Misfit unless the schemes that there are know scheme and parameters."""
+        try:
+            registry.find("broker", FILTER_PROXY, self.scheme)
+        except TransitionError:
+            known = ", ".join(registry.kinds(FILTER))
+            raise Misfit(("scheme",), f"is {shown(self.scheme)}: expected one of {known}") from None
+        declared = scheme_parameters(registry)
         for name, value in self.parameters.items():
-            if name not in known:
-                raise Misfit((name,), f"is unknown: expected scheme or one of {', '.join(sorted(known))}")
-            for parameter in known[name]:
+            if name not in declared:
+                raise Misfit((name,), f"is unknown: expected scheme or one of {', '.join(sorted(declared))}")
+            for parameter in declared[name]:
                 try:
                     parameter.adapter.validate_python(value)
                 except ValidationError as error:
                     reason = first_misfit(error, lambda _: ()).args[0]
                     raise Misfit((name,), reason) from None
-        return self
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -187,12 +204,13 @@ class FilterSettings(BaseModel):
         return dict(self.model_extra or {})
 
 
-def scheme_parameters() -> dict[str, list[Parameter]]:
+def scheme_parameters(registry: Registry) -> dict[str, list[Parameter]]:
     """Every parameter of a filter scheme, by name, as the parts that have it declare it."""
     found: dict[str, list[Parameter]] = {}
-    for part in (*BROKER_PARTS, *CLIENT_PARTS):
-        for name, parameter in part.parameters().items():
-            found.setdefault(name, []).append(parameter)
+    for side in SIDES:
+        for part in registry.catalogue(side)[FILTER_PROXY].values():
+            for name, parameter in part.parameters().items():
+                found.setdefault(name, []).append(parameter)
     return found
 
 
@@ -208,15 +226,6 @@ class Step(Strict):
     plan: Plan
     spread: Literal["central", "healing"] = "central"
     initiators: int = Field(default=1, ge=1)
-
-    @field_validator("plan")
-    @classmethod
-    def _possible(cls, plan: Plan) -> Plan:
-        try:
-            check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
-        except TransitionError as error:
-            raise Misfit((), f"{plan.plan!r} cannot be executed: {error}") from None
-        return plan
 
     @model_validator(mode="after")
     def _heals(self) -> Self:
@@ -235,14 +244,14 @@ class Scenario(Strict):
 
     With `runs` it is several experiments: each entry changes some keys (`workload.model: lbs`) under a name;
     `main` is the one whose figures stand at the top of the summary. `seed` holds unless another is asked for.
-    Beside `baseline`, one of them, figures of the others say what they save and lose.
-    `mechanisms` are import paths of mechanisms of one's own; `begin` is what all clients and the broker begin
-    with besides a filter scheme.
+    Beside `baseline`, one of them, figures of the others say what they save and lose. `mechanisms` are
+    references to mechanisms of one's own, `module:Class` or `file.py:Class`; `begin` is what all clients and
+    the broker begin with besides a filter scheme.
     """
 
     name: str
     about: str
-    mechanisms: tuple[str, ...] = ()  # before all that may name them
+    mechanisms: tuple[str, ...] = ()
     seed: int = Field(default=1, ge=0, lt=2**64)
     clients: int = Field(default=297, ge=1, le=100_000)
     duration: float = Field(default=1500.0, gt=0)
@@ -274,24 +283,25 @@ class Scenario(Strict):
     @field_validator("mechanisms")
     @classmethod
     def _usable(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
-        for i, path in enumerate(paths):
+        references = tuple(absolute(path, Path.cwd()) for path in paths)
+        for i in range(len(references)):
             try:
-                use_mechanism(path)
+                Registry(references[: i + 1])
             except UnusableMechanism as error:
                 raise Misfit((i,), f"is {error}") from None
-        return paths
+        return references
 
     @field_validator("begin")
     @classmethod
-    def _possible(cls, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    def _for_all(cls, actions: tuple[Action, ...]) -> tuple[Action, ...]:
         for i, action in enumerate(actions):
-            if action.to is None or action.members is not None or action.proxy == "filter":
+            if action.to is None or action.members is not None or action.proxy == FILTER_PROXY:
                 raise Misfit((i,), "is no beginning: expected a proxy other than filter, with `to`, for all")
-            try:
-                check_plan(Plan(plan="begin", actions=(action,)), BROKER_MECHANISMS, CLIENT_MECHANISMS)
-            except TransitionError as error:
-                raise Misfit((i,), f"is not possible: {error}") from None
         return actions
+
+    def registry(self) -> Registry:
+        """What mechanisms a system has that the scenario is run with: one of its own each time."""
+        return Registry(self.mechanisms)
 
     @field_validator("network")
     @classmethod
@@ -311,6 +321,7 @@ class Scenario(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        self._check_mechanisms()
         self._check_timeline()
         self._check_world()
         if self.workload.start >= self.duration:
@@ -323,6 +334,25 @@ class Scenario(Strict):
                 known = ", ".join(self.runs) or "none"
                 raise Misfit((key,), f"is {name!r}: expected one of the runs, {known}")
         return self
+
+    def _check_mechanisms(self) -> None:
+        registry = self.registry()
+        try:
+            self.filter.check(registry)
+        except Misfit as misfit:
+            raise Misfit(("filter", *misfit.path), misfit.args[0]) from None
+        for i, action in enumerate(self.begin):
+            try:
+                registry.check(Plan(plan="begin", actions=(action,)))
+            except TransitionError as error:
+                raise Misfit(("begin", i), f"is not possible: {error}") from None
+        for i, step in enumerate(self.timeline):
+            try:
+                registry.check(step.plan)
+            except TransitionError as error:
+                raise Misfit(
+                    ("timeline", i, "plan"), f"{step.plan.plan!r} cannot be executed: {error}"
+                ) from None
 
     def _check_timeline(self) -> None:
         earliest = 0.0

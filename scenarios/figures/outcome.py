@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.mechanisms import CLIENT_MECHANISMS
 from bypass.models.radio.state import S
 from bypass.places.region import Region
 from bypass.scenarios.experiments.schema import Scenario
@@ -174,7 +173,8 @@ class Run:
             "slowest_plan_s": slowest_plan(self.executions),
             "spread": [spread.summary() for spread in self.spreads()],
             "usage": {
-                proxy: _none_used(proxy) | time_shares(self.courses(proxy), duration)
+                proxy: dict.fromkeys(self._mechanisms(proxy), 0.0)
+                | time_shares(self.courses(proxy), duration)
                 for proxy in LOCAL_PROXIES
             },
             "usage_crowded": self._usage(*most_crowded(self.attendance, self.scenario.clients, duration)),
@@ -232,11 +232,18 @@ class Run:
     def _areas(self, proxy: str) -> dict[str, Any]:
         places = self.region.places
         found = stays(proxy, self.executions, self.attendance, places, self.scenario.duration)
-        return by_area(places, found, CLIENT_MECHANISMS[proxy])
+        return by_area(places, found, self._mechanisms(proxy))
+
+    def _mechanisms(self, proxy: str) -> list[str]:
+        """The mechanisms that clients may have behind a proxy; of what is installed, those that they had."""
+        known = self.scenario.registry().catalogue("client")[proxy]
+        had = {each.record.target for each in self.executions if each.record.proxy == proxy and each.switched}
+        return [*known, *sorted(had - known.keys())]
 
     def _usage(self, start: float, end: float) -> dict[str, dict[str, float]]:
         return {
-            proxy: _none_used(proxy) | mechanisms_between(self.courses(proxy), start, end)
+            proxy: dict.fromkeys(self._mechanisms(proxy), 0.0)
+            | mechanisms_between(self.courses(proxy), start, end)
             for proxy in LOCAL_PROXIES
         }
 
@@ -261,8 +268,3 @@ class Run:
     def _context_share(self, way: str) -> float:
         total = sum(int(self.traffic[name].sum()) for name in CELLULAR_COLUMNS if name.endswith(way))
         return float(self.traffic[f"context_{way}"].sum() / total) if total else 0.0
-
-
-def _none_used(proxy: str) -> dict[str, float]:
-    """The mechanisms that clients may use behind a proxy, each with no share."""
-    return dict.fromkeys(CLIENT_MECHANISMS[proxy], 0.0)

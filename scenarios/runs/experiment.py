@@ -14,7 +14,7 @@ from bypass.core.adaptation import Adaptation
 from bypass.errors import BypassError
 from bypass.events.event import Event
 from bypass.events.filters import attr
-from bypass.mechanisms import BROKER_MECHANISMS
+from bypass.mechanisms.families import BROKER_PROXIES
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.modes import AdHoc
 from bypass.models.churn import OnOff
@@ -103,13 +103,15 @@ class Experiment:
             set=scenario.filter.parameters,
             grace=scenario.grace,
             state_transfer=scenario.state_transfer,
-            begin=[action for action in scenario.begin if action.proxy not in BROKER_MECHANISMS],
+            begin=[action for action in scenario.begin if action.proxy not in BROKER_PROXIES],
             radios=scenario.radios,
             durable=scenario.churn.durable,
+            registry=scenario.registry(),
         )
-        for action in scenario.begin:
-            if action.proxy in BROKER_MECHANISMS:
-                self.system.broker.engine.transition(action.proxy, action.to or "", set=action.set)
+        here = [action for action in scenario.begin if action.proxy in BROKER_PROXIES]
+        self.system.registry.prepare(self.system.broker.engine, "broker", here)
+        for action in here:
+            self.system.broker.engine.transition(action.proxy, action.to or "", set=action.set)
         self._rules: RuleEngine | None = None
         churn = scenario.churn.build()
         self._end = scenario.duration  # of coming and going
@@ -138,8 +140,8 @@ class Experiment:
         scenario, system = self.scenario, self.system
         nowhere = float("nan")
         system.broker.engine.add_listener(_Watch(self._executions, lambda: (nowhere, nowhere)))
-        if scenario.rules.use:
-            book, more = load_rules(scenario.rules.use, scenario.rules.parameters)
+        if scenario.rules.sources:
+            book, more = load_rules(scenario.rules.sources, scenario.rules.parameters)
             self._rules = Adaptation(system.broker, book, self.region.places).rules
             self._rules.add(*more)
         self._begin_attendance()

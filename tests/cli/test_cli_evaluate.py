@@ -260,3 +260,28 @@ def test_an_evaluation_is_not_overwritten(
     capsys.readouterr()
     line = refusal(capsys, "evaluate", trace.path, "--schemes", "radial", "--out", tmp_path)
     assert line.startswith(f"{tmp_path} has events, maybe of another evaluation: expected")
+
+
+def test_a_workload_of_ones_own_is_named_by_its_file(
+    trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(
+        "from bypass.models.workloads import RND\n\n\nclass EverySecond(RND):\n    pass\n"
+    )
+    for workload, out in (("rnd", "a"), ("own.py:EverySecond", "b")):
+        assert bypass("evaluate", trace.path, "--workloads", workload, "--out", out) == 0
+    assert summary(Path("b"))["schemes"] == summary(Path("a"))["schemes"]
+    assert list(summary(Path("b"))["workloads"]) == ["every-second"]
+    assert Path("b/events/every-second").is_dir()
+    found = json.loads(Path("b/provenance.json").read_text())
+    assert str(tmp_path / "own.py") in found["inputs"]
+
+
+def test_a_scheme_of_ones_own_that_is_none_is_refused(
+    trace: Trace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    said = refusal(capsys, "evaluate", trace.path, "--mechanism", "no.py:Scheme", "--out", out)
+    assert "no.py:Scheme: expected module:Class, an import path, or file.py:Class" in said
+    assert not out.exists()

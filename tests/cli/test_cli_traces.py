@@ -274,3 +274,14 @@ main(["traces", "rwp", "--duration", "100", "--clients", "5", "--out", "killed"]
         "killed has no _trace.json: expected a trace that was written to its end"
     )
     assert json.dumps(sorted(str(path) for path in Path().iterdir())) == '["killed"]'
+
+
+def test_a_model_of_ones_own_is_named_by_its_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("own.py").write_text(
+        "from bypass.models.mobility import RandomWaypoint\n\n\nclass Strollers(RandomWaypoint):\n    pass\n"
+    )
+    for model in ("rwp", "own.py:Strollers"):
+        assert bypass("traces", model, *SMALL, "--set", "speed=[1,3]", "--out", model.partition(".")[0]) == 0
+    assert Trace.open(Path("own")).digest() == Trace.open(Path("rwp")).digest()
+    capsys.readouterr()
+    assert "own.py:Nobody: expected module:Class" in refusal(capsys, "traces", "own.py:Nobody", "--out", "x")

@@ -117,8 +117,8 @@ def test_clients_are_told_their_parameters(make_world: Make) -> None:
         assert place[:2] == (known, y)
 
 
-class NoWay(AtomicTransition[FilterBroker, Grid]):
-    def transfer_state(self, a: FilterBroker, b: Grid) -> None:
+class NoWay(AtomicTransition[FilterBroker, Grid.Broker]):
+    def transfer_state(self, a: FilterBroker, b: Grid.Broker) -> None:
         raise OSError("disk full")
 
 

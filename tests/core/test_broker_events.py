@@ -149,7 +149,7 @@ def test_strange_messages_do_no_harm(new_world: type[World], scheme: str, messag
     world = new_world([HERE, NEAR, NEAR], scheme=scheme)
     world.subscribe(2, 50)
     world.run()
-    message.scheme = message.scheme if message.scheme == 99 else world.schemes()[0].flag
+    message.scheme = message.scheme if message.scheme == 99 else world.broker.flag_of(world.schemes()[0])
     world.broker.receive(message)
     event = world.publish_local(0)
     world.run()

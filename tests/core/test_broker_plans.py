@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from bypass.mechanisms.filters import Egrid, FilterBroker, FilterClient, GridClient, RadialClient
+from bypass.mechanisms.filters import Egrid, FilterBroker, FilterClient, Grid, Radial
 from bypass.protocol.messages import Message, OutcomeMessage, PlanMessage
 from bypass.transitions import (
     Action,
@@ -182,8 +182,8 @@ def test_a_plan_may_have_a_long_name(new_world: type[World]) -> None:
     assert all(distribution.finished for distribution in world.distributions)
 
 
-class Stubborn(AtomicTransition[RadialClient, GridClient]):
-    def transfer_state(self, a: RadialClient, b: GridClient) -> None:
+class Stubborn(AtomicTransition[Radial.Client, Grid.Client]):
+    def transfer_state(self, a: Radial.Client, b: Grid.Client) -> None:
         raise RuntimeError("no room on this phone")
 
 
@@ -324,8 +324,8 @@ def test_a_client_filter_is_behind_one_proxy_for_ever(new_world: type[World]) ->
     assert isinstance(world.up[0], Message)
 
 
-class Unable(AtomicTransition[FilterBroker, Egrid]):
-    def transfer_state(self, a: FilterBroker, b: Egrid) -> None:
+class Unable(AtomicTransition[FilterBroker, Egrid.Broker]):
+    def transfer_state(self, a: FilterBroker, b: Egrid.Broker) -> None:
         raise RuntimeError("no memory left")
 
 

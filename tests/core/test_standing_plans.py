@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from bypass.core.client import Client
 from bypass.core.standing_plans import Standing
 from bypass.live.host import LiveHost
-from bypass.mechanisms import CLIENT_MECHANISMS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import CLIENT_PROXIES
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
 from bypass.sim.clock import VirtualClock
@@ -46,7 +47,7 @@ def client() -> Client:
 
 
 def configuration(client: Client) -> dict[str, Any]:
-    active = {proxy: client.engine.active(proxy) for proxy in CLIENT_MECHANISMS}
+    active = {proxy: client.engine.active(proxy) for proxy in CLIENT_PROXIES}
     return {proxy: (each.name, each.settings()) for proxy, each in active.items()}
 
 
@@ -54,7 +55,7 @@ class World:
     """A client that does everything, and one that misses something."""
 
     def __init__(self) -> None:
-        self.standing = Standing("radial", SETTINGS, BEGIN)
+        self.standing = Standing(Registry(), "radial", SETTINGS, BEGIN)
         self.ideal, self.tried = client(), client()
         self.left: list[Plan] = []
         self.epoch = 0

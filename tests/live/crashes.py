@@ -22,14 +22,15 @@ import yaml
 
 from bypass.live.keys import create_broker_keys, create_client_keys
 from bypass.live.operator import Operator, OperatorFailed
-from bypass.mechanisms.filters import BROKER_PARTS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import FILTER
 from tests.live.crash_clients import HERE, RADIUS
 from tests.live.crash_faults import FAULTS
 from tests.live.crash_ledger import BROKER, Key, Ledger
 from tests.live.crash_operations import Operations
 from tests.live.crash_processes import PATIENCE, Child, until
 
-FLAGS = {part.name: part.flag for part in BROKER_PARTS}
+FLAGS = {name: scheme.flag for name, scheme in Registry().kinds(FILTER).items()}
 MOMENTS = ("any", "publish", "transition", "start", "commit")
 """When somebody is killed: at any time, right after an event was sent, while a plan is executed, while it
 starts, and while the store is written."""

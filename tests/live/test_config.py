@@ -67,7 +67,7 @@ scheme: grid
 set: {grid: 10}
 grace: 0
 rules: rules.yaml
-mechanisms: [mine:Own]
+mechanisms: [tests.test_own_mechanism:TwoHops]
 heartbeat: 2
 limits: {client_rate: 0, clients: 5}
 http: 127.0.0.1:7780
@@ -83,7 +83,7 @@ log: {level: debug, format: json}
     assert (config.open, config.sync, config.scheme, config.set) == (True, "normal", "grid", {"grid": 10})
     assert config.region.region() == Region((-100.0, -100.0, 900.0, 900.0), (Place("park", 1.0, 2.0, 30.0),))
     assert config.region.origin == (49.87, 8.65)
-    assert config.mechanisms == ("mine:Own",)
+    assert config.mechanisms == ("tests.test_own_mechanism:TwoHops",)
     assert (config.limits.client_rate, config.limits.clients, config.limits.pending_events) == (0, 5, 10000)
     assert (config.http, config.dashboard, config.heartbeat) == ("127.0.0.1:7780", True, 2.0)
     assert config.web_address == config.http

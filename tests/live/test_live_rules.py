@@ -42,6 +42,33 @@ def test_a_rule_moves_a_client_that_comes_to_a_place(tmp_path: Path) -> None:
         until(lambda: service.followup.latest(1)[0]["plan"] == "enter-park")
 
 
+LEAVE = """
+from bypass import Rule
+
+LIST = [
+    Rule.model_validate({
+        "rule": "leave", "on": "location", "when": "place == None and scheme == 'ste'",
+        "plan": {"actions": [{"proxy": "filter", "to": "radial", "members": ["{client}"]}]},
+    })
+]
+"""
+
+
+def test_rules_come_of_several_sources(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    (tmp_path / "leave.py").write_text(LEAVE)
+    sources = [str(tmp_path / "rules.yaml"), f"{tmp_path}/leave.py:LIST"]
+    region = {"area": [0, 0, 1000, 1000], "places": [{"name": "park", "x": 500, "y": 500, "radius": 50}]}
+    with running(config(tmp_path, rules=sources, region=region)) as service, peers() as make:
+        walker = make(service.server.endpoints[0], "walker")
+        walker.subscribe(at=(10.0, 10.0))
+        broker = service.server.broker
+        for place, scheme in (((500.0, 510.0), "ste"), ((10.0, 10.0), "radial")):
+            walker.send(ContextUpdate(place))
+            walker.get(PlanMessage)
+            assert in_loop(service, lambda: broker.scheme_of(walker.number).name) == scheme
+
+
 def test_a_rule_book_that_is_none_is_refused_and_nothing_is_left_open(tmp_path: Path) -> None:
     book = tmp_path / "rules.yaml"
     book.write_text("rules: [{rule: x}]")

@@ -19,7 +19,8 @@ from bypass.live.broker import server as server_module
 from bypass.live.broker.operations import rollout_tracker as followup
 from bypass.live.broker.service import Service
 from bypass.live.host import LiveHost
-from bypass.mechanisms import CLIENT_MECHANISMS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import CLIENT_PROXIES
 from bypass.mechanisms.filters import FilterClient
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
@@ -106,7 +107,7 @@ def configuration(client: Client, ideal: Client) -> dict[str, Any]:
 
     Who is told something without a decision keeps the number that it has: any is right then.
     """
-    active = {proxy: client.engine.active(proxy) for proxy in CLIENT_MECHANISMS}
+    active = {proxy: client.engine.active(proxy) for proxy in CLIENT_PROXIES}
     stamps = {
         proxy: (stamp.flag, stamp.scope, stamp.counter if ideal.nearby.healing[proxy].stamp.counter else 0)
         for proxy, stamp in ((proxy, healing.stamp) for proxy, healing in client.nearby.healing.items())
@@ -150,8 +151,9 @@ class Walker:
         self.peer.subscribe()
 
     def _scheme(self) -> str:
-        kinds = CLIENT_MECHANISMS["filter"].items()
-        return next(name for name, kind in kinds if kind.flag == self.peer.welcome.scheme)  # type: ignore[attr-defined]
+        scheme = Registry().flags.scheme(self.peer.welcome.scheme)
+        assert scheme is not None
+        return scheme
 
     def reconnect(self, endpoint: str) -> None:
         network = self.client.network
@@ -209,7 +211,9 @@ class World:
     def plan_executed(self, plan: Plan, records: list[Record]) -> None:
         assert plan.plan != followup.ISOLATE
         for walker in self.walkers:
-            for share, _ in shares(plan, [{walker.peer.number}], False):
+            for share, _ in shares(
+                plan, walker.client.registry.catalogue("client"), [{walker.peer.number}], False
+            ):
                 walker.ideal.carry_out(share)
 
     def plan_distributed(self, distribution: Distribution) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 from numba.core.dispatcher import Dispatcher
 
 from bypass.live.broker.warmup import warm_up
-from bypass.mechanisms.filters import BROKER_PARTS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import FILTER
 from bypass.protocol.messages import AssignmentRequest, ContextUpdate
 from bypass.transitions import Action, Plan
 from tests.live.brokers import Peer, config, in_loop, peers, running
@@ -32,7 +33,7 @@ def test_what_is_done_with_every_scheme_was_done_before(tmp_path: Path) -> None:
     assert sum(before.values()) > 10
     place = {"name": "park", "x": 10, "y": 10, "radius": 50}
     with running(config(tmp_path, region={"places": [place]})) as service, peers() as make:
-        names = [part.name for part in BROKER_PARTS]
+        names = [*Registry().kinds(FILTER)]
         members = [make(service.server.endpoints[0], name) for name in "abc"]
         for a, b in permutations(names, 2):
             for to in (a, b):

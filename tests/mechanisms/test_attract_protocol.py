@@ -69,7 +69,7 @@ def test_borders_make_one_ask_and_nothing_else_does(new_world: type[World], sche
         assert context(world)[0] is AssignmentRequest
         assert context(world).count(AssignmentRequest) == 1
         assert assignments(world)[-1] == Assignment(
-            1, channels[0], channels, scheme=world.schemes()[0].flag
+            1, channels[0], channels, scheme=world.broker.flag_of(world.schemes()[0])
         )  # the map is known
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
-from bypass.mechanisms.filters import SubscriptionTable
 from bypass.mechanisms.filters.attract import KnownChannels
 from bypass.mechanisms.filters.indexes.circles import CircleIndex
 from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
-from bypass.mechanisms.filters.multi import MultiIndex
+from bypass.mechanisms.filters.indexes.multi import MultiIndex
+from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.protocol.messages import Circle, Kind, Publish
 
 ANY = Subscription.of(attr("n") >= 0)

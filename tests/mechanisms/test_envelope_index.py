@@ -12,8 +12,8 @@ from shapely.geometry import Point, Polygon
 
 from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
-from bypass.mechanisms.filters import SubscriptionTable
 from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex, in_envelope, largest_reach
+from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.protocol.messages import Kind, Publish
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ SCHEMES = ["radial", "ste", "grid", "egrid", "attract", "multi"]
 PLACES = [(250.0, 300.0), (300.0, 320.0), (350.0, 300.0), (600.0, 600.0), (210.0, 390.0)]
 
 
-class FailsToStart(Grid):
+class FailsToStart(Grid.Broker):
     name = "fails-to-start"
 
     def start(self) -> None:
@@ -27,14 +27,14 @@ class FailsToStart(Grid):
         raise OSError("disk full")
 
 
-class FailsToIndex(Grid):
+class FailsToIndex(Grid.Broker):
     name = "fails-to-index"
 
     def make_index(self) -> ChannelIndex:
         raise MemoryError("too many cells")
 
 
-class FailsToAdmit(Grid):
+class FailsToAdmit(Grid.Broker):
     name = "fails-to-admit"
 
     def admit(self, members: Collection[Hashable] | None, source: Mechanism | None) -> None:
@@ -42,7 +42,7 @@ class FailsToAdmit(Grid):
         raise ValueError("too many of you")
 
 
-class TalksTooEarly(Grid):
+class TalksTooEarly(Grid.Broker):
     name = "talks-too-early"
 
     def start(self) -> None:
@@ -50,7 +50,7 @@ class TalksTooEarly(Grid):
         self.tell(0, Assignment(1, "g1:0:0"))
 
 
-class WantsMore(Grid):
+class WantsMore(Grid.Broker):
     name = "wants-more"
 
     def start(self) -> None:
@@ -116,8 +116,8 @@ def test_the_old_scheme_still_serves(
     assert world.heard(event) == world.selected(1, PLACES[1])
 
 
-class NoWay(AtomicTransition[FilterBroker, Grid]):
-    def transfer_state(self, a: FilterBroker, b: Grid) -> None:
+class NoWay(AtomicTransition[FilterBroker, Grid.Broker]):
+    def transfer_state(self, a: FilterBroker, b: Grid.Broker) -> None:
         raise KeyError("table")
 
 
@@ -141,7 +141,7 @@ def test_clients_are_not_told_of_a_plan_that_failed_here(
     assert world.heard(event) == world.selected(1, PLACES[1])
 
 
-class Picky(Radial):
+class Picky(Radial.Broker):
     """Moves nobody in once it is told not to."""
 
     name = "picky"
@@ -180,7 +180,7 @@ def test_a_running_scheme_that_refuses_members_keeps_its_own(new_world: type[Wor
     assert {client for client, _ in world.heard(event)} == {1, 2, 3, 4}
 
 
-class Cramped(Grid):
+class Cramped(Grid.Broker):
     name = "cramped"
 
     def make_index(self) -> ChannelIndex:

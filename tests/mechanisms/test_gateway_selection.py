@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.mechanisms.gateways import SELECTIONS, CsWca, DkcLeach, GatewayChoice, SkcLeach, TooFewGateways
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import GATEWAY_SELECTION
+from bypass.mechanisms.gateways import CsWca, DkcLeach, GatewayChoice, SkcLeach, TooFewGateways
 from bypass.mechanisms.gateways.leach import chance, threshold
 from bypass.mechanisms.gateways.selection import wanted
 from bypass.mechanisms.gateways.wca import merged, weights
@@ -67,7 +69,9 @@ def distance(a: Place, b: Place) -> float:
     return math.dist(a, b)
 
 
-every_algorithm = pytest.mark.parametrize("kind", SELECTIONS, ids=lambda kind: kind.name)
+every_algorithm = pytest.mark.parametrize(
+    "kind", Registry().kinds(GATEWAY_SELECTION).values(), ids=lambda kind: kind.name
+)
 
 coordinates = st.sampled_from([0.0, 1.0, 70.4, 71.0, 500.0, 1e9, -1e200]) | st.floats(-300, 300)
 known = st.tuples(coordinates, coordinates)

@@ -9,7 +9,9 @@ from collections.abc import Collection
 import pytest
 
 from bypass.events.event import Event
-from bypass.mechanisms.gateways import LOGICS, SELECTIONS, DkcLeach, GatewayChoice, Relay, SkcLeach
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import GATEWAY_LOGIC, GATEWAY_SELECTION
+from bypass.mechanisms.gateways import DkcLeach, GatewayChoice, Relay, SkcLeach
 from bypass.places.sensor import LocationSensor
 from bypass.ports.host import Lease
 from bypass.ports.monitor import Monitor
@@ -22,6 +24,9 @@ from bypass.sim.sensor import TraceSensor
 from bypass.transitions import Engine, MechanismStopped, Nothing
 
 CLIENTS = range(20)
+
+
+SELECTIONS = [*Registry().kinds(GATEWAY_SELECTION).values()]
 
 
 class Standing:
@@ -73,7 +78,7 @@ def remembered(selection: GatewayChoice) -> list[dict[str, object]]:
 
 def test_names_that_plans_use() -> None:
     assert [kind.name for kind in SELECTIONS] == ["dkc-leach", "skc-leach", "cs-wca"]
-    assert [kind.name for kind in LOGICS] == ["relay"]
+    assert [*Registry().kinds(GATEWAY_LOGIC)] == ["relay"]
 
 
 @pytest.mark.parametrize(

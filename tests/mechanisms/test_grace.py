@@ -9,8 +9,9 @@ import pytest
 
 from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
-from bypass.mechanisms.filters import Grace, SubscriptionTable
+from bypass.mechanisms.filters.base.grace import Grace
 from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
+from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.places.sensor import Fix, LocationRequest
 from bypass.protocol.messages import Kind, Publish
 from bypass.sim.clock import VirtualClock

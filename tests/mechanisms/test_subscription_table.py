@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from bypass.events.filters import Subscription, attr
-from bypass.mechanisms.filters import SubscriptionTable
 from bypass.mechanisms.filters.indexes import table as table_module
+from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.support.arrays import Ints
 
 SUBSCRIPTIONS = [Subscription.of(attr("level") >= level) for level in range(3)]

@@ -111,7 +111,7 @@ def test_events_reach_whom_the_new_scheme_selects(
         active = client.engine.active("filter")
         assert isinstance(active, FilterClient)
         assert active.subscriptions is client.subscriptions
-        assert client.network.flag == active.flag == world.schemes()[0].flag
+        assert client.network.flag == active.scheme.flag == world.broker.flag_of(world.schemes()[0])
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)

@@ -15,10 +15,10 @@ import pytest
 
 from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
-from bypass.mechanisms.filters import SubscriptionTable
 from bypass.mechanisms.filters.indexes.channels import ChannelIndex, Layout
 from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
 from bypass.mechanisms.filters.indexes.index import Index
+from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.protocol.messages import Kind, Publish
 
 ANY = Subscription.of(attr("n") >= 0)

@@ -27,6 +27,7 @@ from bypass.models.traces import lay_out, write_trace
 from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.runs.sweep import sweep
 from bypass.support.counter_rng import uniform_pair
+from bypass.support.extensions import load, module_name
 from tests.cluster import spark_cluster
 
 pytestmark = [
@@ -164,6 +165,57 @@ def test_kernels_are_compiled_there_and_give_the_same_bits(
         assert halved == (expected[0] / 2, expected[1] / 2)
         assert [path for path in cache.iterdir() if path.name.startswith("halves.halves")]
         assert "worker" in cache.parts
+
+
+STROLLERS = """
+from bypass.mechanisms.filters import FilterScheme, Radial
+from bypass.models.mobility import RandomWaypoint
+
+
+class Strollers(RandomWaypoint):
+    pass
+
+
+class Shifted(FilterScheme):
+    class Client(Radial.Client):
+        pass
+
+    class Broker(Radial.Broker):
+        pass
+"""
+
+
+def named(piece: Any) -> tuple[str, str, str]:
+    """Where the class of a piece is defined there, and that of a reference to the same file."""
+    from bypass.mechanisms import Registry
+
+    model, reference = piece
+    kind = Registry([reference]).find("client", "filter", "shifted")
+    return type(model).__module__, kind.__module__, sys.modules[kind.__module__].__file__ or ""
+
+
+def test_files_of_others_are_sent_and_have_the_same_names_there(cluster: SparkEngine, tmp_path: Path) -> None:
+    path = tmp_path / "strollers.py"
+    path.write_text(STROLLERS)
+    model = load(f"{path}:Strollers")()
+    path.unlink()  # no worker finds it there
+    for where in cluster.run(named, [(model, f"{path}:Shifted")] * 2):
+        assert where[:2] == (module_name(path), module_name(path))
+        assert not where[2].startswith(str(tmp_path / "strollers"))
+    assert cluster.run(square, [2]) == [4]
+    assert not any("tmp" in each and Path(each).suffix == ".py" for each in sys.path)
+
+
+def test_experiments_with_files_of_others_run_there(cluster: SparkEngine, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(STROLLERS)
+    (tmp_path / "mine.yaml").write_text(
+        "about: x\nmechanisms: [own.py:Shifted]\nfilter: {scheme: shifted}\nclients: 5\nduration: 10\n"
+        "mobility: {model: own.py:Strollers}\n"
+    )
+    for engine, name in ((cluster, "cluster"), (LocalEngine(), "local")):
+        sweep(tmp_path / "mine.yaml", seeds=[1], out=tmp_path / name, engine=engine)
+    there, here = (tmp_path / name / "means.json" for name in ("cluster", "local"))
+    assert there.read_text() == here.read_text()
 
 
 def test_an_error_that_cannot_be_sent_comes_as_text(cluster: SparkEngine) -> None:

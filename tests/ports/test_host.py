@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bypass.mechanisms.filters import RadialClient
+from bypass.mechanisms.filters import Radial
 from bypass.places.sensor import Fix, LocationRequest
 from bypass.ports.host import Lease
 from bypass.ports.monitor import Monitor
@@ -129,7 +129,7 @@ def test_a_lease_shows_its_host() -> None:
     assert lease.location.last() is None
 
 
-class Hasty(RadialClient):
+class Hasty(Radial.Client):
     """Wants to report before it is active, and leaves a timer and a listener behind."""
 
     name = "hasty"

@@ -12,14 +12,15 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from bypass.mechanisms import BROKER_MECHANISMS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import FILTER
 from bypass.scenarios.figures.measures import Columns, between, recall
 from bypass.scenarios.runs.experiment import Experiment
 from bypass.scenarios.runs.loader import load
 
 pytestmark = pytest.mark.slow
 
-SCHEMES = tuple(BROKER_MECHANISMS["filter"])
+SCHEMES = tuple(Registry().kinds(FILTER))
 SWITCH_S = 6.0
 DURATION_S = 9.0
 

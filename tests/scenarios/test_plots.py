@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bypass.mechanisms.filters import BROKER_PARTS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import FILTER
 from bypass.places.region import Place, Region
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.figures.gateway_watch import GatewayUse
@@ -94,8 +95,8 @@ def test_traffic_rates_add_up_to_the_bytes(sent: Floats, duration: float) -> Non
 
 
 def test_every_scheme_has_its_own_colour() -> None:
-    colours = {mechanism_colour(part.name) for part in BROKER_PARTS}
-    assert len(colours) == len(BROKER_PARTS)
+    schemes = Registry().kinds(FILTER)
+    assert len({mechanism_colour(name) for name in schemes}) == len(schemes)
     assert mechanism_colour("a scheme of tomorrow") == mechanism_colour("a scheme of tomorrow")
 
 

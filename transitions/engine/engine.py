@@ -121,6 +121,14 @@ class Engine:
         """What plans for this engine may name."""
         return {name: dict(slot.mechanisms) for name, slot in self._slots.items()}
 
+    def knows(self, proxy: str, mechanism: str) -> bool:
+        """Whether plans may name a mechanism for a proxy."""
+        return proxy in self._slots and mechanism in self._slots[proxy].mechanisms
+
+    def register(self, proxy: str, mechanism: type[Mechanism]) -> None:
+        """Let plans name a mechanism. Raises UnknownProxy, and TypeError if it does not fit there."""
+        self.executor.slot(proxy).register(mechanism)
+
     def set_defaults(self, proxy: str, values: Values) -> None:
         """Parameter values for mechanisms built from now on, unless a plan says otherwise.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -16,11 +17,13 @@ from pydantic import (
     model_validator,
 )
 
-from bypass.errors import BypassError, shown
+from bypass.errors import BypassError, UnusableMechanism, shown
 from bypass.live.addresses import can_listen, can_serve
-from bypass.mechanisms.filters import BROKER_PARTS, CLIENT_PARTS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.places.region import Place, Region
 from bypass.protocol.wire import MAX_MESSAGE_BYTES, MAX_PACKET_BYTES
+from bypass.support.extensions import absolute
 from bypass.support.validation import Misfit, expectation
 from bypass.transitions.validation import KeyPath, first_problem
 from bypass.transitions.yaml_text import NotYaml, parse_yaml
@@ -31,7 +34,7 @@ DASHBOARD = "127.0.0.1:7780"
 PREFIX = "BYPASS_BROKER_"
 """How variables begin that change a key; `__` leads into a group, as in BYPASS_BROKER_LIMITS__CLIENTS."""
 
-_PATHS = ("keys", "clients", "store", "rules")
+_PATHS = ("keys", "clients", "store")
 
 
 class InvalidConfig(BypassError):
@@ -118,8 +121,9 @@ class LogConfig(_Group):
 class BrokerConfig(_Group):
     """All that can be set. An `open` broker encrypts nothing and admits everybody.
 
-    `set` are parameters of filter schemes, as in `Broker`; `mechanisms` are import paths of mechanisms of
-    one's own; `rules` is the file of a rule book.
+    `set` are parameters of filter schemes, as in `Broker`; `mechanisms` are references to mechanisms of one's
+    own, `module:Class` or `file.py:Class`, beside what installed packages offer; `rules` are files of
+    rule books and references to rules, one or several.
     """
 
     listen: tuple[str, ...] = Field(default=("tcp://127.0.0.1:7700",), min_length=1)
@@ -132,7 +136,7 @@ class BrokerConfig(_Group):
     scheme: str = "radial"
     set: dict[str, JsonValue] = {}
     grace: float = Field(default=1.5, ge=0)
-    rules: Path | None = None
+    rules: Path | str | tuple[Path | str, ...] | None = None
     mechanisms: tuple[str, ...] = ()
     heartbeat: float = Field(default=5.0, gt=0)
     limits: Limits = Limits()
@@ -145,6 +149,18 @@ class BrokerConfig(_Group):
     def _one_is_a_list(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
 
+    @field_validator("rules", mode="before")
+    @classmethod
+    def _files_and_references(cls, rules: Any) -> Any:
+        if isinstance(rules, list | tuple):
+            return tuple(map(cls._files_and_references, rules))
+        return Path(rules) if isinstance(rules, str) and ":" not in rules else rules
+
+    @property
+    def rule_sources(self) -> tuple[Path | str, ...]:
+        """Where rules are: files, and references."""
+        return self.rules if isinstance(self.rules, tuple) else (self.rules,) if self.rules else ()
+
     @field_validator("listen")
     @classmethod
     def _addresses(cls, addresses: tuple[str, ...]) -> tuple[str, ...]:
@@ -153,30 +169,44 @@ class BrokerConfig(_Group):
                 raise Misfit((i,), f"{shown(address)}: expected tcp://HOST:PORT or ipc://PATH")
         return addresses
 
-    @field_validator("scheme")
+    @field_validator("mechanisms")
     @classmethod
-    def _known(cls, scheme: str) -> str:
-        names = [part.name for part in BROKER_PARTS]
-        if scheme not in names:
-            raise ValueError(f"expected one of {', '.join(names)}")
-        return scheme
+    def _usable(cls, references: tuple[str, ...]) -> tuple[str, ...]:
+        for i, reference in enumerate(references):
+            try:
+                Registry(references[: i + 1])
+            except UnusableMechanism as error:
+                expected = str(error).removeprefix(f"{reference}: ")
+                raise Misfit((i,), f"{shown(reference)}: {expected}") from None
+        return references
 
-    @field_validator("set")
-    @classmethod
-    def _parameters(cls, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        known = [part.parameters() for part in (*BROKER_PARTS, *CLIENT_PARTS)]
-        for name, value in values.items():
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        registry = self.registry
+        schemes = registry.kinds(FILTER)
+        if self.scheme not in schemes:
+            raise Misfit(("scheme",), f"{shown(self.scheme)}: expected one of {', '.join(schemes)}")
+        catalogues = registry.catalogue("broker"), registry.catalogue("client")
+        known = [part.parameters() for each in catalogues for part in each[FILTER_PROXY].values()]
+        for name, value in self.set.items():
             found = [parameters[name] for parameters in known if name in parameters]
             if not found:
                 names = sorted({each for parameters in known for each in parameters})
-                raise Misfit((name,), f"{shown(value)}: unknown: expected one of {', '.join(names)}")
+                raise Misfit(("set", name), f"{shown(value)}: unknown: expected one of {', '.join(names)}")
             for parameter in found:
                 try:
                     parameter.adapter.validate_python(value)
                 except ValidationError as error:
                     expected = expectation(first_problem(error).message)
-                    raise Misfit((name,), f"{shown(value)}: {expected}") from None
-        return values
+                    raise Misfit(("set", name), f"{shown(value)}: {expected}") from None
+        return self
+
+    @cached_property
+    def registry(self) -> Registry:
+        """What mechanisms the broker has: those that are listed, and all that installed packages offer."""
+        registry = Registry(self.mechanisms)
+        registry.bring_installed()
+        return registry
 
     @field_validator("http")
     @classmethod
@@ -204,6 +234,9 @@ def load_config(path: str | Path | None, environ: Mapping[str, str]) -> BrokerCo
             value = data.get(name, BrokerConfig.model_fields[name].default)
             if (name,) not in variables and isinstance(value, str | Path):
                 data[name] = Path(path).parent / value
+        for name in {"mechanisms", "rules"} & data.keys():
+            if (name,) not in variables:
+                data[name] = _beside(Path(path).parent, data[name], files=name == "rules")
     try:
         return BrokerConfig.model_validate(data)
     except ValidationError as error:
@@ -215,6 +248,15 @@ def load_config(path: str | Path | None, environ: Mapping[str, str]) -> BrokerCo
                 break
         key = f"{'.'.join(map(str, keys))}: " if keys else ""
         raise InvalidConfig(f"{where}: {key}{complaint}") from None
+
+
+def _beside(folder: Path, named: Any, files: bool) -> Any:
+    """References, or what else are `files`, as a file in `folder` has them."""
+    if isinstance(named, list):
+        return [_beside(folder, each, files) for each in named]
+    if not isinstance(named, str):
+        return named
+    return str(folder / named) if files and ":" not in named else absolute(named, folder)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import zmq
@@ -76,7 +77,7 @@ class BrokerServer:
         try:
             self.listener = Listener(config, starting)
             try:
-                Starting(self.listener, starting, warm_up, self._restore).run()
+                Starting(self.listener, starting, partial(warm_up, config.registry), self._restore).run()
             except BaseException:
                 self.listener.close()
                 raise
@@ -195,10 +196,17 @@ class BrokerServer:
             self.loop.soon,
             config.grace,
         )
+        config.registry.flags.restore(self.settings.flags)
         region = replace(config.region.region(), generations=self.settings.generations())
         host = LiveHost(0, self.loop, NoSensor(), Monitor())
         self.broker = Broker(
-            host, self.deliveries, region=region, scheme=config.scheme, set=config.set, grace=config.grace
+            host,
+            self.deliveries,
+            region=region,
+            scheme=config.scheme,
+            set=config.set,
+            grace=config.grace,
+            registry=config.registry,
         )
         for stored in loaded.clients:
             session = restored(stored)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bypass.core.adaptation import Adaptation
+from bypass.core.rule_sources import combined, read_rules
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.operations.control import OperatorControl
 from bypass.live.broker.operations.rollout_tracker import Followup
 from bypass.live.broker.operations.status import Status
 from bypass.live.broker.operations.web import Web
 from bypass.live.broker.server import BrokerServer
-from bypass.mechanisms import use_mechanism
-from bypass.transitions import RuleBook
 
 
 class Service:
@@ -18,9 +17,7 @@ class Service:
 
     def __init__(self, config: BrokerConfig) -> None:
         """Raises what is wrong with the configuration, the keys, the store or an address."""
-        for path in config.mechanisms:
-            use_mechanism(path)
-        book = None if config.rules is None else RuleBook.from_yaml(config.rules.read_text("utf-8"))
+        rules = combined(map(read_rules, config.rule_sources)) if config.rule_sources else None
         self.server = BrokerServer(config)
         self.followup = Followup(self.server)
         self.status = Status(self.server, self.followup)
@@ -28,8 +25,10 @@ class Service:
         self.adaptation = None
         self.web: Web | None = None
         try:
-            if book is not None:
+            if rules is not None:
+                book, more = rules
                 self.adaptation = Adaptation(self.server.broker, book, config.region.region().places)
+                self.adaptation.rules.add(*more)
             if config.web_address is not None:
                 self.web = Web(config.web_address, lambda: self.status.snapshot, config.dashboard)
                 self.web.start()

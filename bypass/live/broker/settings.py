@@ -3,6 +3,7 @@ clients were told."""
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Iterator, Mapping
@@ -27,7 +28,8 @@ SERVED_S, SERVED_IDLE_S = 1.0, 60.0
 class Settings:
     """Begins with what is in the store. `note` puts into a batch what has changed since.
 
-    `changed` says that mechanisms are others; that the broker's epoch is another is seen without.
+    `changed` says that mechanisms are others; that the broker's epoch is another is seen without. `flags` are
+    the numbers that filter schemes which are not built in have been given: they keep them.
     """
 
     def __init__(self, stored: Mapping[str, str]) -> None:
@@ -36,6 +38,7 @@ class Settings:
         self._named = NamedClients(stored)
         # Numbers of a store that is lost must not be given again: clients remember events by them.
         self.first_number = int(stored.get("numbers") or 1 + secrets.randbelow(FIRST_NUMBERS))
+        self.flags: dict[str, int] = json.loads(stored.get("flags", "{}"))
         self._state = stored.get("state")
         self._generation = int(stored.get("generation", "0"))
         self._reserved = self.first_number
@@ -68,6 +71,9 @@ class Settings:
     def note(self, batch: Batch, broker: Broker, sessions: Sessions) -> None:
         """Have a batch store what the store does not know yet."""
         # Every plan has an epoch of its own, also if only clients execute it, or a single one.
+        if broker.registry.flags.given != self.flags:
+            self.flags = dict(broker.registry.flags.given)
+            batch.setting("flags", json.dumps(self.flags))
         if self.changed or broker.epoch != self._epoch:
             batch.setting("state", BrokerState.of(broker).model_dump_json())
             batch.setting("generation", str(self._generation))
@@ -88,6 +94,7 @@ class Settings:
     def lost(self) -> None:
         """A batch was not stored: all that it may have had is noted again."""
         self.changed = True
+        self.flags = {}
         self._reserved = 0
         self.told.lost()
         self._named.lost()

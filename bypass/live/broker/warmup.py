@@ -6,7 +6,7 @@ nobody would be served: also in the middle of the first transition to a scheme.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -20,7 +20,8 @@ from bypass.live.broker.sessions.notifications import Composer, Notifications
 from bypass.live.broker.sessions.unacknowledged import Awaited
 from bypass.live.broker.sessions.unacknowledged_kernels import NONE
 from bypass.live.host import LiveHost
-from bypass.mechanisms.filters import BROKER_PARTS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.places.region import Place, Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
@@ -60,10 +61,18 @@ class _Nobody:
         """Nobody hears it."""
 
 
+def warm_up(registry: Registry | None = None) -> None:
+    """Do once what clients of a broker do, with every filter scheme; with built-in ones only once in a
+    process."""
+    _warm_up_builtin()
+    if registry is not None:
+        _match(registry, registry.kinds(FILTER).keys() & registry.flags.given.keys())
+
+
 @cache
-def warm_up() -> None:
-    """Do once what clients of a broker do, with every filter scheme; in a process only the first time."""
-    _match()
+def _warm_up_builtin() -> None:
+    registry = Registry()
+    _match(registry, registry.kinds(FILTER))
     _deliver()
 
 
@@ -87,20 +96,20 @@ def _deliver() -> None:
     awaited.give_up(slot, 2)
 
 
-def _match() -> None:
+def _match(registry: Registry, schemes: Iterable[str]) -> None:
     region = Region((0.0, 0.0, 1000.0, 1000.0), (Place("somewhere", 100.0, 100.0, 50.0),))
-    broker = Broker(LiveHost(0, _NoTime(), NoSensor(), Monitor()), _Nobody(), region=region)
+    host = LiveHost(0, _NoTime(), NoSensor(), Monitor())
+    broker = Broker(host, _Nobody(), region=region, registry=registry)
     wanted = Subscription.of(attr("kind") == "warm")
     event = Event(kind="warm")
-    for scheme in (*BROKER_PARTS, BROKER_PARTS[0]):
-        broker.execute(Plan(plan="warm up", actions=(Action(proxy="filter", to=scheme.name),)))
+    for scheme in (*schemes, broker.filter_schemes[0].name):
+        broker.execute(Plan(plan="warm up", actions=(Action(proxy=FILTER_PROXY, to=scheme),)))
+        flag = registry.flags.of(scheme)
         for client in (1, 2, 3):
             context = ContextUpdate((100.0 * client, 100.0), (1.0, 0.5))
             for handle, radius in ((1, 150), (2, 250)):
-                broker.receive(Subscribe(handle, wanted, radius, context, client=client, scheme=scheme.flag))
-            broker.receive(
-                ContextUpdate((90.0 * client, 100.0), (1.0, 0.5), client=client, scheme=scheme.flag)
-            )
+                broker.receive(Subscribe(handle, wanted, radius, context, client=client, scheme=flag))
+            broker.receive(ContextUpdate((90.0 * client, 100.0), (1.0, 0.5), client=client, scheme=flag))
         for kind, place in ((Kind.PLAIN, None), (Kind.PLACED, (120.0, 100.0)), (Kind.LOCAL, (500.0, 500.0))):
-            broker.receive(Publish(1, event, kind, 0, place, client=1, scheme=scheme.flag))
-        broker.receive(Unsubscribe(1, client=3, scheme=scheme.flag))
+            broker.receive(Publish(1, event, kind, 0, place, client=1, scheme=flag))
+        broker.receive(Unsubscribe(1, client=3, scheme=flag))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -35,6 +35,7 @@ def connect_blocking(
     patience: float = 10.0,
     neighbours: Neighbours | None = None,
     kept: Literal["keep", "drop"] = "keep",
+    mechanisms: Sequence[str | type] = (),
 ) -> BlockingConnection:
     """Connect as `connect` does, and return when connected. `location` is asked in another thread.
 
@@ -51,6 +52,7 @@ def connect_blocking(
         patience=patience,
         neighbours=neighbours,
         kept=kept,
+        mechanisms=mechanisms,
     )
     return BlockingConnection(connection)
 

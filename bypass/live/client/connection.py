@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -27,7 +27,8 @@ from bypass.live.client.session.session import Exchange
 from bypass.live.client.sources.sensor import LiveSensor, Place, Source, check_source
 from bypass.live.client.subscription import LiveSubscription
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
-from bypass.mechanisms import CLIENT_MECHANISMS
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import CLIENT_PROXIES
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
@@ -48,6 +49,7 @@ def connect(
     patience: float = 10.0,
     neighbours: Neighbours | None = None,
     kept: Literal["keep", "drop"] = "keep",
+    mechanisms: Sequence[str | type] = (),
 ) -> Connection:
     """A connection to the broker at `endpoint`, to be opened by `async with` or `await connection.open()`.
 
@@ -55,17 +57,18 @@ def connect(
     everybody may listen. `name` tells several sessions of one key apart; without keys it is the session's.
     `location` says where the client is: a function or an asynchronous iterable of places; without one,
     `Connection.moved` does. Every `interval` seconds the place is asked for and reported to the broker, as
-    often as its filter scheme wants it, while there is a subscription with a radius. A `durable`
-    session is kept by the broker, with all that arrives for it, while nobody is connected. `patience` is how
-    many seconds the first connection may take; a broker that says when to come again, as it does while it
+    often as its filter scheme wants it, while there is a subscription with a radius. A `durable` session is
+    kept by the broker, with all that arrives for it, while nobody is connected. `patience` is how many
+    seconds the first connection may take; a broker that says when to come again, as it does while it
     compiles, is waited for, for five minutes at most. `neighbours` are devices nearby, reached without the
-    broker.
-    What an earlier life has subscribed is `kept` until it is subscribed again or withdrawn; with "drop" it is
-    withdrawn, with all that waits for it, as soon as there is a connection.
+    broker. What an earlier life has subscribed is `kept` until it is subscribed again or withdrawn; with
+    "drop" it is withdrawn, with all that waits for it, as soon as there is a connection. `mechanisms` are
+    those of others that the client has besides the built-in ones: classes, or references to them,
+    `module:Class` or `file.py:Class`.
 
     What cannot be right is refused here, before anything is opened. Raises InvalidEndpoint, InvalidKeys if
     the keys cannot be used, or if there are none and `open` does not say so, InvalidLocation for a `location`
-    that is no source of places, InvalidInterval, and InvalidArgument for all else.
+    that is no source of places, InvalidInterval, UnusableMechanism, and InvalidArgument for all else.
     """
     check_endpoint(endpoint)
     check_truth("open", open)
@@ -87,6 +90,7 @@ def connect(
         patience_of(patience),
         neighbours,
         kept == "drop",
+        Registry(mechanisms),
     )
 
 
@@ -109,6 +113,7 @@ class Connection:
         patience: float,
         neighbours: Neighbours | None,
         drop_kept: bool,
+        registry: Registry,
     ) -> None:
         self.on_state: Callable[[str], None] = _nothing
         self._endpoint = endpoint
@@ -120,6 +125,7 @@ class Connection:
         self._patience = patience
         self._neighbours = neighbours
         self._drop_kept = drop_kept
+        self._registry = registry
         self._opened: tuple[Exchange, Keeper] | None = None
 
     # -- opening and closing ------------------------------------------------------------------------------
@@ -131,7 +137,15 @@ class Connection:
         if self._opened is None:
             clock = AsyncClock()
             sensor = LiveSensor(clock, self._location)
-            exchange = Exchange(self._name, self._durable, clock, sensor, self._neighbours, self._drop_kept)
+            exchange = Exchange(
+                self._name,
+                self._durable,
+                clock,
+                sensor,
+                self._neighbours,
+                self._drop_kept,
+                self._registry,
+            )
             keeper = Keeper(self._endpoint, self._keys, exchange, lambda state: self.on_state(state))
             self._opened = exchange, keeper
         now = asyncio.get_running_loop().time
@@ -290,7 +304,7 @@ class Connection:
     def mechanisms(self) -> dict[str, str]:
         """What runs behind each of the client's proxies. Raises NotConnected before the first connection."""
         engine = self._exchange.usable().engine
-        return {proxy: engine.active(proxy).name for proxy in CLIENT_MECHANISMS}
+        return {proxy: engine.active(proxy).name for proxy in CLIENT_PROXIES}
 
     @property
     def missed(self) -> int:

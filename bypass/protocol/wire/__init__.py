@@ -1,9 +1,10 @@
 """The wire format: what a message looks like between hosts, and how many bytes it takes."""
 
-from bypass.protocol.wire.bodies import MOST_IDS
+from bypass.protocol.wire.bodies import MOST_IDS, Contexts
 from bypass.protocol.wire.codec import (
     MAX_MESSAGE_BYTES,
     MAX_PUBLISH_BYTES,
+    NO_CONTEXTS,
     PROTOCOL_VERSION,
     MalformedMessage,
     UnknownVersion,
@@ -24,7 +25,9 @@ __all__ = [
     "MAX_PUBLISH_BYTES",
     "MOST_IDS",
     "MOST_MESSAGES",
+    "NO_CONTEXTS",
     "PROTOCOL_VERSION",
+    "Contexts",
     "Forwarding",
     "MalformedMessage",
     "UnknownVersion",

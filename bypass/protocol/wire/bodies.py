@@ -6,7 +6,7 @@ readers also what events, filters and subscriptions raise, for what cannot or mu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -28,6 +28,7 @@ from bypass.protocol.messages import (
     Subscribe,
     Unsubscribe,
 )
+from bypass.protocol.scheme_context import PackedFields, SchemeContext
 from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.fields import extend, finite, read_pair, rectangle, required
 from bypass.protocol.wire.session_bodies import SESSION_READERS, SESSION_WRITERS
@@ -220,6 +221,30 @@ def _read_assignment(body: pb.Assignment) -> Assignment:
     )
 
 
+Contexts = Mapping[int, type[SchemeContext]]
+"""What schemes that are not built in have declared, by the numbers of the schemes."""
+
+
+def _write_scheme_context(body: pb.SchemeContext, message: SchemeContext) -> None:
+    if not message.of_scheme:
+        raise ValueError("of_scheme 0: expected the number that the broker has given the scheme")
+    packed = message.packed()
+    body.scheme = message.of_scheme
+    body.numbers.extend(packed.numbers)
+    body.reals.extend(packed.reals)
+    body.texts.extend(packed.texts)
+
+
+def read_scheme_context(body: pb.SchemeContext, contexts: Contexts) -> SchemeContext:
+    declared = contexts.get(body.scheme)
+    if declared is None:
+        known = ", ".join(map(str, contexts)) or "none"
+        raise ValueError(f"scheme {body.scheme}: expected one whose context is known here: {known}")
+    message = declared.unpacked(PackedFields([*body.numbers], [*body.reals], [*body.texts]))
+    message.of_scheme = body.scheme
+    return message
+
+
 def _write_plan(body: pb.Plan, message: PlanMessage) -> None:
     body.content = message.plan
 
@@ -250,6 +275,17 @@ WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
     **SESSION_WRITERS,
 }
 """By class: the envelope's field for such a message, and what fills it."""
+
+
+def writer_of(message: Message) -> tuple[str, Callable[[Any, Any], None]]:
+    """The envelope's field for a message, and what fills it. Raises KeyError for a class that cannot
+    travel."""
+    if isinstance(message, SchemeContext):
+        return SCHEME_CONTEXT, _write_scheme_context
+    return WRITERS[type(message)]
+
+
+SCHEME_CONTEXT = "scheme_context"
 
 READERS: dict[str, Callable[[Any], Message]] = {
     "publish": _read_publish,

@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Envelope(_message.Message):
-    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome", "frame", "hello", "welcome", "ack", "refused", "ping", "bye", "control", "reply", "kept", "missed", "address")
+    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "riding_scheme_context", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome", "frame", "hello", "welcome", "ack", "refused", "ping", "bye", "control", "reply", "kept", "missed", "scheme_context", "address")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     SCHEME_FIELD_NUMBER: _ClassVar[int]
@@ -16,6 +16,7 @@ class Envelope(_message.Message):
     RIDING_CONTEXT_UPDATE_FIELD_NUMBER: _ClassVar[int]
     RIDING_ASSIGNMENT_REQUEST_FIELD_NUMBER: _ClassVar[int]
     RIDING_ASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    RIDING_SCHEME_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     PUBLISH_FIELD_NUMBER: _ClassVar[int]
     NOTIFY_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_UPDATE_FIELD_NUMBER: _ClassVar[int]
@@ -36,6 +37,7 @@ class Envelope(_message.Message):
     REPLY_FIELD_NUMBER: _ClassVar[int]
     KEPT_FIELD_NUMBER: _ClassVar[int]
     MISSED_FIELD_NUMBER: _ClassVar[int]
+    SCHEME_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     version: int
     client: int
@@ -44,6 +46,7 @@ class Envelope(_message.Message):
     riding_context_update: ContextUpdate
     riding_assignment_request: AssignmentRequest
     riding_assignment: Assignment
+    riding_scheme_context: SchemeContext
     publish: Publish
     notify: Notify
     context_update: ContextUpdate
@@ -64,8 +67,9 @@ class Envelope(_message.Message):
     reply: Reply
     kept: Kept
     missed: Missed
+    scheme_context: SchemeContext
     address: int
-    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., bye: _Optional[_Union[Bye, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., missed: _Optional[_Union[Missed, _Mapping]] = ..., address: _Optional[int] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., riding_scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., bye: _Optional[_Union[Bye, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., missed: _Optional[_Union[Missed, _Mapping]] = ..., scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., address: _Optional[int] = ...) -> None: ...
 
 class Publish(_message.Message):
     __slots__ = ("id", "at_us", "kind", "x", "y", "channel", "attributes", "payload")
@@ -225,6 +229,18 @@ class Circle(_message.Message):
     radius: float
     def __init__(self, channel: _Optional[str] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., radius: _Optional[float] = ...) -> None: ...
 
+class SchemeContext(_message.Message):
+    __slots__ = ("scheme", "numbers", "reals", "texts")
+    SCHEME_FIELD_NUMBER: _ClassVar[int]
+    NUMBERS_FIELD_NUMBER: _ClassVar[int]
+    REALS_FIELD_NUMBER: _ClassVar[int]
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    scheme: int
+    numbers: _containers.RepeatedScalarFieldContainer[int]
+    reals: _containers.RepeatedScalarFieldContainer[float]
+    texts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, scheme: _Optional[int] = ..., numbers: _Optional[_Iterable[int]] = ..., reals: _Optional[_Iterable[float]] = ..., texts: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class Frame(_message.Message):
     __slots__ = ("port", "scope", "x", "y", "publications", "digest")
     PORT_FIELD_NUMBER: _ClassVar[int]
@@ -272,21 +288,23 @@ class Outcome(_message.Message):
     def __init__(self, content: _Optional[bytes] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("name", "life", "handles", "durable", "capabilities")
+    __slots__ = ("name", "life", "handles", "durable", "capabilities", "schemes")
     NAME_FIELD_NUMBER: _ClassVar[int]
     LIFE_FIELD_NUMBER: _ClassVar[int]
     HANDLES_FIELD_NUMBER: _ClassVar[int]
     DURABLE_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
+    SCHEMES_FIELD_NUMBER: _ClassVar[int]
     name: str
     life: int
     handles: _containers.RepeatedScalarFieldContainer[int]
     durable: bool
     capabilities: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., life: _Optional[int] = ..., handles: _Optional[_Iterable[int]] = ..., durable: _Optional[bool] = ..., capabilities: _Optional[_Iterable[str]] = ...) -> None: ...
+    schemes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., life: _Optional[int] = ..., handles: _Optional[_Iterable[int]] = ..., durable: _Optional[bool] = ..., capabilities: _Optional[_Iterable[str]] = ..., schemes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("published", "heartbeat", "area", "origin", "kept", "missed", "settings", "capabilities", "kept_parts", "missed_by")
+    __slots__ = ("published", "heartbeat", "area", "origin", "kept", "missed", "settings", "capabilities", "kept_parts", "missed_by", "schemes")
     PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     AREA_FIELD_NUMBER: _ClassVar[int]
@@ -297,6 +315,7 @@ class Welcome(_message.Message):
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
     KEPT_PARTS_FIELD_NUMBER: _ClassVar[int]
     MISSED_BY_FIELD_NUMBER: _ClassVar[int]
+    SCHEMES_FIELD_NUMBER: _ClassVar[int]
     published: int
     heartbeat: float
     area: _containers.RepeatedScalarFieldContainer[float]
@@ -307,7 +326,16 @@ class Welcome(_message.Message):
     capabilities: _containers.RepeatedScalarFieldContainer[str]
     kept_parts: int
     missed_by: _containers.RepeatedCompositeFieldContainer[Missed]
-    def __init__(self, published: _Optional[int] = ..., heartbeat: _Optional[float] = ..., area: _Optional[_Iterable[float]] = ..., origin: _Optional[_Iterable[float]] = ..., kept: _Optional[_Iterable[_Union[Subscribe, _Mapping]]] = ..., missed: _Optional[int] = ..., settings: _Optional[bytes] = ..., capabilities: _Optional[_Iterable[str]] = ..., kept_parts: _Optional[int] = ..., missed_by: _Optional[_Iterable[_Union[Missed, _Mapping]]] = ...) -> None: ...
+    schemes: _containers.RepeatedCompositeFieldContainer[SchemeNumber]
+    def __init__(self, published: _Optional[int] = ..., heartbeat: _Optional[float] = ..., area: _Optional[_Iterable[float]] = ..., origin: _Optional[_Iterable[float]] = ..., kept: _Optional[_Iterable[_Union[Subscribe, _Mapping]]] = ..., missed: _Optional[int] = ..., settings: _Optional[bytes] = ..., capabilities: _Optional[_Iterable[str]] = ..., kept_parts: _Optional[int] = ..., missed_by: _Optional[_Iterable[_Union[Missed, _Mapping]]] = ..., schemes: _Optional[_Iterable[_Union[SchemeNumber, _Mapping]]] = ...) -> None: ...
+
+class SchemeNumber(_message.Message):
+    __slots__ = ("name", "number")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    number: int
+    def __init__(self, name: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
 
 class Missed(_message.Message):
     __slots__ = ("reason", "count")

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from google.protobuf.message import Error as ProtobufError
 
 from bypass.errors import BypassError, shown
 from bypass.protocol.messages import ContextMessage, Frame, Message, Notify, Publish, Subscribe
+from bypass.protocol.scheme_context import SchemeContext
 from bypass.protocol.session import Kept, Welcome
 from bypass.protocol.wire import bypass_pb2 as pb
-from bypass.protocol.wire.bodies import READERS, WRITERS, stamp
+from bypass.protocol.wire.bodies import (
+    READERS,
+    SCHEME_CONTEXT,
+    WRITERS,
+    Contexts,
+    read_scheme_context,
+    stamp,
+    writer_of,
+)
 from bypass.protocol.wire.fields import varint
 
 PROTOCOL_VERSION = 1
@@ -33,6 +43,10 @@ class MalformedMessage(BypassError):
         self.handle = handle
 
 
+NO_CONTEXTS: Contexts = MappingProxyType({})
+"""Of a system whose schemes are all built in."""
+
+
 class UnknownVersion(MalformedMessage):
     """A message of a protocol version that is not spoken here."""
 
@@ -50,10 +64,10 @@ def encode(message: Message) -> bytes:
     vector and a frame's place are rounded to single precision, the reason of a refusal becomes one line and
     may be cut.
 
-    Raises MalformedMessage for numbers out of range or not finite, values that cannot travel, a class
-    that is no message of `bypass.protocol`, a frame with more than MOST_TOGETHER publications, more
-    than MOST_IDS ids, or publications and ids, and more than MAX_MESSAGE_BYTES, or MAX_PUBLISH_BYTES of a
-    publication.
+    Raises MalformedMessage for numbers out of range or not finite, values that cannot travel, a class that is
+    no message of `bypass.protocol`, a frame with more than MOST_TOGETHER publications, more than MOST_IDS
+    ids, or publications and ids, a scheme's context of no scheme, and more than MAX_MESSAGE_BYTES, or
+    MAX_PUBLISH_BYTES of a publication.
     """
     # A new envelope each time: one that is cleared and used again keeps all memory it ever had.
     envelope = pb.Envelope()
@@ -63,13 +77,14 @@ def encode(message: Message) -> bytes:
         envelope.scheme = message.scheme
         envelope.epoch = message.epoch
         riding = _riding_on(message)
-        if riding is not None:
+        own = isinstance(riding, SchemeContext)
+        if riding is not None and not own:
             _write_riding(envelope, riding)
-        field, write = WRITERS[type(message)]
+        field, write = writer_of(message)
         write(getattr(envelope, field), message)
         data = envelope.SerializeToString()
-        if message.address != 0:
-            data = _leading(message.address) + data
+        if message.address != 0 or own:
+            data = _leading(message.address, riding if own else None) + data
     except _REFUSALS as error:
         raise _unencodable(message, error) from error
     most = MAX_PUBLISH_BYTES if field == "publish" else MAX_MESSAGE_BYTES
@@ -78,22 +93,23 @@ def encode(message: Message) -> bytes:
     return data
 
 
-def decode(data: bytes) -> Message:
+def decode(data: bytes, contexts: Contexts = NO_CONTEXTS) -> Message:
     """The message of which `encode` made these bytes; fields that are not known here are skipped.
 
-    Raises MalformedMessage, and nothing else, for bytes that are no message of this protocol version.
+    `contexts` are those of the system's schemes that are not built in. Raises MalformedMessage, and nothing
+    else, for bytes that are no message of this protocol version.
     """
-    message, _ = _decode(data)
+    message, _ = _decode(data, contexts)
     return message
 
 
-def decode_raw(data: bytes) -> tuple[Message, bytes]:
+def decode_raw(data: bytes, contexts: Contexts = NO_CONTEXTS) -> tuple[Message, bytes]:
     """As `decode`; and of a publication its body as it came, with the fields that are not known here.
 
     Those may be nested so deeply that a notification, which encloses them once more, could not be read: such
     a publication raises MalformedMessage as well.
     """
-    message, body = _decode(data)
+    message, body = _decode(data, contexts)
     if not isinstance(body, pb.Publish):
         return message, b""
     raw = body.SerializeToString()
@@ -136,7 +152,7 @@ def _envelope(data: bytes) -> tuple[pb.Envelope, str]:
     return envelope, field
 
 
-def _decode(data: bytes) -> tuple[Message, Any]:
+def _decode(data: bytes, contexts: Contexts) -> tuple[Message, Any]:
     envelope, field = _envelope(data)
     if field == "publish" and len(data) > MAX_PUBLISH_BYTES:
         raise MalformedMessage(
@@ -145,11 +161,11 @@ def _decode(data: bytes) -> tuple[Message, Any]:
         )
     body = getattr(envelope, field)
     try:
-        message = READERS[field](body)
+        message = read_scheme_context(body, contexts) if field == SCHEME_CONTEXT else READERS[field](body)
         stamp(message, envelope.client, envelope.scheme, envelope.epoch, envelope.address)
         riding = envelope.WhichOneof("piggyback")
         if riding is not None:
-            _read_riding(envelope, riding, message)
+            _read_riding(envelope, riding, message, contexts)
     except (BypassError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())  # it may quote the sender, who must not write lines in our log
         raise MalformedMessage(f"{field} message: {reason}", *_about(body)) from error
@@ -180,13 +196,16 @@ def piggyback_size(message: Message) -> int:
         raise _unencodable(message, error) from error
 
 
-def _leading(address: int) -> bytes:
-    """The address for the beginning of a message: in the order of numbers it would follow the body.
+def _leading(address: int, riding: ContextMessage | None) -> bytes:
+    """What is for the beginning of a message: in the order of numbers it would follow the body.
 
     There a message could lose it and still look whole.
     """
     envelope = pb.Envelope()
-    envelope.address = address
+    if address != 0:
+        envelope.address = address
+    if riding is not None:
+        _write_riding(envelope, riding)
     return envelope.SerializeToString()
 
 
@@ -196,15 +215,16 @@ def _riding_on(message: Message) -> ContextMessage | None:
 
 
 def _write_riding(envelope: pb.Envelope, riding: ContextMessage) -> None:
-    field, write = WRITERS[type(riding)]
+    field, write = writer_of(riding)
     write(getattr(envelope, f"riding_{field}"), riding)
 
 
-def _read_riding(envelope: pb.Envelope, field: str, message: Message) -> None:
+def _read_riding(envelope: pb.Envelope, field: str, message: Message, contexts: Contexts) -> None:
     carrier = message.publication if isinstance(message, Notify) else message
     if not isinstance(carrier, (Publish, Subscribe)):
         raise ValueError(f"{field}: expected only publications and subscriptions to carry something")
-    riding = READERS[field.removeprefix("riding_")](getattr(envelope, field))
+    body, kind = getattr(envelope, field), field.removeprefix("riding_")
+    riding = read_scheme_context(body, contexts) if kind == SCHEME_CONTEXT else READERS[kind](body)
     assert isinstance(riding, ContextMessage)
     stamp(riding, carrier.client, carrier.scheme, carrier.epoch, carrier.address)
     carrier.piggyback = riding
@@ -241,7 +261,7 @@ def _unencodable(message: Message, error: Exception) -> MalformedMessage:
         inside = message.kept
     for part in filter(None, (message, *inside, _riding_on(message))):
         name = type(part).__name__
-        if type(part) not in WRITERS:
+        if type(part) not in WRITERS and not isinstance(part, SchemeContext):
             expected = ", ".join(cls.__name__ for cls in WRITERS)
             return MalformedMessage(f"message of class {name}: expected one of {expected}")
         for field, bits in _BITS.items():

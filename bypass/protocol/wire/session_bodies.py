@@ -29,6 +29,9 @@ from bypass.protocol.wire.subscriptions import read_subscribe, write_subscribe
 MOST_CAPABILITIES = 64
 """Capabilities that one side of a connection may name."""
 
+MOST_SCHEMES = 64
+"""Filter schemes besides the built-in ones that one side may have."""
+
 MOST_REASONS = 64
 """Reasons for which events may be missed."""
 
@@ -71,12 +74,24 @@ def _capabilities(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(_name("capability", name, 1) for name in names)
 
 
+def _schemes(names: Sequence[str]) -> tuple[str, ...]:
+    if len(names) > MOST_SCHEMES:
+        raise ValueError(f"{len(names)} schemes: expected at most {MOST_SCHEMES}")
+    return tuple(_name("scheme", name, 1) for name in names)
+
+
+def _read_schemes(numbered: Sequence[pb.SchemeNumber]) -> dict[str, int]:
+    names = _schemes([each.name for each in numbered])
+    return {name: each.number for name, each in zip(names, numbered, strict=True)}
+
+
 def _write_hello(body: pb.Hello, message: Hello) -> None:
     body.name = _name("name", message.name, 0)
     body.life = message.life
     extend("handles", body.handles, message.handles)
     body.durable = message.durable
     body.capabilities.extend(_capabilities(message.capabilities))
+    body.schemes.extend(_schemes(message.schemes))
 
 
 def _read_hello(body: pb.Hello) -> Hello:
@@ -86,6 +101,7 @@ def _read_hello(body: pb.Hello) -> Hello:
         tuple(body.handles),
         body.durable,
         _capabilities(body.capabilities),
+        _schemes(body.schemes),
     )
 
 
@@ -105,6 +121,8 @@ def _write_welcome(body: pb.Welcome, message: Welcome) -> None:
         raise ValueError(f"{len(message.missed_by)} reasons: expected at most {MOST_REASONS}")
     for missed in message.missed_by:
         _write_missed(body.missed_by.add(), missed)
+    for name in _schemes([*message.schemes]):
+        body.schemes.add(name=name, number=message.schemes[name])
 
 
 def _read_welcome(body: pb.Welcome) -> Welcome:
@@ -119,6 +137,7 @@ def _read_welcome(body: pb.Welcome) -> Welcome:
         _capabilities(body.capabilities),
         body.kept_parts,
         tuple(map(_read_missed, body.missed_by[:MOST_REASONS])),
+        _read_schemes(body.schemes),
     )
 
 

@@ -1,21 +1,26 @@
-"""What the broker's part of every filter scheme has in common."""
+"""What the broker's part of every filter scheme has in common.
+
+Clients import it with every scheme and never use it: what computes with arrays is imported by brokers alone.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Collection, Hashable, Iterable
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import numpy as np
-
-from bypass.mechanisms.filters.base.grace import Grace
-from bypass.mechanisms.filters.indexes.index import Index
-from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.places.region import Region
-from bypass.protocol.messages import AssignmentRequest, ContextMessage, ContextUpdate, Publish
-from bypass.support.arrays import Ints
+from bypass.protocol.messages import ContextMessage, Publish
 from bypass.transitions import Mechanism, MechanismState, TransferState
+
+if TYPE_CHECKING:
+    from bypass.mechanisms.filters.base.grace import Grace
+    from bypass.mechanisms.filters.indexes.index import Index
+    from bypass.mechanisms.filters.indexes.table import SubscriptionTable
+    from bypass.support.arrays import Ints
+else:
+    Grace = Index = SubscriptionTable = Any  # what the broker hands over is of these classes
 
 MissingContext = Literal["ignore", "unfiltered", "wait"]
 WAITING_EVENTS = 100
@@ -30,7 +35,11 @@ class FilterBroker(Mechanism):
     (`ignore`), served by attributes alone with the client filtering (`unfiltered`), or served late (`wait`).
     """
 
-    flag: ClassVar[int]
+    scheme: ClassVar[Any] = None
+    """The `FilterScheme` that it is the broker's part of."""
+
+    channels_by_place: ClassVar[bool] = False
+    """Whether clients listen to the channels of attraction points."""
 
     table: Annotated[SubscriptionTable, TransferState("table")]
     grace: Annotated[Grace, TransferState("grace")]
@@ -101,21 +110,27 @@ class FilterBroker(Mechanism):
 
     def subscribed(self, client: int, row: int) -> None:  # noqa: ARG002 - for schemes that answer
         """The table has a new row of one of this scheme's clients."""
-        if not np.isnan(self.table.radius[row]):
-            self._take(np.array((row,), np.int64))
+        rows = self.table.placed(row)
+        if len(rows):
+            self._take(rows)
 
     def unsubscribed(self) -> None:
         """A row of one of this scheme's clients has left the table. Nothing, by default."""
 
     def context_arrived(self, client: int, message: ContextMessage) -> None:
-        """A client says where it is; every scheme's context messages say that."""
-        if isinstance(message, ContextUpdate | AssignmentRequest):
-            x, y = message.location
-            vector = message.vector if isinstance(message, ContextUpdate) else None
-            elsewhere = self.table.locate(client, x, y, self.host.now(), vector)
+        """A client says where it is: one of this scheme, or one that has another scheme still."""
+        place = self.place_of(message)
+        if place is not None:
+            vector = getattr(message, "vector", None)
+            elsewhere = self.table.locate(client, *place, self.host.now(), vector)
             self._found(client)
             if elsewhere:
                 self.relocated(client)
+
+    def place_of(self, message: ContextMessage) -> tuple[float, float] | None:
+        """Where a message says that its sender is; None if it does not, or in words of another scheme."""
+        place: tuple[float, float] | None = getattr(message, "location", None)
+        return place
 
     def relocated(self, client: int) -> None:
         """A client is at another place than before, which the table knows. Nothing, by default."""
@@ -129,13 +144,13 @@ class FilterBroker(Mechanism):
         rows = self.index.match(publication)
         if rows is None:
             self.unplaced += 1
-            return NO_ROWS
+            return self.table.none
         return rows
 
     def unfiltered(self) -> Ints:
         """Rows that get every event by its attributes, because their owner's place is not known."""
         if self.missing_context != "unfiltered" or not self._missing:
-            return NO_ROWS
+            return self.table.none
         return self.table.located(self._missing)
 
     # -- parameters ---------------------------------------------------------------------------------------
@@ -157,8 +172,7 @@ class FilterBroker(Mechanism):
 
     def tell(self, client: int, message: ContextMessage) -> None:
         """Send a message of this scheme to one client."""
-        message.scheme = self.flag
-        self.host.link.send(client, message)
+        self.host.link.send(client, message, self)
 
     def _take(self, rows: Ints) -> None:
         """Index rows whose owner's place is known, remember the owners of the others."""
@@ -173,13 +187,13 @@ class FilterBroker(Mechanism):
         waiting = self._missing.pop(client, None)
         if waiting is None:
             return
-        rows = self.table.located((client,))
-        self._take(rows)
+        self._take(self.table.located((client,)))
         for at, publication in waiting:
             if self.host.now() - at <= WAITING_SECONDS:
                 found = self.index.match(publication)
                 if found is not None:
-                    self.host.link.deliver(publication, np.intersect1d(found, rows))
+                    own = found[self.table.client[found] == client]
+                    self.host.link.deliver(publication, own)
 
     def _remember(self, publication: Publish) -> None:
         if self.missing_context == "wait":

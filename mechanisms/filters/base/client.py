@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from abc import abstractmethod
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from bypass.places.sensor import Fix, LocationRequest
 from bypass.ports.subscriptions import Registered, Subscriptions
@@ -23,7 +23,8 @@ class FilterClient(Mechanism):
     `resubscribe`: send all subscriptions again after the switch, for a broker that starts from nothing.
     """
 
-    flag: ClassVar[int]
+    scheme: ClassVar[Any] = None
+    """The `FilterScheme` that it is the client's part of."""
 
     subscriptions: Annotated[Subscriptions, TransferState("subscriptions")]
     resubscribe: Annotated[bool, MechanismState("resubscribe")] = False

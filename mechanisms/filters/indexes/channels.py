@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,11 +116,12 @@ class Layout:
             math.inf if j1 == last else y0 + (j1 + 1) * height,
         )
 
-    def steady(self, x: float, y: float, margins: Floats) -> Rect:
+    def steady(self, x: float, y: float, half_sides: Sequence[float] | Floats) -> Rect:
         """The places at which no square of one of these half sides touches a cell that it does not touch at
         (x, y). They are a rectangle, which holds (x, y) and is infinite where the squares touch the outermost
         cells."""
         width, height = self.cell_size
+        margins = np.array(half_sides, np.float64)
         x0, x1 = steady_along(x, margins, self.area[0], width, self.n)
         y0, y1 = steady_along(y, margins, self.area[1], height, self.n)
         return x0, y0, x1, y1

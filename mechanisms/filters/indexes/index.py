@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
-from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.protocol.messages import Publish
 from bypass.support.arrays import Ints
+
+if TYPE_CHECKING:
+    from bypass.mechanisms.filters.indexes.table import SubscriptionTable
+    from bypass.support.arrays import Ints
 
 
 class Index(ABC):

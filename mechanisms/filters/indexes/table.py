@@ -6,7 +6,7 @@ moving a hundred thousand subscriptions to another scheme copies none of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import chain
 from typing import Protocol
 
@@ -37,6 +37,9 @@ class SubscriptionTable:
     subscription has no place), `x`, `y`, `vx`, `vy` (last known place and movement vector of the owner),
     `known` (whether a place was ever reported). A place belongs to a client and is the same in all its rows.
     """
+
+    none: Ints = NO_ROWS
+    """No rows."""
 
     def __init__(self) -> None:
         self.client: Ints = np.empty(0, np.int64)
@@ -157,6 +160,10 @@ class SubscriptionTable:
         found.sort()
         return found[~np.isnan(self.radius[found])]
 
+    def placed(self, row: int) -> Ints:
+        """One row, if it has a radius."""
+        return NO_ROWS if np.isnan(self.radius[row]) else np.array((row,), np.int64)
+
     def rows(self) -> Ints:
         """All rows in use, ascending."""
         used = np.ones(self._used, np.bool_)
@@ -170,10 +177,9 @@ class SubscriptionTable:
             self._plain = rows[np.isnan(self.radius[rows])]
         return self._plain
 
-    def radii(self, client: int) -> Floats:
+    def radii(self, client: int) -> Collection[float]:
         """The distinct radii of the client's subscriptions, in no order."""
-        radii = self._radii.get(client, ())
-        return np.fromiter(radii, np.float64, len(radii))
+        return self._radii.get(client, ())
 
     def clients(self) -> list[int]:
         """The clients that have a subscription."""

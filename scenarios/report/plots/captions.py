@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bypass.mechanisms.families import BROKER_PROXIES, CLIENT_PROXIES
 from bypass.scenarios.figures.measures import Phase
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.report.plots.style import INK, MUTED, mechanism_colour
@@ -33,8 +34,9 @@ MOST_LINES = len(_RUNS)  # more lines in one plot cannot be told apart
 
 def used_in(phase: Phase, proxy: str) -> str:
     """The mechanism behind a proxy as a phase ends, at most clients if they differ."""
-    default = "cloud" if proxy == "mode" else "nothing"
-    return str(phase.mechanisms[proxy]["name"]) if proxy in phase.mechanisms else default
+    if proxy in phase.mechanisms:
+        return str(phase.mechanisms[proxy]["name"])
+    return (CLIENT_PROXIES | BROKER_PROXIES)[proxy].first
 
 
 def without_broker(phase: Phase) -> bool:

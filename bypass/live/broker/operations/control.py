@@ -15,10 +15,10 @@ from bypass.live.broker.operations.status import Status
 from bypass.live.broker.reception.attendance import ADMIN
 from bypass.live.broker.server import BrokerServer
 from bypass.live.broker.sessions.sessions import Session
-from bypass.mechanisms import BROKER_MECHANISMS, CLIENT_MECHANISMS
+from bypass.mechanisms.families import BROKER_PROXIES
 from bypass.protocol.session import Control as Request
 from bypass.protocol.session import Reply
-from bypass.transitions import Plan, TransitionError, check_plan
+from bypass.transitions import Plan, TransitionError
 from bypass.transitions.validation import first_problem
 
 log = logging.getLogger(__name__)
@@ -110,10 +110,10 @@ class OperatorControl:
         if not plan.who:
             plan = plan.model_copy(update={"who": session.name})
         plan = self._restricted(plan, arguments)
-        check_plan(plan, BROKER_MECHANISMS, CLIENT_MECHANISMS)
         broker = self._server.broker
+        broker.registry.check(plan)
         if arguments.dry_run:
-            here = tuple(action for action in plan.actions if action.proxy in BROKER_MECHANISMS)
+            here = tuple(action for action in plan.actions if action.proxy in BROKER_PROXIES)
             foreseen = plan.model_copy(update={"actions": here}).dry_run(broker.engine) if here else []
             return {"dry_run": True, "records": [record.to_dict() for record in foreseen]}
         records = self._server.execute(plan)

@@ -17,7 +17,7 @@ from bypass.live.broker.operations.executions import OPEN, ClientVerdict, Execut
 from bypass.live.broker.operations.told import MOST_TOLD, Told
 from bypass.live.broker.server import BrokerServer
 from bypass.live.broker.sessions.sessions import Session
-from bypass.mechanisms.filters import BROKER_PARTS
+from bypass.mechanisms.families import FILTER_PROXY
 from bypass.transitions import Action, Distribution, Outcome, Plan, Record, TransitionError
 
 log = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ class Followup:
             if self._holds(client, told):
                 self._settle(client, told, "failed")
         broker = self._server.broker
-        broker.tell_all(client, new=False, switch=session.scheme != broker.scheme_of(client).flag)
+        broker.tell_all(client, new=False, switch=session.scheme != broker.flag_of(broker.scheme_of(client)))
 
     def client_returned(self, client: int, epoch: int, again: Sequence[Distribution] | None) -> None:
         """What a client left without an answer it has done, or was told again, or is now."""
@@ -228,14 +228,14 @@ class Followup:
         """Serve a client by the scheme that it says it has."""
         broker, plan, reason = self._server.broker, told.plan, told.reason
         serving = broker.scheme_of(session.number)
-        own = [kind for kind in BROKER_PARTS if kind.flag == session.scheme]
-        wanted = any(action.proxy == "filter" for action in plan.actions)
-        if not wanted or not own or serving.flag == session.scheme:
+        own = broker.registry.flags.scheme(session.scheme)
+        wanted = any(action.proxy == FILTER_PROXY for action in plan.actions)
+        if not wanted or own is None or own == serving.name:
             return
         self.isolations += 1
         told.execution.isolated.append(session.name)
-        log.error("%s stays with %s: %s", session.name, own[0].name, reason)
-        action = Action(proxy="filter", to=own[0].name, members=(session.number,))
+        log.error("%s stays with %s: %s", session.name, own, reason)
+        action = Action(proxy=FILTER_PROXY, to=own, members=(session.number,))
         why = f"{session.name} failed {plan.id}: {reason}"[:500]
         try:
             broker.execute(Plan(plan=ISOLATE, why=why, who="broker", actions=(action,)))

@@ -15,11 +15,13 @@ from bypass.live.broker.loop.sender import Sender
 from bypass.live.broker.sessions.quotas import Account
 from bypass.live.broker.sessions.sessions import Numbers, Session, Sessions
 from bypass.live.keys import Admitted, AllowList
+from bypass.mechanisms.families import COMMON_SCHEME
 from bypass.protocol.messages import Subscribe
 from bypass.protocol.session import (
     CAPABILITIES,
     KEPT_PARTS,
     MISSED,
+    SCHEMES,
     Bye,
     Hello,
     Kept,
@@ -211,7 +213,10 @@ class Attendance:
             self._deliveries.kept.lanes.note(session)
         broker = self._broker
         serving = [scheme for scheme in broker.filter_schemes if session.number in scheme.clients]
-        flag = (*serving, *broker.filter_schemes)[0].flag
+        scheme, flags = (*serving, *broker.filter_schemes)[0], broker.registry.flags
+        # Who has not the scheme begins with one that all have, and is asked to change like all others.
+        lacking = scheme.name in flags.given and scheme.name not in hello.schemes
+        flag = flags.of(COMMON_SCHEME) if lacking else broker.flag_of(scheme)
         region = self._config.region
         kept, parts = self._kept(session)
         self._deliveries.to_route(
@@ -229,6 +234,7 @@ class Attendance:
                 tuple(Missed(reason, count) for reason, count in session.missed.items() if count)
                 if MISSED in session.capabilities
                 else (),
+                flags.given if SCHEMES in session.capabilities else {},
                 client=session.number,
                 scheme=flag,
                 epoch=broker.epoch,

@@ -48,12 +48,13 @@ class Reception:
         self._counters = counters
         self._now = now
         self._attendance = attendance
+        self._contexts = broker.registry.contexts()
 
     # -- messages -----------------------------------------------------------------------------------------
 
     def receive(self, session: Session, data: bytes) -> None:
         """One message of a client that was greeted. Raises MalformedMessage."""
-        message, raw = decode_raw(data)
+        message, raw = decode_raw(data, self._contexts)
         session.heard = self._now()
         session.scheme = message.scheme
         kind = type(message)
@@ -199,7 +200,7 @@ class Reception:
         """A message that is too large is not taken, whatever it is."""
         reason = f"{len(data)} bytes: expected at most {self._config.limits.message_bytes}"
         try:
-            self._not_taken(session, decode(data), reason)
+            self._not_taken(session, decode(data, self._contexts), reason)
         except MalformedMessage as error:
             self._refuse(session, reason, error.id, error.handle)
 

@@ -20,7 +20,7 @@ from bypass.live.client.errors import InvalidEndpoint
 from bypass.live.keys import ClientKeys
 from bypass.protocol.messages import Message
 from bypass.protocol.session import Ping
-from bypass.protocol.wire import MAX_PACKET_BYTES, MalformedMessage, decode, encode, pack, unpack
+from bypass.protocol.wire import MAX_PACKET_BYTES, MalformedMessage, encode, pack, unpack
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +59,10 @@ class Loss(NamedTuple):
 class Link:
     """A connection to the broker at `endpoint`; encrypted if there are `keys`.
 
-    `receive` gets every message and its length, `unreadable` why one could not be read; as long as `may_read`
-    says no, none is read, and `resume` is to be called when that may have changed. `lost` is called once,
-    unless the link is closed first. Nothing that `receive` raises ends the link. Raises InvalidEndpoint.
+    `read` makes a message of bytes, `receive` gets it and its length, `unreadable` why that failed; as long
+    as `may_read` says no, none is read, and `resume` is to be called when that may have changed. `lost` is
+    called once, unless the link is closed first. Nothing that `receive` raises ends the link. Raises
+    InvalidEndpoint.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Link:
         endpoint: str,
         keys: ClientKeys | None,
         may_read: Callable[[], bool],
+        read: Callable[[bytes], Message],
         receive: Callable[[Message, int], None],
         unreadable: Callable[[MalformedMessage], None],
         lost: Callable[[Loss], None],
@@ -76,6 +78,7 @@ class Link:
         self.malformed = 0  # messages that were none
         self._loop = asyncio.get_running_loop()
         self._may_read = may_read
+        self._read = read
         self._receive = receive
         self._unreadable = unreadable
         self._lost = lost
@@ -198,7 +201,7 @@ class Link:
 
     def _take(self, data: bytes) -> None:
         try:
-            message = decode(data)
+            message = self._read(data)
         except MalformedMessage as error:
             self._count_malformed(error)
             self._unreadable(error)

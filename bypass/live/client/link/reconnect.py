@@ -126,8 +126,15 @@ class Keeper:
             self._disconnected()
 
         self._welcome = None
+        exchange = self._exchange
         link = self._link = Link(
-            self._endpoint, self._keys, self._may_read, self._receive, self._exchange.unreadable, lost
+            self._endpoint,
+            self._keys,
+            self._may_read,
+            exchange.read,
+            self._receive,
+            exchange.unreadable,
+            lost,
         )
         link.send(encode(self._exchange.hello()))
         late = loop.call_later(ANSWER_WITHIN_S, self._give_up_waiting, link)

@@ -15,8 +15,7 @@ from bypass.live.adhoc.udp import Neighbourhood, Neighbours, NoBluetooth
 from bypass.live.client.errors import ConnectionRefused
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.host import Clock, LiveHost
-from bypass.mechanisms import CLIENT_MECHANISMS
-from bypass.mechanisms.filters import FilterClient
+from bypass.mechanisms import Registry
 from bypass.ports.local_access import NO_LOCAL_ACCESS, LocalAccess
 from bypass.ports.monitor import Monitor
 from bypass.protocol.messages import Message
@@ -26,7 +25,8 @@ log = logging.getLogger(__name__)
 
 
 class Incarnations:
-    """Makes clients of a broker's welcomes. `neighbours` is how they reach devices nearby, if they do."""
+    """Makes clients of a broker's welcomes. `neighbours` is how they reach devices nearby, if they do;
+    `registry` is what mechanisms they have."""
 
     def __init__(
         self,
@@ -35,12 +35,14 @@ class Incarnations:
         monitor: Monitor,
         uplink: Callable[[Message], None],
         neighbours: Neighbours | None,
+        registry: Registry,
     ) -> None:
         self._clock = clock
         self._sensor = sensor
         self._monitor = monitor
         self._uplink = uplink
         self._neighbours = neighbours
+        self._registry = registry
         self._neighbourhood: Neighbourhood | None = None
         self._opening: asyncio.Task[None] | None = None
         self._origin: tuple[float, float] | None = None
@@ -62,7 +64,11 @@ class Incarnations:
 
         Raises ConnectionRefused if the broker has a scheme or settings that are not understood here.
         """
-        scheme = _scheme(welcome.scheme)
+        scheme = self._registry.flags.scheme(welcome.scheme)
+        if scheme is None:
+            raise ConnectionRefused(
+                f"the broker has filter scheme {welcome.scheme}: expected one that is known here"
+            )
         published = welcome.published
         if before is not None:
             log.warning(
@@ -82,6 +88,7 @@ class Incarnations:
             local=self._local(welcome.client),
             published=published,
             before=before,
+            registry=self._registry,
         )
         client.engine.register_transition("transport", NoBluetooth())
         client.network.epoch = welcome.epoch
@@ -113,13 +120,6 @@ class Incarnations:
             await neighbourhood.open()
         except BypassError as error:
             log.error("devices nearby are not heard: %s", error)
-
-
-def _scheme(flag: int) -> str:
-    for name, kind in CLIENT_MECHANISMS["filter"].items():
-        if issubclass(kind, FilterClient) and kind.flag == flag:
-            return name
-    raise ConnectionRefused(f"the broker has filter scheme {flag}: expected one that is known here")
 
 
 def _settings(data: bytes) -> dict[str, Any]:

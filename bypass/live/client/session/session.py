@@ -25,13 +25,14 @@ from bypass.live.client.session.receipts import Receipts
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.client.subscription import LiveSubscription
 from bypass.live.host import Clock
+from bypass.mechanisms import Registry
 from bypass.places.geo import PlanarLocation
 from bypass.places.sensor import LocationRequest
 from bypass.ports.monitor import Monitor
 from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.messages import Kind, Message, Notify, Publish, Subscribe
 from bypass.protocol.session import CAPABILITIES, OBSOLETE, Ack, Hello, Missed, Refused, Welcome, needed
-from bypass.protocol.wire import MalformedMessage, encode
+from bypass.protocol.wire import NO_CONTEXTS, Contexts, MalformedMessage, decode, encode
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class Exchange:
         sensor: LiveSensor,
         neighbours: Neighbours | None,
         drop_kept: bool = False,
+        registry: Registry | None = None,
     ) -> None:
         self.client: Client | None = None
         self.missed: Counter[str] = Counter()  # by reason, in this session at the broker
@@ -69,8 +71,7 @@ class Exchange:
         self.capabilities: frozenset[str] = frozenset()  # of the broker that has answered last
         self.resume: Callable[[], None] = _nothing
         """Called when `may_read` may have changed."""
-        self._name = name
-        self._durable = durable
+        self._name, self._durable = name, durable
         self._drop_kept = drop_kept
         self._clock = clock
         self._life = 0
@@ -83,11 +84,12 @@ class Exchange:
         self._receipts = Receipts(self._acknowledge, clock.after)
         monitor = Monitor()
         monitor.register(self._receipts)
-        self._incarnations = Incarnations(clock, sensor, monitor, self._uplink, neighbours)
+        self._registry = registry or Registry()
+        self._contexts: Contexts = NO_CONTEXTS
+        self._incarnations = Incarnations(clock, sensor, monitor, self._uplink, neighbours, self._registry)
         self._arrivals = Arrivals(name, clock, self._receipts, self._resume, self.withdraw)
         self.unread = self._arrivals.unread
-        self._subscribing: Answers = Answers()  # by handle, as those below
-        self._withdrawing: Answers = Answers()
+        self._subscribing, self._withdrawing = Answers(), Answers()  # by handle
         self._answered = asyncio.Event()  # something was
 
     # -- connections --------------------------------------------------------------------------------------
@@ -98,19 +100,14 @@ class Exchange:
         if client is None:
             # An answer that never came must not let the broker take us for somebody who knows it.
             self._life = secrets.randbits(63)
-            return Hello(self._name, self._life, durable=self._durable, capabilities=CAPABILITIES)
-        handles = [] if client.network.silent else [each.handle.id for each in client.subscriptions]
-        self._named = (*handles, *client.subscriptions.kept)
-        return Hello(
-            self._name,
-            self._life,
-            self._named,
-            self._durable,
-            CAPABILITIES,
-            client=client.host.id,
-            scheme=client.network.flag,
-            epoch=client.network.epoch,
-        )
+        schemes = self._registry.own_schemes()
+        hello = Hello(self._name, self._life, (), self._durable, CAPABILITIES, schemes)
+        if client is not None:
+            network = client.network
+            handles = [] if network.silent else [each.handle.id for each in client.subscriptions]
+            hello.handles = self._named = (*handles, *client.subscriptions.kept)
+            hello.client, hello.scheme, hello.epoch = client.host.id, network.flag, network.epoch
+        return hello
 
     def welcomed(self, welcome: Welcome, send: Callable[[bytes], None]) -> None:
         """The broker has answered: say again, by `send`, whatever it may not know.
@@ -124,6 +121,8 @@ class Exchange:
         if not self.missed and welcome.missed:
             self.missed[NOT_SAID] = welcome.missed
         self.capabilities = frozenset(welcome.capabilities)
+        self._registry.flags.given = dict(welcome.schemes)
+        self._contexts = self._registry.contexts()
         if client is None or not self._incarnations.is_same(client, welcome):
             client = self._begin(welcome)
         else:
@@ -318,6 +317,10 @@ class Exchange:
         return self.client
 
     # -- what the broker says -----------------------------------------------------------------------------
+
+    def read(self, data: bytes) -> Message:
+        """The message in these bytes. Raises MalformedMessage."""
+        return decode(data, self._contexts)
 
     def may_read(self) -> bool:
         """Whether more may be read: not if events cannot be taken, unless an answer is on its way too."""

@@ -7,9 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
-from bypass.errors import InvalidLocation
+from bypass.errors import InvalidLocation, MissingExtra
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 
 
@@ -19,10 +17,14 @@ def gpx(
     """Plays the first track of a GPX file, `speed` times as fast as it was recorded.
 
     It begins when it is first asked, and stays at the end of the track. Raises InvalidTrace for a file that
-    is none, and InvalidLocation for a speed that is not above 0.
+    is none, InvalidLocation for a speed that is not above 0, and MissingExtra without what brokers need.
     """
-    from bypass.models.traces.formats import gpx as tracks  # brings in numba
+    try:
+        import numpy as np
 
+        from bypass.models.traces.formats import gpx as tracks  # brings in numba
+    except ModuleNotFoundError as error:
+        raise MissingExtra((error.name or "numba").partition(".")[0]) from error
     if not 0.0 < speed < math.inf:
         raise InvalidLocation(f"speed {speed}: expected a number above 0")
     # Straight lines are straight in the plane that touches the earth where the track begins.

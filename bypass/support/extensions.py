@@ -1,0 +1,129 @@
+"""What others bring: a name in a module, in a file, or one that an installed package offers.
+
+A reference is `module:Name` or `path/to/file.py:Name`. A file is executed once, under a name that follows
+from its path alone, so that processes elsewhere that were sent the file import it under the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bypass.errors import UnusableMechanism
+
+log = logging.getLogger(__name__)
+
+_sources: dict[str, bytes] = {}  # of files that were executed, by the name of the module
+
+
+def absolute(reference: str, folder: Path) -> str:
+    """The same reference wherever it is used; `folder` is where the file is that a relative path stands
+    in."""
+    path = file_of(reference)
+    return reference if path is None else f"{os.path.abspath(folder / path)}:{reference.rpartition(':')[2]}"
+
+
+def file_of(reference: str) -> Path | None:
+    """The file that a reference names; None if it names a module, or is no reference."""
+    path, _, name = reference.rpartition(":")
+    return Path(path) if path.endswith(".py") and name.isidentifier() else None
+
+
+def module_of(reference: str) -> str | None:
+    """The module that a reference names; None if it names a file, or is no reference."""
+    where, colon, _ = reference.rpartition(":")
+    return where if colon and file_of(reference) is None else None
+
+
+def load(reference: str) -> Any:
+    """What a reference leads to; a relative path is one from the working directory. Raises
+    UnusableMechanism."""
+    where, _, name = reference.rpartition(":")
+    try:
+        module = _executed(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        return getattr(module, name)
+    except (ImportError, AttributeError, OSError, ValueError) as error:
+        raise UnusableMechanism(
+            f"{reference}: expected module:Class, an import path, or file.py:Class ({_line(error)})"
+        ) from error
+    except Exception as error:  # the code of others may raise anything
+        raise UnusableMechanism(
+            f"{reference}: {type(error).__name__}: {_line(error)}: expected a module that can be imported"
+        ) from error
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def module_name(path: Path) -> str:
+    """The name of the module that a file becomes: no other file has the same."""
+    whole = os.path.abspath(path)
+    stem = re.sub(r"\W", "_", path.stem)
+    return f"{stem}_{hashlib.sha256(whole.encode()).hexdigest()[:10]}"
+
+
+def _executed(path: Path) -> ModuleType:
+    """The module of a file: executed anew only if the file has changed. Raises OSError, and what it
+    raises."""
+    name = module_name(path)
+    known = sys.modules.get(name)
+    try:
+        source = path.read_bytes()
+    except OSError:
+        if known is None and importlib.util.find_spec(name) is None:
+            raise
+        return importlib.import_module(name)  # it was sent here
+    if known is not None and _sources.setdefault(name, source) == source:
+        return known
+    module = ModuleType(name)
+    module.__file__ = os.path.abspath(path)
+    sys.modules[name] = module
+    try:
+        code = compile(source, module.__file__, "exec")
+        exec(code, vars(module))  # noqa: S102 - whoever wrote the reference wants that
+    except BaseException:
+        del sys.modules[name]
+        raise
+    _sources[name] = source
+    return module
+
+
+def executed_files() -> dict[str, bytes]:
+    """The contents of all files that were executed here, by the names of their modules."""
+    return dict(_sources)
+
+
+def installed_names(group: str) -> list[str]:
+    """What installed packages offer in a group of entry points; nothing is imported."""
+    return sorted({each.name for each in _entry_points(group)})
+
+
+def load_installed(group: str, name: str) -> Any:
+    """What an installed package offers under a name; None if none does, or, with a warning, if it is
+    broken."""
+    for entry in _entry_points(group):
+        if entry.name == name:
+            try:
+                return entry.load()
+            except Exception as error:  # the code of others may raise anything
+                log.warning(
+                    "entry point %s = %s in %s is left out: %s: %s",
+                    entry.name, entry.value, group, type(error).__name__, _line(error),
+                )  # fmt: skip
+    return None
+
+
+def _entry_points(group: str) -> Iterable[Any]:
+    from importlib.metadata import entry_points  # takes a while to import, and is seldom asked
+
+    return entry_points(group=group)
