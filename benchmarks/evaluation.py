@@ -32,10 +32,12 @@ from bypass.models.mobility import RandomDirection
 from bypass.models.traces import Trace, write_trace
 from bypass.models.waypoints import Waypoints
 from bypass.models.workloads import World
+from bypass.places.region import Region
 from bypass.scenarios.evaluation import Evaluation, evaluate, make_workload, parse_schemes
 from bypass.scenarios.evaluation.events import WorkloadEvents
-from bypass.scenarios.evaluation.schemes import SchemeCatalogue
-from bypass.scenarios.evaluation.stretch import Context, Counter, sensor_phases, windows
+from bypass.scenarios.evaluation.jury import Jury
+from bypass.scenarios.evaluation.sensors import sensor_phases
+from bypass.scenarios.evaluation.windows import windows
 from bypass.support.arrays import Bools, Floats, Ints, Singles
 from bypass.support.counter_rng import Purpose, normal_pair
 from bypass.support.units import MICROSECONDS
@@ -96,19 +98,19 @@ def bare(path: Path, first: int, last: int) -> tuple[float, int, list[int]]:
     they come, results go nowhere. Gives the seconds it took, the events, and the work."""
     trace, x, y = held(path, first, last)
     began = time.perf_counter()
-    catalogue = SchemeCatalogue.of(parse_schemes(SCHEMES), RADIUS, trace.size, ())
+    schemes, region = parse_schemes(SCHEMES), Region((0.0, 0.0, *trace.size))
     source = WorkloadEvents("ar", make_workload("ar", {"radius": RADIUS}), SEED, World((), *trace.size))
     phases = sensor_phases(SEED, 0, trace.clients, INTERVAL_US)
-    counter: Counter | None = None
+    published = functools.partial(source.between, 0, trace.clients)
+    jury: Jury | None = None
     events = 0
-    for window in windows(x, y, first, trace.step, INTERVAL_US):
-        if counter is None:
-            counter = Counter(Context(catalogue, RADIUS, phases, INTERVAL_US, window.leg), RADIUS)
-        publications = source.between(0, trace.clients, window.start_us, window.end_us)
-        counter.pass_window(window, publications)
-        events += len(publications)
-    assert counter is not None
-    return time.perf_counter() - began, events, counter.work.tolist()
+    for window in windows(x, y, first, trace.step, phases, INTERVAL_US, published):
+        if jury is None:
+            jury = Jury(schemes, region, RADIUS, window.leg, phases, INTERVAL_US, SEED)
+            jury.begin({})
+        events += len(jury.count(window).subscribers)
+    assert jury is not None
+    return time.perf_counter() - began, events, jury.work.tolist()
 
 
 class Second:

@@ -238,5 +238,7 @@ class Attract(FilterScheme):
     else."""
 
     flag: ClassVar[int] = 5
+    memory: ClassVar[float | None] = 0.0
+    kernels: ClassVar[str | type | None] = "bypass.mechanisms.filters.kernels.circles:CircleKernels"
     Client: TypeAlias = AttractClient
     Broker: TypeAlias = AttractBroker

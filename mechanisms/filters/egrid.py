@@ -33,5 +33,7 @@ class Egrid(FilterScheme):
     """Clients are assigned the channels of all cells that their areas touch."""
 
     flag: ClassVar[int] = 4
+    memory: ClassVar[float | None] = None  # a client keeps its cells as long as they cover its area
+    kernels: ClassVar[str | type | None] = "bypass.mechanisms.filters.kernels.channels:ChannelKernels"
     Client: TypeAlias = EgridClient
     Broker: TypeAlias = EgridBroker

@@ -158,5 +158,7 @@ class Grid(FilterScheme):
     there."""
 
     flag: ClassVar[int] = 3
+    memory: ClassVar[float | None] = 0.0
+    kernels: ClassVar[str | type | None] = "bypass.mechanisms.filters.kernels.channels:ChannelKernels"
     Client: TypeAlias = GridClient
     Broker: TypeAlias = GridBroker

@@ -49,5 +49,7 @@ class Multi(FilterScheme):
     """Clients listen to channels at attraction points and report where they are elsewhere."""
 
     flag: ClassVar[int] = 6
+    memory: ClassVar[float | None] = 0.0
+    kernels: ClassVar[str | type | None] = "bypass.mechanisms.filters.kernels.circles:CircleKernels"
     Client: TypeAlias = MultiClient
     Broker: TypeAlias = MultiBroker

@@ -53,5 +53,7 @@ class Radial(FilterScheme):
     """Clients report where they are; an event concerns whom it is near."""
 
     flag: ClassVar[int] = 1
+    memory: ClassVar[float | None] = 0.0
+    kernels: ClassVar[str | type | None] = "bypass.mechanisms.filters.kernels.envelopes:EnvelopeKernels"
     Client: TypeAlias = RadialClient
     Broker: TypeAlias = RadialBroker

@@ -47,5 +47,7 @@ class Ste(FilterScheme):
     """Clients report where they are and how they move; an event concerns whom it is near, or on whose way."""
 
     flag: ClassVar[int] = 2
+    memory: ClassVar[float | None] = 0.0
+    kernels: ClassVar[str | type | None] = "bypass.mechanisms.filters.kernels.envelopes:EnvelopeKernels"
     Client: TypeAlias = SteClient
     Broker: TypeAlias = SteBroker

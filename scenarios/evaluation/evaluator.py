@@ -16,17 +16,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from bypass.mechanisms import Registry
+from bypass.mechanisms.filters.kernels.judge import BYTES_DOWN, BYTES_UP
 from bypass.models.compute.engines import ComputeEngine
 from bypass.models.request import check_request
 from bypass.models.traces import Trace
 from bypass.models.workloads import World
-from bypass.scenarios.evaluation.egrid_carry import Block, follow
+from bypass.scenarios.evaluation.carry import Block, follow
 from bypass.scenarios.evaluation.events import EventSource, RecordedEvents, WorkloadEvents, make_workload
-from bypass.scenarios.evaluation.job import Question, check_lengths
-from bypass.scenarios.evaluation.judge import Stretch, judge
+from bypass.scenarios.evaluation.question import Question, check_lengths
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme, parse_schemes
+from bypass.scenarios.evaluation.stretch import Stretch, judge
 from bypass.scenarios.evaluation.totals import (
     CORRECT,
     EVENTS,
@@ -39,7 +41,6 @@ from bypass.scenarios.evaluation.totals import (
     UNIT,
     Totals,
 )
-from bypass.scenarios.evaluation.traffic import ContextMessages, context_bytes
 from bypass.transitions.mechanism import plan_name
 
 EvaluationProgress = Callable[[int, int], None]
@@ -49,6 +50,7 @@ MOST_CELLS_A_SIDE = 100
 PIECES_PER_WORKER = 2  # each looks back, so more would cost more than their balance gains
 LONGEST_STRETCH_S = 60.0
 MOST_POSITIONS = 30_000_000  # that one piece of work judges
+TRAFFIC = ("messages_up", "bytes_up", "messages_down", "bytes_down")
 OURS = ("events", "cells", "pieces.json", "summary.json", "_context")
 
 
@@ -99,13 +101,15 @@ def evaluate(
     size = cell if cell is not None else max(SMALLEST_CELL, max(trace.size) / MOST_CELLS_A_SIDE)
     questions = [Question(path, asked, source, seed, radius, interval, size) for source in sources]
     questions[0].cells(trace)
+    if not questions[0].divisible:
+        pieces = 1
     bounds = _stretches(trace, interval, engine.parallel, pieces)
     # A stretch that looks back to the very beginning needs nothing from there.
     back = questions[0].look_back(trace)
     begins = tuple(first for first, _ in bounds if first > back)
-    wide = any(scheme.kind == "egrid" for scheme in asked) and bool(begins)
+    follows = bool(questions[0].carried and begins)
     blocks = tuple(range(0, trace.clients, _block_size(trace, engine.parallel)))
-    total = len(questions) * (len(bounds) + (len(blocks) if wide else 0))
+    total = len(questions) * (len(bounds) + (len(blocks) if follows else 0))
     done = 0
 
     def advance(finished: int, _of: int) -> None:
@@ -116,7 +120,7 @@ def evaluate(
         for question in questions:
             began = time.perf_counter()
             name = question.events.name
-            carry = out / "_context" / name if wide else None
+            carry = out / "_context" / name if follows else None
             if carry is not None:
                 carry.mkdir(parents=True)
                 ends = (*blocks[1:], trace.clients)
@@ -132,10 +136,10 @@ def evaluate(
             ]
             columns, rows = question.cells(trace)
             totals = Totals.empty(len(asked), columns * rows)
-            messages = ContextMessages.none(len(question.catalogue(trace).grid))
+            traffic = np.zeros((len(asked), 4), np.int64)
             for judged in engine.run(judge, stretches, advance):
                 totals.add(judged.totals)
-                messages.add(judged.messages)
+                traffic += judged.traffic
                 reports.append({"workload": name, **judged.report})
             if missing := [file for file in files if not file.exists()]:
                 raise InvalidEvaluation(
@@ -143,7 +147,7 @@ def evaluate(
                 )
             done += len(bounds)
             _write_cells(question, totals, rows, out / "cells" / f"{name}.parquet")
-            summaries[name] = _summary(question, trace, totals, messages, engine, time.perf_counter() - began)
+            summaries[name] = _summary(question, trace, totals, traffic, engine, time.perf_counter() - began)
         result = Evaluation(summaries, tuple(reports), out)
         (out / "pieces.json").write_text(json.dumps(reports, indent=1) + "\n")
         (out / "summary.json").write_text(json.dumps(result.summary(), indent=1) + "\n")
@@ -171,8 +175,9 @@ def check_evaluation(
 def _check_trace(trace: Trace, path: Path, schemes: tuple[Scheme, ...], out: Path) -> None:
     if trace.samples < 2:
         raise InvalidEvaluation(f"{path} has {trace.samples} sample: expected at least 2")
-    if not trace.attractions and any(scheme.kind in ("attract", "multi") for scheme in schemes):
-        raise InvalidEvaluation(f"{path} has no attraction points: expected some for attract and multi")
+    needy = [scheme.kind for scheme in schemes if scheme.scheme.Broker.channels_by_place]
+    if needy and not trace.attractions:
+        raise InvalidEvaluation(f"{path} has no attraction points: expected some for {needy[0]}")
     if path in (out, *out.parents):
         raise InvalidEvaluation(f"{out} is in the trace {path}: expected another folder")
     for name in OURS:
@@ -244,13 +249,12 @@ def _summary(
     question: Question,
     trace: Trace,
     totals: Totals,
-    messages: ContextMessages,
+    traffic: NDArray[np.int64],
     engine: ComputeEngine,
     wall_s: float,
 ) -> dict[str, Any]:
     seconds = (trace.samples - 1) * trace.step
     kilobits = 8 / 1000 / trace.clients / seconds
-    traffic = context_bytes(messages, question.schemes, question.catalogue(trace))
     return {
         "trace": str(trace.path),
         "workload": question.events.name,
@@ -266,9 +270,9 @@ def _summary(
             str(scheme): {
                 **totals.figures(number),
                 "context": {
-                    **traffic[number],
-                    "kbit_s_up": traffic[number]["bytes_up"] * kilobits,
-                    "kbit_s_down": traffic[number]["bytes_down"] * kilobits,
+                    **dict(zip(TRAFFIC, traffic[number].tolist(), strict=True)),
+                    "kbit_s_up": int(traffic[number, BYTES_UP]) * kilobits,
+                    "kbit_s_down": int(traffic[number, BYTES_DOWN]) * kilobits,
                 },
             }
             for number, scheme in enumerate(question.schemes)

@@ -1,30 +1,22 @@
-"""Which filter schemes an evaluation looks at, and what their parameters mean for its kernels."""
+"""Which filter schemes an evaluation looks at, and what it has to know of them: it asks the schemes."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any, cast
 
-import numpy as np
 from pydantic import ValidationError
 
 from bypass.errors import BypassError
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import FILTER, FILTER_PROXY
-from bypass.mechanisms.filters.indexes.envelopes import SECONDS_AHEAD
-from bypass.models.maps import AttractionPoint
-from bypass.support.arrays import Bools, Floats, Ints
+from bypass.mechanisms.families import FILTER
+from bypass.mechanisms.filters import FilterBroker, FilterScheme
+from bypass.mechanisms.filters.kernels.judge import Kernels, SchemeSetting
 from bypass.support.validation import first_misfit
-
-PARAMETERS: dict[str, str | None] = {
-    "radial": None,
-    "ste": "alpha",
-    "grid": "grid",
-    "egrid": "grid",
-    "attract": "extension",
-    "multi": "extension",
-}
-"""The parameter of each scheme that may follow its name, as in `grid:5`."""
+from bypass.transitions import Parameter
+from bypass.transitions.state.schema import MISSING
 
 
 class InvalidEvaluation(BypassError):
@@ -33,10 +25,15 @@ class InvalidEvaluation(BypassError):
 
 @dataclass(frozen=True)
 class Scheme:
-    """A filter scheme by name and, where it has one, the value of its parameter."""
+    """A filter scheme with the number by which messages name it and the value of its parameter, if it has
+    one.
 
-    kind: str
-    value: float | str | None
+    That is the first parameter that the broker's part has besides those that all schemes have.
+    """
+
+    scheme: type[FilterScheme]
+    flag: int
+    value: Any
 
     @classmethod
     def parse(cls, text: str, registry: Registry) -> Scheme:
@@ -45,31 +42,70 @@ class Scheme:
         Without a value the scheme's own default holds; values are checked as the scheme itself checks them.
         """
         kind, colon, written = text.strip().partition(":")
-        if kind not in PARAMETERS and kind in registry.kinds(FILTER):
-            raise InvalidEvaluation(
-                f"scheme {text!r} has no kernels: expected one of {', '.join(PARAMETERS)}"
-            )
-        if kind not in PARAMETERS:
-            raise InvalidEvaluation(f"scheme {text!r} is unknown: expected one of {', '.join(PARAMETERS)}")
-        parameter = PARAMETERS[kind]
+        known = registry.kinds(FILTER)
+        if kind not in known:
+            raise InvalidEvaluation(f"scheme {text!r} is unknown: expected one of {', '.join(known)}")
+        scheme, flag = known[kind], registry.flags.of(kind)
+        parameter = _parameter(scheme)
         if parameter is None:
             if colon:
                 raise InvalidEvaluation(f"scheme {text!r}: expected {kind} alone, it has no parameter here")
-            return cls(kind, None)
-        declared = registry.find("broker", FILTER_PROXY, kind).parameters()[parameter]
+            return cls(scheme, flag, None)
+        if not colon and parameter.default is MISSING:
+            raise InvalidEvaluation(f"scheme {text!r}: {parameter.name} is missing: expected {kind}:VALUE")
         if not colon:
-            return cls(kind, declared.default)
+            return cls(scheme, flag, parameter.default)
         try:
-            value = declared.adapter.validate_strings(written)
+            return cls(scheme, flag, parameter.adapter.validate_strings(written))
         except ValidationError as error:
             reason = first_misfit(error, lambda _: ()).args[0]
-            raise InvalidEvaluation(f"scheme {text!r}: {parameter} {reason}") from None
-        return cls(kind, value)
+            raise InvalidEvaluation(f"scheme {text!r}: {parameter.name} {reason}") from None
+
+    @property
+    def kind(self) -> str:
+        """The scheme's name, without its parameter."""
+        return self.scheme.name
 
     def __str__(self) -> str:
         if self.value is None or self.value == "none":
             return self.kind
         return f"{self.kind}:{self.value:g}" if isinstance(self.value, float) else f"{self.kind}:{self.value}"
+
+    @property
+    def setting(self) -> SchemeSetting:
+        """The scheme as its kernels want to know it."""
+        parameter = _parameter(self.scheme)
+        return SchemeSetting(self.scheme, {} if parameter is None else {parameter.name: self.value})
+
+    @property
+    def memory(self) -> float | None:
+        """How many seconds before the last fixes matter, None if all do: as the scheme itself says."""
+        return cast("float | None", vars(self.scheme).get("memory"))
+
+    @property
+    def is_carried(self) -> bool:
+        """Whether its kernels have to be told at the begin of a stretch what is older than last fixes."""
+        return self.memory is None and self.kernels is not None
+
+    @property
+    def kernels(self) -> Kernels | None:
+        """The kernels that the scheme itself names, if it names any. Raises InvalidEvaluation."""
+        named = vars(self.scheme).get("kernels")
+        if not isinstance(named, str):
+            return cast("Kernels | None", named)
+        module, _, name = named.partition(":")
+        try:
+            return cast("Kernels", getattr(importlib.import_module(module), name))
+        except (ImportError, AttributeError, ValueError) as error:
+            raise InvalidEvaluation(
+                f"scheme {self.kind}: kernels {named!r}: expected module:Class, an import path ({error})"
+            ) from None
+
+
+def _parameter(scheme: type[FilterScheme]) -> Parameter | None:
+    """The parameter whose value may follow a scheme's name."""
+    shared = FilterBroker.parameters()
+    return next((each for name, each in scheme.Broker.parameters().items() if name not in shared), None)
 
 
 def parse_schemes(texts: Iterable[str], registry: Registry | None = None) -> tuple[Scheme, ...]:
@@ -87,67 +123,3 @@ def parse_schemes(texts: Iterable[str], registry: Registry | None = None) -> tup
         if names.count(name) > 1:
             raise InvalidEvaluation(f"scheme {name} is asked for twice: expected once")
     return schemes
-
-
-@dataclass(frozen=True, eq=False)
-class SchemeCatalogue:
-    """The schemes sorted by what decides: envelopes, grids of channels, circles of channels.
-
-    `order` are the places of the sorted schemes in the list as it was asked for.
-    """
-
-    ahead: Floats  # envelopes: seconds of way that they reach ahead, 0 for RADIAL
-    grid: Ints  # grids: cells a side
-    wide: Bools  # grids: whether clients listen to all cells that their area touches
-    extension: Floats  # circles: metres by which they are enlarged when an event is looked up
-    multi: Bools  # circles: whether RADIAL's rule holds outside of them
-    order: Ints
-    area: tuple[float, float, float, float]
-    circle_x: Floats
-    circle_y: Floats
-    circle_r: Floats
-
-    @classmethod
-    def of(
-        cls,
-        schemes: tuple[Scheme, ...],
-        radius: float,
-        size: tuple[float, float],
-        attractions: tuple[AttractionPoint, ...],
-    ) -> SchemeCatalogue:
-        """For subscriptions of one `radius` (m) in a world of `size` (m) with these attraction points."""
-        numbered = list(enumerate(schemes))
-        envelopes = [(i, s) for i, s in numbered if s.kind in ("radial", "ste")]
-        grids = [(i, s) for i, s in numbered if s.kind in ("grid", "egrid")]
-        circles = [(i, s) for i, s in numbered if s.kind in ("attract", "multi")]
-        return cls(
-            ahead=np.array([SECONDS_AHEAD * float(s.value or 0.0) for _, s in envelopes], np.float64),
-            grid=np.array([s.value for _, s in grids], np.int64),
-            wide=np.array([s.kind == "egrid" for _, s in grids], np.bool_),
-            extension=np.array([_metres(s.value, radius) for _, s in circles], np.float64),
-            multi=np.array([s.kind == "multi" for _, s in circles], np.bool_),
-            order=np.array([i for i, _ in (*envelopes, *grids, *circles)], np.int64),
-            area=(0.0, 0.0, *size),
-            circle_x=np.array([p.x for p in attractions], np.float64),
-            circle_y=np.array([p.y for p in attractions], np.float64),
-            circle_r=np.array([p.radius for p in attractions], np.float64),
-        )
-
-    def wide_grids(self) -> SchemeCatalogue:
-        """Only the grids in which clients listen to all cells that their area touches."""
-        return replace(
-            self,
-            ahead=self.ahead[:0],
-            grid=self.grid[self.wide],
-            wide=self.wide[self.wide],
-            extension=self.extension[:0],
-            multi=self.multi[:0],
-            order=np.arange(np.count_nonzero(self.wide)),
-        )
-
-
-def _metres(extension: float | str | None, radius: float) -> float:
-    """Every subscription has the same radius here, so the largest and the average one are that."""
-    if extension in (None, "none"):
-        return 0.0
-    return radius if isinstance(extension, str) else float(extension)

@@ -8,25 +8,20 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from bypass.models.maps import AttractionPoint
+from bypass.mechanisms.filters.kernels.concerned import find_concerned, pairs
+from bypass.mechanisms.filters.kernels.crowd import Crowd
+from bypass.mechanisms.filters.kernels.window import Window
 from bypass.models.workloads import Publications
-from bypass.scenarios.evaluation.schemes import SchemeCatalogue, parse_schemes
-from bypass.scenarios.evaluation.stretch import Context, Counter, windows
+from bypass.scenarios.evaluation.jury import Jury
+from bypass.scenarios.evaluation.schemes import parse_schemes
 from bypass.support.arrays import Floats
+from tests.crowds import CIRCLES, RADIUS, REGION, WORLD, MovingCrowd, crowds
 
 pytestmark = pytest.mark.slow
 
 Place = tuple[float, float]
 
-WORLD = 1000.0
-RADIUS = 100.0
-CIRCLES = (
-    AttractionPoint(name="square", x=300.0, y=300.0, radius=120.0, weight=1.0),
-    AttractionPoint(name="park", x=400.0, y=330.0, radius=80.0, weight=1.0),
-    AttractionPoint(name="station", x=800.0, y=700.0, radius=50.0, weight=1.0),
-)
 SCHEMES = parse_schemes(
     ["egrid:7", "radial", "attract", "grid:3", "ste:1.5", "multi", "attract:100", "ste:0.5"]
 )
@@ -112,52 +107,22 @@ def _in_envelope(dx: float, dy: float, vector: Place, ahead: float) -> bool:
     return 0 <= along <= ahead * speed and across <= RADIUS + along * math.tan(math.radians(15))
 
 
-@st.composite
-def crowds(draw: st.DrawFn) -> tuple[Floats, Floats, float, int, list[int], Publications]:
-    """Positions of clients that stand, walk, jump or crowd together, and what they publish."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    clients, samples = draw(st.integers(1, 60)), draw(st.integers(2, 8))
-    step = draw(st.sampled_from([1.0, 0.5, 2.0]))
-    interval_us = draw(st.sampled_from([5_000_000, 1_500_000, 400_000]))
-    start = rng.uniform(0, WORLD, (2, clients))
-    crowd = rng.random(clients) < draw(st.sampled_from([0.0, 0.7, 1.0]))
-    start[:, crowd] = rng.uniform(0, WORLD, (2, 1)) + rng.normal(0, 15, (2, crowd.sum()))
-    moves = rng.normal(0, draw(st.sampled_from([0.0, 2.0, 40.0])), (samples, 2, clients))
-    moves[:, :, rng.random(clients) < 0.3] = 0.0
-    places = np.clip(start + np.cumsum(moves, axis=0), 0, WORLD).astype(np.float32).astype(np.float64)
-    phases = rng.integers(0, interval_us, clients).tolist()
-    count = draw(st.integers(0, 40))
-    at_us = np.sort(rng.integers(0, round((samples - 1) * step * 1e6), count))
-    target = np.where(rng.random(count) < 0.5, np.nan, rng.uniform(-50, WORLD + 50, (2, count)))
-    published = Publications(at_us, rng.integers(0, clients, count).astype(np.int32), *target)
-    return places[:, 0], places[:, 1], step, interval_us, phases, published
-
-
-def between(published: Publications, start_us: int, end_us: int) -> Publications:
-    low, high = np.searchsorted(published.at_us, (start_us, end_us))
-    p = published
-    return Publications(p.at_us[low:high], p.client[low:high], p.x[low:high], p.y[low:high])
-
-
 @given(crowd=crowds())
 @settings(max_examples=120, deadline=None)
-def test_counting_follows_the_rules(
-    crowd: tuple[Floats, Floats, float, int, list[int], Publications],
-) -> None:
-    x, y, step, interval_us, phases, published = crowd
-    catalogue = SchemeCatalogue.of(SCHEMES, RADIUS, (WORLD, WORLD), CIRCLES)
-    names = [str(SCHEMES[i]) for i in catalogue.order]
-    plain = Plainly(x, y, step, interval_us, phases)
+def test_counting_follows_the_rules(crowd: MovingCrowd) -> None:
+    published = crowd.published
+    names = [str(scheme) for scheme in SCHEMES]
+    plain = Plainly(crowd.x, crowd.y, crowd.step, crowd.interval_us, crowd.phases)
     own: dict[int, list[int]] = {}
-    context = counter = None
-    for window in windows(x.astype(np.float32), y.astype(np.float32), 0, step, interval_us):
-        if context is None or counter is None:
-            context = Context(catalogue, RADIUS, np.array(phases), interval_us, window.leg)
-            counter = Counter(context, RADIUS)
-        counted, _ = counter.pass_window(window, between(published, window.start_us, window.end_us))
-        for e, at_us in enumerate(counted.at_us.tolist()):
-            publisher, event = int(counted.client[e]), (float(counted.x[e]), float(counted.y[e]))
-            others = [c for c in range(len(phases)) if c != publisher]
+    jury = None
+    for window in crowd.windows():
+        if jury is None:
+            jury = begun(window, crowd.phases, crowd.interval_us)
+        counted = jury.count(window)
+        for e, at_us in enumerate(counted.events.at_us.tolist()):
+            publisher = int(counted.events.client[e])
+            event = float(counted.events.x[e]), float(counted.events.y[e])
+            others = [c for c in range(len(crowd.phases)) if c != publisher]
             concerned = {c for c in others if math.dist(plain.place(c, at_us), event) <= RADIUS}
             assert counted.subscribers[e] == len(concerned)
             for number, name in enumerate(names):
@@ -168,28 +133,54 @@ def test_counting_follows_the_rules(
                 own.setdefault(publisher, []).append(at_us)
 
 
+def begun(window: Window, phases: list[int], interval_us: int) -> Jury:
+    jury = Jury(SCHEMES, REGION, RADIUS, window.leg, np.array(phases), interval_us, seed=1)
+    jury.begin({})
+    return jury
+
+
+def standing(x: Floats, y: Floats, phases: list[int], published: Publications) -> MovingCrowd:
+    """A crowd that stands still for a second."""
+    still = [np.stack([each, each]) for each in (x, y)]
+    return MovingCrowd(still[0], still[1], 1.0, 5_000_000, phases, published)
+
+
 def test_a_crowd_is_counted_without_looking_at_everybody() -> None:
     clients = 4000
     rng = np.random.default_rng(1)
-    x, y = (rng.normal(500, 10, (1, clients)).repeat(2, axis=0).astype(np.float32) for _ in range(2))
-    catalogue = SchemeCatalogue.of(SCHEMES, RADIUS, (WORLD, WORLD), CIRCLES)
-    [window] = windows(x, y, 0, 1.0, 5_000_000)
-    phases = np.full(clients, 4_000_000)
-    counter = Counter(Context(catalogue, RADIUS, phases, 5_000_000, window.leg), RADIUS)
+    x, y = rng.normal(500, 10, (2, clients))
     at_us = np.arange(clients)
     nowhere = np.full(clients, np.nan)
-    counted, _ = counter.pass_window(window, Publications(at_us, at_us.astype(np.int32), nowhere, nowhere))
+    published = Publications(at_us, at_us.astype(np.int32), nowhere, nowhere)
+    [window] = standing(x, y, [4_000_000] * clients, published).windows()
+    jury = begun(window, [4_000_000] * clients, 5_000_000)
+    counted = jury.count(window)
     assert (counted.subscribers > 0.99 * clients).all()
-    tested, in_bulk, _ = counter.work.tolist()
+    tested, in_bulk, _ = jury.work.tolist()
     assert tested < in_bulk / 100
 
 
 @pytest.mark.parametrize("name", ["subscribers", "notified", "correct"])
 def test_nobody_and_nothing_to_count(name: str) -> None:
-    x = y = np.zeros((2, 1), np.float32)
-    catalogue = SchemeCatalogue.of(SCHEMES, RADIUS, (WORLD, WORLD), CIRCLES)
-    [window] = windows(x, y, 0, 1.0, 5_000_000)
-    counter = Counter(Context(catalogue, RADIUS, np.zeros(1, np.int64), 5_000_000, window.leg), RADIUS)
     alone = Publications(np.array([1]), np.zeros(1, np.int32), np.full(1, np.nan), np.full(1, np.nan))
-    counted, _ = counter.pass_window(window, alone)
-    assert not getattr(counted, name).any()
+    [window] = standing(np.zeros(1), np.zeros(1), [0], alone).windows()
+    assert not getattr(begun(window, [0], 5_000_000).count(window), name).any()
+
+
+@given(crowd=crowds())
+@settings(max_examples=60, deadline=None)
+def test_pairs_are_whom_events_concern(crowd: MovingCrowd) -> None:
+    plain = Plainly(crowd.x, crowd.y, crowd.step, crowd.interval_us, crowd.phases)
+    for window in crowd.windows():
+        everybody = Crowd.of(window.leg, 60.0)
+        concerned = find_concerned(window, everybody, RADIUS, np.zeros(3, np.int64))
+        event, client = pairs(concerned, everybody, window.events.client)
+        expected = {
+            (e, c)
+            for e, (at_us, publisher, _, ex, ey) in enumerate(zip(*window.events, strict=True))
+            for c in range(len(crowd.phases))
+            if c != publisher and math.dist(plain.place(c, int(at_us)), (ex, ey)) <= RADIUS
+        }
+        listed = list(zip(event.tolist(), client.tolist(), strict=True))
+        assert len(listed) == len(expected) == concerned.subscribers.sum()
+        assert set(listed) == expected

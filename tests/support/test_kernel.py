@@ -70,3 +70,24 @@ def test_a_folder_that_others_could_write_to_is_not_used(tmp_path: Path) -> None
     assert printed == "3 0"
     assert warned.count("no folder to cache compiled kernels in") == 1
     assert not list(folder.iterdir())
+
+
+def test_what_was_compiled_for_a_class_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:
+    module = """
+from typing import NamedTuple
+from bypass.support.kernel import kernel
+
+class {name}(NamedTuple):
+    x: int
+
+@kernel
+def one(pair):
+    return pair.x + 1
+"""
+    for name in ("Before", "After"):
+        (tmp_path / "module.py").write_text(module.format(name=name))
+        use = f"import module; print(module.one(module.{name}(1)))"
+        done = subprocess.run(
+            [sys.executable, "-c", use], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "2\n"

@@ -39,7 +39,7 @@ class FilterBroker(Mechanism):
     """The `FilterScheme` that it is the broker's part of."""
 
     channels_by_place: ClassVar[bool] = False
-    """Whether clients listen to the channels of attraction points."""
+    """Whether clients listen to the channels of attraction points: where there are none, it is of no use."""
 
     table: Annotated[SubscriptionTable, TransferState("table")]
     grace: Annotated[Grace, TransferState("grace")]

@@ -38,6 +38,15 @@ class FilterScheme:
     flag: ClassVar[int] = 0
     """The number by which messages name a built-in scheme; 0 for all others."""
 
+    memory: ClassVar[float | None] = None
+    """How many seconds before the clients' last fixes decide what both parts know: 0 if those fixes and what
+    came after them do, None if there is no bound. It holds for the very class that says it, not for those
+    derived from it."""
+
+    kernels: ClassVar[str | type | None] = None
+    """Who judges the scheme on traces faster than its parts do: a class (see `kernels.judge`), or its import
+    path, `module:Class`. It holds for the very class that says it, too."""
+
     Context: ClassVar[type[SchemeContext] | None] = None
     Client: TypeAlias = FilterClient
     Broker: TypeAlias = FilterBroker
@@ -47,6 +56,8 @@ class FilterScheme:
         super().__init_subclass__(**kwargs)
         if "name" not in vars(cls):
             cls.name = plan_name(cls.__name__)
+        if "flag" not in vars(cls):  # that of a scheme that this one is derived from is not its own
+            cls.flag = 0
         parameters = _parameters(cls)
         for attribute in PARTS:
             part: Any = getattr(cls, attribute)

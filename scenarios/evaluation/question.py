@@ -6,10 +6,16 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bypass.core.client import LARGEST_RADIUS
+from bypass.mechanisms.filters.kernels.window import Leg
 from bypass.models.traces import Trace
+from bypass.places.region import Place, Region
 from bypass.scenarios.evaluation.events import EventSource
-from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme, SchemeCatalogue
+from bypass.scenarios.evaluation.jury import Jury
+from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme
 from bypass.support.units import MICROSECONDS
 
 LONGEST_INTERVAL = 86_400.0
@@ -47,13 +53,27 @@ class Question:
         """Microseconds between two fixes."""
         return round(self.interval * MICROSECONDS)
 
-    def look_back(self, trace: Trace) -> int:
-        """How many samples before a stretch everybody's last fix is found in."""
-        return math.ceil(self.interval / trace.step) + 1
+    @property
+    def carried(self) -> tuple[Scheme, ...]:
+        """The schemes that have to be followed from the start of the trace to each stretch."""
+        return tuple(scheme for scheme in self.schemes if scheme.is_carried)
 
-    def catalogue(self, trace: Trace) -> SchemeCatalogue:
-        """The schemes, for the world of the trace."""
-        return SchemeCatalogue.of(self.schemes, self.radius, trace.size, trace.attractions)
+    @property
+    def divisible(self) -> bool:
+        """Whether stretches can be judged one without the other: what has no bound must be carried."""
+        return all(scheme.memory is not None or scheme.is_carried for scheme in self.schemes)
+
+    def look_back(self, trace: Trace) -> int:
+        """How many samples before a stretch all is found that decides what is known when it begins."""
+        memory = max((scheme.memory for scheme in self.schemes if scheme.memory is not None), default=0.0)
+        return math.ceil((self.interval + memory) / trace.step) + 1
+
+    def jury(self, schemes: tuple[Scheme, ...], trace: Trace, leg: Leg, phase_us: NDArray[np.int64]) -> Jury:
+        """Judges of these schemes, for clients with these phases, from a leg on."""
+        region = Region(
+            (0.0, 0.0, *trace.size), tuple(Place(p.name, p.x, p.y, p.radius) for p in trace.attractions)
+        )
+        return Jury(schemes, region, self.radius, leg, phase_us, self.interval_us, self.seed)
 
     def cells(self, trace: Trace) -> tuple[int, int]:
         """How many columns and rows of cells the world has. Raises InvalidEvaluation for too many."""

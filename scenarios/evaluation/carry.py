@@ -1,0 +1,71 @@
+"""What a stretch must know from before it begins.
+
+Most of what clients know is as old as their last fix, and what schemes say that they remember, so a stretch
+looks back that far. What has no bound is followed from the start of the trace, in blocks of clients, and kept
+for the begin of each stretch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bypass.models.traces import Trace
+from bypass.models.workloads import Publications
+from bypass.scenarios.evaluation.jury import Jury
+from bypass.scenarios.evaluation.question import Question
+from bypass.scenarios.evaluation.sensors import sensor_phases
+from bypass.scenarios.evaluation.windows import windows
+from bypass.support.arrays import Ints
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of work: clients `first` to `last` - 1, followed to the begins (samples) of stretches."""
+
+    question: Question
+    first: int
+    last: int
+    begins: tuple[int, ...]
+    folder: Path
+
+    def published(self, start_us: int, end_us: int) -> Publications:
+        """What the clients, numbered from 0 on, publish from `start_us` on and before `end_us`."""
+        p = self.question.events.between(self.first, self.last, start_us, end_us)
+        return Publications(p.at_us, p.client - np.int32(self.first), p.x, p.y)
+
+
+def follow(block: Block) -> None:
+    """Write what has to be known of the clients of a block at the begin of each stretch."""
+    q, end = block.question, max(block.begins) + 1
+    trace = Trace.open(q.trace)
+    x, y = trace.read_clients(block.first, block.last)
+    phases = sensor_phases(q.seed, block.first, block.last, q.interval_us)
+    jury: Jury | None = None
+    begins = list(block.begins)
+    for window in windows(x[:end], y[:end], 0, trace.step, phases, q.interval_us, block.published):
+        if jury is None:
+            jury = q.jury(q.carried, trace, window.leg, phases)
+        if begins and round(window.leg.t / trace.step) == begins[0]:
+            _keep(jury, block, begins.pop(0))
+        jury.pass_window(window)
+    assert jury is not None
+    for begin in begins:  # the last begin is where the windows end
+        _keep(jury, block, begin)
+
+
+def _keep(jury: Jury, block: Block, begin: int) -> None:
+    kept: dict[str, Any] = {**jury.carried()}
+    np.savez(block.folder / f"{begin}-{block.first}.npz", **kept)
+
+
+def carried(folder: Path, begin: int, blocks: tuple[int, ...]) -> dict[str, Ints]:
+    """What has to be known of all clients, who were followed in these blocks, at the begin of a stretch."""
+    parts = []
+    for first in blocks:
+        with np.load(folder / f"{begin}-{first}.npz") as kept:
+            parts.append(dict(kept))
+    return {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
