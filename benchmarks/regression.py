@@ -1,9 +1,9 @@
 """Whether two commits of this project give the same results, and how their speed compares.
 
 Results: every built-in scenario of either commit runs with seed 1, in short: at least 2 s of each phase and
-6 s of events. A small trace is made, and the local engine judges each filter scheme on it. Figures, tables and
-records of transitions are compared exactly, but not what depends on the machine, the moment and the release.
-It ends with 1 if anything differs.
+6 s of events. A small trace is made, and the local engine judges each filter scheme on it. Figures, tables
+and records of transitions are compared exactly, but not what depends on the machine, the moment and the
+release. It ends with 1 if anything differs.
 
 Speed (--speed): simulator, matching, evaluation and the fan-out of a live broker, in processor time, old and
 new in turn, each in a new process, by functions of the commit's own benchmarks. A ratio below the goal is
@@ -23,7 +23,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from signal import SIGTERM, default_int_handler, signal
+from signal import SIGINT, SIGTERM, raise_signal, signal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -194,7 +194,7 @@ def measured(chosen: argparse.Namespace) -> tuple[list[Verdict], dict[str, list[
 
 def main() -> None:
     chosen = options()
-    signal(SIGTERM, default_int_handler)  # checkouts are removed then, too
+    signal(SIGTERM, lambda *_: raise_signal(SIGINT))  # processes end and checkouts are removed then, too
     try:
         verdicts, rates = measured(chosen)
     except TaskFailed as failure:

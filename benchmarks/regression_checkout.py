@@ -85,7 +85,8 @@ def checked_out(repository: Path, name: str, commit: str) -> Iterator[Checkout]:
             git(repository, "worktree", "add", "--quiet", "--detach", str(root), commit)
             yield Checkout(name, commit, root, Path(folder, "kernels"))
         finally:
-            git(repository, "worktree", "remove", "--force", str(root))
+            if root.exists():  # git removes what it has not finished
+                git(repository, "worktree", "remove", "--force", str(root))
 
 
 def git(repository: Path, *arguments: str, **environ: str) -> str:

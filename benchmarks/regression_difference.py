@@ -60,14 +60,14 @@ def _read(path: Path) -> Any:
 
 def _first(path: str, old: Any, new: Any) -> Difference | None:
     if isinstance(old, dict) and isinstance(new, dict):
-        pairs = {key: (old.get(key, ABSENT), new.get(key, ABSENT)) for key in {**old, **new}}
-        parts = {f"{path}, {key}": pair for key, pair in pairs.items() if key not in PASSING}
+        keys = [key for key in {**old, **new} if key not in PASSING]
+        parts = {f"{path}, {key}": (old.get(key, ABSENT), new.get(key, ABSENT)) for key in keys}
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         parts = {f"{path}[{i}]": pair for i, pair in enumerate(zip(old, new, strict=True))}
     elif isinstance(old, list) and isinstance(new, list):
         return Difference(path, f"{len(old)} entries", f"{len(new)} entries")
     else:  # not by ==, for which 1 is True, 0.0 is -0.0, and NaN is not NaN
-        return None if repr(old) == repr(new) else Difference(path, repr(old), repr(new))
+        return None if repr(old) == repr(new) else Difference(path, str(old), str(new))
     found = (_first(each, *pair) for each, pair in parts.items())
     return next((each for each in found if each is not None), None)
 

@@ -32,7 +32,7 @@ def command(*arguments: str) -> None:
 
 
 def scenarios(*names: str) -> None:
-    """Print how long scenarios should last in short form (s): all built in, or those of these that are known."""
+    """Print how long scenarios last in short (s): all that are built in, or those of these that are known."""
     from bypass.scenarios import builtin_names, load
 
     built_in = builtin_names()

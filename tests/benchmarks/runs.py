@@ -44,6 +44,9 @@ LIVE = {
         *("--events", "20", "--pairs", "2", "--simulated", "200", "--on", "0.1", "--off", "0.1"),
     ],
 }
+REGRESSION = {
+    "regression": ["HEAD", "HEAD", "--scenarios", str(FOLDER.parent / "examples" / "market-day.yaml")],
+}
 # What these look for, tests look for with the same parts: only `make bench-smoke` runs them.
 REPEATED = {
     "agreement": ["--clients", "20", "--duration", "6"],
@@ -51,7 +54,7 @@ REPEATED = {
     "hostile": ["--frames", "6000"],
     "crashes": ["--kills", "1", "--publishers", "1", "--subscribers", "1"],
 }
-SMALL = {**SIMULATOR, **NEARBY, **EVALUATION, **LIVE, **REPEATED}
+SMALL = {**SIMULATOR, **NEARBY, **EVALUATION, **LIVE, **REGRESSION, **REPEATED}
 
 
 def runs_and_writes_json(name: str, out: Path) -> None:

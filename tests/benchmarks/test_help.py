@@ -6,6 +6,7 @@ HELPERS = {
     *("common", "ns3_peer", "servers", "bare_router"),
     *("fanout_places", "fanout_clients", "fanout_streams", "fanout_systems", "fanout_turns"),
     *("load_clients", "connectivity_pairs", "fidelity_record"),
+    *("regression_checkout", "regression_difference", "regression_probe"),
 }
 
 
