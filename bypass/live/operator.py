@@ -12,6 +12,7 @@ from typing import Any, Self
 import zmq
 
 from bypass.errors import BypassError
+from bypass.live.client.arguments import check_endpoint
 from bypass.live.keys import load_client_keys
 from bypass.protocol.session import RETRY, Bye, Control, Hello, Ping, Refused, Reply, Welcome
 from bypass.protocol.wire import decode, encode, unpack
@@ -27,7 +28,9 @@ class Operator:
     """A connection for requests. Raises OperatorFailed without an answer in `patience` seconds."""
 
     def __init__(self, endpoint: str, keys: Path | None, *, patience: float = PATIENCE) -> None:
-        """Without `keys`, the broker must be open. Raises InvalidKeys for keys that cannot be used."""
+        """Without `keys`, the broker must be open. Raises InvalidEndpoint for what is no address of a broker,
+        and InvalidKeys for keys that cannot be used."""
+        check_endpoint(endpoint)
         self._endpoint = endpoint
         self._patience = patience
         self._number = 0

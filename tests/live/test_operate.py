@@ -139,6 +139,16 @@ def test_nobody_there(command: Callable[..., Said]) -> None:
     assert error.startswith("bypass: error: broker 'tcp://127.0.0.1:9': no answer in 5 s")
 
 
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:99999", "tcp://127.0.0.1", "127.0.0.1:7700", "elsewhere"]
+)
+def test_what_is_no_address_is_refused_at_once(address: str, command: Callable[..., Said]) -> None:
+    code, _, error = command("status", "--open", "--broker", address)
+    assert code == 2
+    expected = f"endpoint '{address}': no address: expected tcp://host:port or ipc://path"
+    assert error == f"bypass: error: {expected}\n"
+
+
 def test_a_broker_process_from_start_to_end(tmp_path: Path) -> None:
     """It says where it listens, warns that it is open, and a signal ends it gracefully."""
     command = [sys.executable, "-c", "from bypass.cli import main; main()", "broker", "--open"]
