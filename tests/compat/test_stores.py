@@ -19,9 +19,10 @@ from bypass.protocol.messages import Notify, PlanMessage
 from bypass.protocol.session import Ack
 from bypass.transitions import Plan
 from tests.compat.make_store import MISSED, WAITING
-from tests.live.brokers import config, peers, running
+from tests.live.brokers import config, peers, running, until
 
 OLD = Path(__file__).with_name("store-0.1.0.db")
+WITH_LANES = Path(__file__).with_name("store-schema-3.db")
 
 
 @pytest.fixture
@@ -30,8 +31,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
-def copied(path: Path) -> Path:
-    return path.with_name(f"{path.name}.schema-2")
+def copied(path: Path, schema: int = 2) -> Path:
+    return path.with_name(f"{path.name}.schema-{schema}")
 
 
 def version(path: Path) -> int:
@@ -66,7 +67,37 @@ def test_all_that_waited_in_a_store_of_0_1_0_arrives(path: Path) -> None:
         assert carol.welcome.published == 1 + MISSED + WAITING
     assert copied(path).read_bytes()[:16] == OLD.read_bytes()[:16]
     assert version(copied(path)) == 2
-    assert version(path) == 3
+    assert version(path) == 4
+
+
+def test_all_that_waited_in_a_store_of_schema_3_arrives(tmp_path: Path) -> None:
+    """Alice has got all for one of her subscriptions; for the other one, it waits in a lane."""
+    path = tmp_path / "store.db"
+    copyfile(WITH_LANES, path)
+    with running(config(tmp_path)) as service, peers() as make:
+        endpoint = service.server.endpoints[0]
+        assert [each.name for each in service.server.broker.filter_schemes] == ["ste"]
+        bob = make(endpoint, "bob", life=12, handles=(1,), capabilities=("missed",), scheme=2, epoch=1)
+        told = Plan.from_bytes(bob.get(PlanMessage).plan)  # nobody knows what he was told of it
+        assert [action.to for action in told.actions if action.proxy == "filter"] == ["ste"]
+        assert {each.reason: each.count for each in bob.welcome.missed_by} == {"too many waiting": MISSED}
+        numbers = [bob.event() for _ in range(WAITING)]
+        assert numbers == list(range(numbers[0], numbers[0] + WAITING))
+        alice = make(endpoint, "alice", life=31)
+        assert {each.handle for each in alice.welcome.kept} == {1, 2}
+        assert alice.welcome.missed == MISSED
+        alice.subscribe(1)
+        alice.subscribe(2, radius=None)
+        for number in numbers:
+            notify = alice.get(Notify)
+            assert (notify.publication.id, notify.handles) == (number, (2,))
+            alice.send(Ack((number,)))
+        assert not [each for each in alice.settle() if isinstance(each, Notify)]
+        until(lambda: service.server.deliveries.waiting == 0)
+        carol = make(endpoint, "carol", life=13)
+        assert carol.welcome.published == 1 + MISSED + WAITING
+    assert version(copied(path, 3)) == 3
+    assert version(path) == 4
 
 
 def test_what_clients_were_told_by_0_1_0_holds(path: Path) -> None:
@@ -104,8 +135,7 @@ from collections.abc import Callable
 from pathlib import Path
 from bypass.live.broker.store import migration
 from bypass.live.broker.store.store import Store
-migration._FROM_2 += sys.argv[2]
-migration._STEPS[2] = migration._FROM_2
+migration._STEPS[migration.PRESENT - 1] += sys.argv[2]
 Store(Path(sys.argv[1]))
 """
 
@@ -143,7 +173,7 @@ def test_a_process_that_is_killed_while_it_changes_a_store_leaves_it_as_it_was(p
     store.close()
     assert len(loaded.waiting) == WAITING
     assert [client.missed for client in loaded.clients if client.missed] == [{"before 0.1.1": MISSED}] * 2
-    assert version(path) == 3
+    assert version(path) == 4
 
 
 def test_a_process_that_is_killed_while_it_copies_a_store_leaves_it_as_it_was(path: Path) -> None:
@@ -171,12 +201,12 @@ def test_without_room_for_a_copy_a_store_is_left_alone(path: Path) -> None:
     assert not copied(path).exists()
 
 
-@pytest.mark.parametrize(("number", "which"), [(1, "an older"), (4, "a newer")])
+@pytest.mark.parametrize(("number", "which"), [(1, "an older"), (5, "a newer")])
 def test_other_schemas_are_refused(number: int, which: str, path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version = {number}")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StoreFailed, match=f"{which} version of bypass with schema {number}: expected 2 to 3"):
+    with pytest.raises(StoreFailed, match=f"{which} version of bypass with schema {number}: expected 2 to 4"):
         Store(path)
     assert path.read_bytes() == before

@@ -10,24 +10,17 @@ from pathlib import Path
 OLDEST = 2
 """The earliest schema that can be changed."""
 
-PRESENT = 3
+PRESENT = 4
 
 # Ages are in seconds for which brokers have served the store, not in time of day: who was seen last, and what
-# came last, is of the beginning of that. Earlier versions did not say why events were missed, what of those
-# that wait a client may have been sent (anything, therefore), and who is charged for them.
+# came last, is of the beginning of that. Earlier versions did not say why events were missed.
 _FROM_2 = """
 CREATE TABLE lanes (client INTEGER NOT NULL, handle INTEGER NOT NULL, cursor INTEGER NOT NULL,
-    sent INTEGER NOT NULL, reached INTEGER NOT NULL, PRIMARY KEY (client, handle)) WITHOUT ROWID;
-CREATE TABLE behind (client INTEGER NOT NULL, handle INTEGER NOT NULL, places BLOB NOT NULL,
     PRIMARY KEY (client, handle)) WITHOUT ROWID;
-CREATE TABLE owed (client INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (client, id)) WITHOUT ROWID;
 CREATE TABLE missed (client INTEGER NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL,
     PRIMARY KEY (client, reason)) WITHOUT ROWID;
 INSERT INTO missed SELECT client, 'before 0.1.1', missed FROM marks WHERE missed > 0;
 ALTER TABLE marks DROP COLUMN missed;
-ALTER TABLE marks ADD COLUMN sent INTEGER NOT NULL DEFAULT 0;
-UPDATE marks SET sent = 9223372036854775807;
-ALTER TABLE log ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 CREATE TEMP TABLE latest_time AS SELECT max(
     (SELECT coalesce(max(seen), 0) FROM clients), (SELECT coalesce(max(at), 0) FROM log)) AS at;
 UPDATE clients SET seen = seen - (SELECT at FROM latest_time);
@@ -35,7 +28,23 @@ UPDATE log SET at = at - (SELECT at FROM latest_time);
 DROP TABLE temp.latest_time;
 """
 
-_STEPS = {2: _FROM_2}
+# Earlier versions did not say what of the events that wait a client may have been sent (anything, therefore),
+# and who is charged for them. Whatever came for a subscription with a lane was there. What clients were told
+# of plans was in another form: without it, they are told all that holds.
+_FROM_3 = """
+ALTER TABLE marks ADD COLUMN sent INTEGER NOT NULL DEFAULT 0;
+UPDATE marks SET sent = 9223372036854775807;
+ALTER TABLE lanes ADD COLUMN sent INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE lanes ADD COLUMN reached INTEGER NOT NULL DEFAULT 0;
+UPDATE lanes SET sent = 9223372036854775807, reached = 9223372036854775807;
+CREATE TABLE behind (client INTEGER NOT NULL, handle INTEGER NOT NULL, places BLOB NOT NULL,
+    PRIMARY KEY (client, handle)) WITHOUT ROWID;
+CREATE TABLE owed (client INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (client, id)) WITHOUT ROWID;
+ALTER TABLE log ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+DELETE FROM settings WHERE key LIKE 'told/%';
+"""
+
+_STEPS = {2: _FROM_2, 3: _FROM_3}
 
 
 class CopyFailed(Exception):
