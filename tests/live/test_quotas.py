@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from bypass.live.broker.loop import connections as connections_module
 from bypass.live.broker.loop.connections import Connections
 from bypass.live.broker.loop.sender import NOBODY
 from bypass.live.broker.operations.metrics import exposition
-from bypass.live.broker.reception import backlog
+from bypass.live.broker.reception import backlog, intake
 from bypass.live.broker.reception.backlog import WAITING_BYTES, Backlog, Packet, room_of
 from bypass.live.broker.service import Service
 from bypass.live.broker.sessions.quotas import BURST_S, Account, Bucket, Charge, Quotas
@@ -220,6 +221,47 @@ def test_only_what_was_accepted_at_an_address_of_ours_is_ended_for_its_silence(
         assert silent.recv(1) == b""
         accepted.send(b"x")
         assert innocent.recv(1) == b"x"
+
+
+@contextmanager
+def all_descriptors_used() -> Iterator[None]:
+    """This process can open nothing more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = [os.open(os.devnull, os.O_RDONLY)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 1, hard))
+    try:
+        with suppress(OSError):
+            while True:
+                used.append(os.open(os.devnull, os.O_RDONLY))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for each in used:
+            os.close(each)
+
+
+def test_a_process_without_a_descriptor_sees_how_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And ends the connection of which too much is held."""
+    monkeypatch.setattr(connections_module, "GROWTH_BYTES", 1 << 23)
+    monkeypatch.setattr(connections_module, "HELD_BYTES", 1000)
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        connections = Connections(lambda route: True)
+        stack.callback(connections.close)
+        connections.ours = {listening.getsockname()[1]}
+        peer = stack.enter_context(socket.create_connection(listening.getsockname()))
+        accepted = stack.enter_context(listening.accept()[0])
+        connections.accepted(accepted.fileno())
+        peer.sendall(bytes(2000))
+        until(lambda: len(accepted.recv(2000, socket.MSG_PEEK)) == 2000)
+        connections.watch()
+        with all_descriptors_used():
+            connections.watch()
+            assert connections.swollen == 0
+            growth = b"x" * (1 << 25)
+            connections.watch()
+        assert connections.swollen == 1, len(growth)
+        assert peer.recv(1) == b""
 
 
 def test_time_in_which_nobody_was_heard_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,6 +498,57 @@ def test_what_waits_to_be_read_is_bounded_for_each_key(tmp_path: Path, make: Mak
         back = make(endpoint(service), "hostile", life=2)
         assert back.published == taken  # all in a row, up to the first that could not wait
         back.publish()
+
+
+def test_what_is_wrong_with_a_packet_does_not_keep_those_behind_it(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing more has to arrive until these are read."""
+    with running(config(tmp_path)) as service:
+        peer, server = make(endpoint(service), "peer"), service.server
+        receive = server.reception.receive
+
+        def fail_once(*_: object) -> None:
+            server.reception.receive = receive  # type: ignore[method-assign]
+            raise RuntimeError("a mistake of ours")
+
+        in_loop(service, lambda: setattr(server.intake, "paused", True))
+        peer.send(Ping())
+        number = peer.publish(wait=False)
+        until(lambda: in_loop(service, lambda: len(server.intake._backlog)) == 2)
+        monkeypatch.setattr(server.reception, "receive", fail_once)
+        in_loop(service, server.intake.resume)
+        assert number in peer.get(Ack).ids
+
+
+def test_what_is_too_much_for_a_turn_waits_for_the_next_in_its_order(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "MOST_PER_TURN", 3)
+    with running(config(tmp_path)) as service:
+        server, made = service.server, [make(endpoint(service), name) for name in "ab"]
+        in_loop(service, lambda: server.loop.leave(server.socket))
+        numbers = [[peer.publish(wait=False) for _ in range(20)] for peer in made]
+        in_loop(service, lambda: server.loop.serve(server.socket, server.intake.read))
+        for peer, own in zip(made, numbers, strict=True):
+            answered: list[int] = []
+            while len(answered) < len(own):
+                answered += peer.get(Ack).ids
+            assert answered == own
+        assert count(service, "publications") == 40
+
+
+def test_a_client_was_heard_when_its_packet_came_however_late_it_is_read(tmp_path: Path, make: Make) -> None:
+    with running(config(tmp_path)) as service:
+        server, peer = service.server, make(endpoint(service), "peer")
+        session = in_loop(service, lambda: server.sessions.by_name["peer"])
+        in_loop(service, lambda: setattr(server.intake, "paused", True))
+        peer.send(Ping(asks=True))
+        until(lambda: in_loop(service, lambda: len(server.intake._backlog)))
+        heard = session.heard
+        in_loop(service, server.intake.resume)
+        peer.get(Ping)
+        assert session.heard == heard
 
 
 def test_one_packet_can_always_wait_and_all_together_so_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,8 +89,8 @@ class BrokerServer:
             starting.close()
         self.listener.serve(self.loop)
         self.socket = self.listener.socket
-        parts = (config, self.broker, self.sessions, self.deliveries, self.counters, self.loop.now)
-        self.attendance = Attendance(*parts, self.settings.served, self.listener.allow_list)
+        parts = (config, self.broker, self.sessions, self.deliveries, self.counters)
+        self.attendance = Attendance(*parts, self.loop.now, self.settings.served, self.listener.allow_list)
         self.reception = Reception(*parts, self.attendance)
         self.intake = Intake(
             self.listener,

@@ -8,10 +8,10 @@ import struct
 import time
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import zmq
 
+from bypass.live.broker.loop.memory import Memory
 from bypass.live.broker.loop.sender import Sender
 
 GREETING_S = 10.0
@@ -30,7 +30,6 @@ Whoever sends more than that is flooding."""
 REST = 10
 """That takes at most one part of the time in so many."""
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
 TCP_INFO = getattr(socket, "TCP_INFO", None)  # only Linux tells
 RECEIVED = struct.Struct("=128xQ")
 """Where Linux says how many bytes have come on a connection."""
@@ -91,7 +90,8 @@ class Connections:
         self.swollen = 0
         self._is_open = is_open
         self._accepted: dict[Identity, tuple[int, float]] = {}  # descriptors, and when
-        self._least = _resident()  # memory, since connections were looked at
+        self._memory = Memory()
+        self._least = self._memory.resident()  # since connections were looked at
         self._rests_until = 0.0
         # Who ends connections because there is no descriptor left must not need one for that.
         self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -154,7 +154,7 @@ class Connections:
         It reads whether we do or not. It keeps a message until the last of its parts has come, and for ever
         what comes from a peer that calls itself as another does: nobody sees either.
         """
-        now, resident = time.monotonic(), _resident()
+        now, resident = time.monotonic(), self._memory.resident()
         self._least = min(self._least, resident)
         if resident - self._least < GROWTH_BYTES or now < self._rests_until:
             return
@@ -180,6 +180,7 @@ class Connections:
         """Give back what was needed to end connections."""
         os.close(self._spare)
         os.close(self._nothing)
+        self._memory.close()
 
     def _is_ours(self, descriptor: int) -> bool:
         with suppress(OSError), self._opened(descriptor) as peer:
@@ -224,11 +225,3 @@ def _identity(descriptor: int) -> Identity | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _resident() -> int:
-    """Bytes of memory that the process has, as far as the system tells."""
-    try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * PAGE
-    except OSError:
-        return 0

@@ -1,4 +1,4 @@
-"""From packets to messages: what arrives is charged to whoever has sent it, waits, and is then read.
+"""From packets to messages: what arrives is charged to whoever has sent it, and read at once or later.
 
 ZeroMQ must not hold back a connection: it would abort if that broke. So everything is taken out of the socket
 as it comes, however long it has to wait here, and what there is no room for is dropped.
@@ -83,14 +83,13 @@ class Intake:
         if self.closed:
             self._lose()
             return
-        self._take()
-        left = 0 if self.paused else MOST_PER_TURN
-        while left > 0 and self._backlog:
-            packet = self._backlog.take()
-            self._read(packet)
-            left -= max(len(packet.messages), packet.size // BYTES_A_MESSAGE, 1)
-        if self._backlog and not self.paused:
-            self._again()
+        try:
+            left = self._take(0 if self.paused else MOST_PER_TURN)
+            while left > 0 and self._backlog:
+                left -= self._read(self._backlog.take())
+        finally:  # whatever was wrong with a packet, those that wait are read
+            if self.behind or (self._backlog and not self.paused):
+                self._again()
 
     def resume(self) -> None:
         """Be paused no more."""
@@ -99,10 +98,12 @@ class Intake:
 
     # -- what arrives -------------------------------------------------------------------------------------
 
-    def _take(self) -> None:
-        """Take what has arrived out of the socket: it is charged, and waits."""
+    def _take(self, left: int) -> int:
+        """Take what has arrived out of the socket: it is charged, and read if nothing waits, up to so many
+        messages; the rest waits. Gives how many more could have been read."""
         receive, wire_bytes = self._listener.socket.recv, self._listener.wire_bytes
         by_route, connections = self._sessions.by_route, self._connections
+        nothing_waits = not self._backlog
         now = self._now()
         connections.turn += 1
         parts = self._skip_rest(MOST_TAKEN)
@@ -111,7 +112,7 @@ class Intake:
                 route = receive(NOW)
             except zmq.Again:
                 self.behind = False
-                return
+                return left
             frame = receive(copy=False)
             parts = self._skip_rest(parts - 1) if frame.more else parts - 1
             size = len(frame)
@@ -137,10 +138,12 @@ class Intake:
                 account.bar(now)
             if packet is None:
                 self._drop(connection, route, DROPPED_BYTES)
+            elif nothing_waits and left > 0:
+                left -= self._read(packet)
             else:
                 self._backlog.put(packet)
         self.behind = True
-        self._again()
+        return left
 
     def _lose(self) -> None:
         """Take what has arrived out of the socket; who said it is told that the broker ends."""
@@ -200,18 +203,20 @@ class Intake:
 
     # -- what is read -------------------------------------------------------------------------------------
 
-    def _read(self, packet: Packet) -> None:
-        self._counters["bytes_in"] += packet.size
-        sender, taken, over = packet.sender, packet.taken, packet.over
+    def _read(self, packet: Packet) -> int:
+        """Read a packet; gives for how many messages it counts."""
+        sender, _, size, _, messages, taken, over, unread, error = packet
+        self._counters["bytes_in"] += size
         session = self._sessions.by_route.get(sender.route)
-        if packet.error is not None:
-            self._malformed(sender, session, packet.error)
-        for data in packet.messages[:taken]:
+        if error is not None:
+            self._malformed(sender, session, error)
+        for data in messages[:taken]:
             session = self._receive(sender, session, data)
-        for data in packet.messages[taken:]:
+        for data in messages[taken:]:
             session = self._receive(sender, session, data, over)
-        if packet.unread:
+        if unread:
             self._offended(packet, session)
+        return max(len(messages), size // BYTES_A_MESSAGE, 1)
 
     def _receive(
         self, sender: Sender, session: Session | None, data: bytes, over: str = ""

@@ -36,7 +36,6 @@ class Reception:
         sessions: Sessions,
         deliveries: Deliveries,
         counters: Counter[str],
-        now: Callable[[], float],
         attendance: Attendance,
     ) -> None:
         self.on_control: Callable[[Session, Control], None] = _ignore
@@ -46,7 +45,6 @@ class Reception:
         self._sessions = sessions
         self._deliveries = deliveries
         self._counters = counters
-        self._now = now
         self._attendance = attendance
         self._contexts = broker.registry.contexts()
 
@@ -55,7 +53,6 @@ class Reception:
     def receive(self, session: Session, data: bytes) -> None:
         """One message of a client that was greeted. Raises MalformedMessage."""
         message, raw = decode_raw(data, self._contexts)
-        session.heard = self._now()
         session.scheme = message.scheme
         kind = type(message)
         if kind is Ack:
@@ -87,7 +84,6 @@ class Reception:
         were dropped is taken: that it has got events, or leaves, or what an operator asks. An event that was
         taken before is not refused when it comes again.
         """
-        session.heard = self._now()
         about = outline(data)
         if about.body in ("ack", "bye") or (about.body == "control" and ADMIN in session.rights):
             self.receive(session, data)
