@@ -15,7 +15,7 @@ from hypothesis import settings
 from numpy.typing import NDArray
 from xdist.scheduler import LoadGroupScheduling
 
-from bypass.core.broker import Downlink
+from bypass.core.downlink import Downlink
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription, attr
 from bypass.mechanisms.filters import Attract, Egrid, FilterBroker, Grid, Multi, Ste
@@ -125,7 +125,7 @@ class World:
         self.tap = Tap(self.broker.downlink)
         self.broker.downlink = self.tap
         self.distributions: list[Distribution] = []
-        self.broker.plan_listeners.append(self)
+        self.broker.rollout.listeners.append(self)
         self.system.cellular.attach_broker(self._arrived)
         self._events = 0
 

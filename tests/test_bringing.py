@@ -347,7 +347,7 @@ def test_what_is_found_late_spreads_events_and_others_heal_to_it(installed: Path
     world = Vicinity(row(4, 10.0), {"direct": "flooding", "mode": "augment"})
     world.subscribe_all(500)
     world.run()
-    world.broker.execute(world.plan("direct", "rumour", 2, decision=world.broker.decide(0)))
+    world.broker.execute(world.plan("direct", "rumour", 2, decision=world.broker.rollout.decide(0)))
     world.run()
     assert world.active("direct") == ["flooding", "flooding", "rumour", "flooding"]
     event = world.publish_local(2)

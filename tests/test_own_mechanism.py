@@ -144,7 +144,7 @@ def test_it_can_be_switched_to_and_heals_like_others() -> None:
     world = Vicinity(places, mechanisms, registry=own("TwoHops"))
     world.subscribe_all(500)
     world.run()
-    world.broker.execute(world.plan("direct", "two-hops", 2, decision=world.broker.decide(0)))
+    world.broker.execute(world.plan("direct", "two-hops", 2, decision=world.broker.rollout.decide(0)))
     world.run()
     assert world.active("direct") == ["flooding", "flooding", "two-hops", "flooding"]
     world.publish_local(2)

@@ -38,7 +38,7 @@ class Adaptation:
     def __init__(self, broker: Broker, book: RuleBook, places: Sequence[Place]) -> None:
         """Raises InvalidRule."""
         self.rules = RuleEngine(
-            book, broker.execute, broker.host.now, TOPICS, broker.next_id, broker.decisions
+            book, broker.execute, broker.host.now, TOPICS, broker.rollout.next_id, broker.rollout.decisions
         )
         self._broker = broker
         self._places = tuple(places)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from bypass.core.plan_shares import shares
+from bypass.core.downlink import Downlink
+from bypass.core.relaying import GatewayRelay
+from bypass.core.rollout import Rollout
+from bypass.core.selection import recipients
 from bypass.core.standing_plans import Standing
-from bypass.events.matching import matches
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import BROKER_PROXIES, COMMON_SCHEME, FILTER_PROXY, PORT_OF
+from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.filters.base.grace import Grace
-from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
+from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.mechanisms.gateways import GatewayChoice
 from bypass.places.region import Region
 from bypass.ports.host import Host, Lease
@@ -29,54 +30,13 @@ from bypass.protocol.messages import (
     Kind,
     Message,
     OutcomeMessage,
-    PlanMessage,
     Publish,
     Subscribe,
     Unsubscribe,
 )
 from bypass.protocol.scheme_context import SchemeContext
 from bypass.support.arrays import Ints
-from bypass.support.kernel import kernel
-from bypass.transitions import (
-    Action,
-    AtomicTransition,
-    Coordinator,
-    Distribution,
-    Engine,
-    Group,
-    InvalidPlan,
-    Plan,
-    Record,
-    successor,
-)
-from bypass.transitions.recent import Recent
-
-
-class Downlink(Protocol):
-    """The broker's way to its clients, as the runtime provides it: reliable, in order for each client."""
-
-    def send(self, client: int, message: Message) -> None:
-        """Send one message to one client."""
-
-    def multicast(
-        self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
-    ) -> None:
-        """Notify many distinct clients of one event, each with its own handles."""
-
-    def relay(
-        self,
-        publication: Publish,
-        clients: list[int],
-        handles: list[tuple[int, ...]],
-        targets: list[tuple[int, ...]],
-    ) -> None:
-        """Notify gateways of one event, each with its own handles and the addresses that it serves."""
-
-
-LAST_EPOCH = 2**32 - 1
-MOST_PLANS = LAST_EPOCH - 2**24
-"""The largest epoch that a message can carry, and the one from which on plans are refused: those who come are
-still told the earlier ones, which have epochs, too."""
+from bypass.transitions import Action, AtomicTransition, Engine, Group, InvalidPlan, Plan, Record
 
 
 class ClientListener(Protocol):
@@ -87,38 +47,6 @@ class ClientListener(Protocol):
 
     def client_left(self, client: int) -> None:
         """A client has left for good."""
-
-
-class PlanListener(Protocol):
-    """Is told of plans; it must not execute others meanwhile."""
-
-    def plan_executed(self, plan: Plan, records: list[Record]) -> None:
-        """A plan was executed here, with these records; clients are told next."""
-
-    def plan_distributed(self, distribution: Distribution) -> None:
-        """Clients were told a share of a plan, or what they had missed."""
-
-    def client_returned(self, client: int, epoch: int, again: Sequence[Distribution] | None) -> None:
-        """A client is back, with this epoch: as it was left (None), or it was told all that holds `again`."""
-
-
-class GatewayAnalyzer(Protocol):
-    """Is told whom the broker makes a gateway."""
-
-    def assigned(self, publication: Publish, gateways: Mapping[int, frozenset[int]]) -> None:
-        """An event goes to these gateways, each of which passes it on to some clients."""
-
-
-@kernel
-def others(rows: Ints, client: Ints, publisher: int) -> Ints:
-    """The rows that are not the publisher's own."""
-    kept = np.empty(len(rows), np.int64)
-    n = 0
-    for row in rows:
-        if client[row] != publisher:
-            kept[n] = row
-            n += 1
-    return kept[:n]
 
 
 class StartFromNothing(AtomicTransition[FilterBroker, FilterBroker]):
@@ -156,17 +84,10 @@ class Broker:
         self.registry = registry = registry or Registry()
         self.downlink = downlink
         self.table = SubscriptionTable()
-        self.epoch = 0
-        self.plans_sent = 0  # one for each client that was told
         self.late_context = 0  # context messages of a scheme that their sender had left at the broker
         self.late_subscriptions = 0  # subscriptions that arrived under a scheme their sender had left
         self.listeners: list[ClientListener] = []
-        self.plan_listeners: list[PlanListener] = []
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
-        self.standing = Standing(registry, scheme, set or {}, begin)
-        self.decisions: dict[int, int] = {}  # the number of the latest decision, by scope
-        self.told: dict[int, int] = {}  # the epoch of the latest plan that was sent to a client
-        self._executed: Recent[str, None] = Recent()  # ids of plans
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
         self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
@@ -183,8 +104,15 @@ class Broker:
         self.engine.set_defaults(FILTER_PROXY, settings)
         self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
         self._choice: GatewayChoice | None = None
-        self._gateways = host.monitor.get(GatewayAnalyzer)
-        self.coordinator = Coordinator(self.engine, send=self._send_plan)
+        self._relay = GatewayRelay(self.selection, self.addresses, host.monitor)
+        self.rollout = Rollout(
+            self.engine,
+            registry,
+            Standing(registry, scheme, settings, begin),
+            lambda client, message: self.downlink.send(client, message),
+            lambda: [scheme.clients for scheme in self.filter_schemes],
+            resubscribe=not state_transfer,
+        )
         self.engine.add_listener(self)
         if not state_transfer:
             self.engine.register_transition(FILTER_PROXY, StartFromNothing())
@@ -206,56 +134,7 @@ class Broker:
         self.registry.prepare(self.engine, "broker", plan.actions)
         if not self._state_transfer and any(action.members for action in plan.actions):
             raise InvalidPlan(f"plan {plan.plan!r} names members: expected none, without state transfer")
-        if self.epoch >= MOST_PLANS:
-            raise InvalidPlan(f"plan {plan.plan!r}: epoch {self.epoch}: expected less than {MOST_PLANS}")
-        name = plan.id or self.next_id(plan)
-        self.epoch += 1
-        plan = plan.model_copy(update={"epoch": self.epoch, "id": name})
-        if plan.decision:
-            self.decisions[plan.scope] = plan.decision
-        elif not plan.scope and any(a.proxy in PORT_OF and a.to and not a.members for a in plan.actions):
-            plan = plan.model_copy(update={"decision": self.decide(0)})
-        here = [action for action in plan.actions if action.proxy in BROKER_PROXIES]
-        records = self.engine.execute(plan.model_copy(update={"actions": tuple(here)})) if here else []
-        for listener in self.plan_listeners:
-            listener.plan_executed(plan, records)
-        failed = [action for action, record in zip(here, records, strict=True) if record.outcome == "failed"]
-        succeeded = [action for action in plan.actions if action not in failed]
-        if failed and plan.on_error == "abort":
-            succeeded = list(plan.actions[: plan.actions.index(failed[0])])
-        repeated = name in self._executed  # hosts do nothing of it
-        self._executed[name] = None
-        if succeeded and not repeated:
-            served = [scheme.clients for scheme in self.filter_schemes]
-            self.standing.remember(plan, succeeded, served)
-            self._distribute(plan.model_copy(update={"actions": tuple(succeeded)}), served)
-        return records
-
-    def next_id(self, plan: Plan) -> str:
-        """The id that a plan without one gets if it is executed next."""
-        return f"{plan.plan[:100]}-{self.epoch + 1}"
-
-    def tell_again(self, client: int, plan: Plan) -> None:
-        """Send a client what holds of a plan that it was told, as the newest plan and under a name that no
-        other has: one that it knows it only answers, and an old one it ignores."""
-        self.epoch = min(self.epoch + 1, LAST_EPOCH)
-        name = f"{plan.id.partition('~')[0][:100]}~{client}.{self.epoch}"
-        self._distribute(plan.model_copy(update={"id": name, "epoch": self.epoch}), [{client}])
-
-    def decide(self, scope: int) -> int:
-        """A number for a new decision about an area (0: everywhere): clients who hear of it follow it."""
-        self.decisions[scope] = successor(self.decisions.get(scope, 0))
-        return self.decisions[scope]
-
-    def _distribute(self, plan: Plan, served: Sequence[AbstractSet[int]]) -> list[Distribution]:
-        made = []
-        catalogue = self.registry.catalogue("client")
-        for share, clients in shares(plan, catalogue, served, resubscribe=not self._state_transfer):
-            self.told.update(dict.fromkeys(clients, share.epoch))
-            made.append(self.coordinator.distribute(share, clients))
-            for listener in self.plan_listeners:
-                listener.plan_distributed(made[-1])
-        return made
+        return self.rollout.execute(plan)
 
     def transition_finished(self, record: Record) -> None:  # noqa: ARG002 - whatever it was
         """The schemes may be others now, or how gateways are chosen."""
@@ -291,7 +170,7 @@ class Broker:
         elif isinstance(message, Unsubscribe):
             self.withdraw(message.client, message.handle)
         elif isinstance(message, OutcomeMessage):
-            self.coordinator.receive_outcome(message.client, message.outcome)
+            self.rollout.coordinator.receive_outcome(message.client, message.outcome)
 
     def withdraw(self, client: int, handle: int) -> None:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
@@ -310,28 +189,8 @@ class Broker:
         schemes = [scheme for scheme in self.filter_schemes if client in scheme.clients]
         for scheme in schemes:
             scheme.reconnected(client)
-        again = None
-        if schemes:
-            switch = flag != self.flag_of(schemes[0])
-            if switch or self.told.get(client) != epoch:
-                again = self.tell_all(client, new=False, switch=switch)
-        for listener in self.plan_listeners:
-            listener.client_returned(client, epoch, again)
-
-    def tell_all(self, client: int, *, new: bool, switch: bool) -> list[Distribution]:
-        """Tell a client all that holds for it, each thing by its decision.
-
-        One that is `new` has done nothing of it. `switch`: it has another filter scheme than the one that
-        serves it.
-        """
-        if not new:
-            self.coordinator.forget(client)  # what it was told before is said again
-        made = []
-        for plan in self.standing.plans(client, new=new, switch=switch):
-            self.epoch = min(self.epoch + 1, LAST_EPOCH)
-            about = {"why": f"client {client} has come", "id": f"join-{self.epoch}", "epoch": self.epoch}
-            made += self._distribute(plan.model_copy(update=about), [{client}])
-        return made
+        switch = bool(schemes) and flag != self.flag_of(schemes[0])
+        self.rollout.returned(client, epoch, served=bool(schemes), switch=switch)
 
     def admit(
         self,
@@ -357,10 +216,8 @@ class Broker:
         self.table.remove_client(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
-        self.told.pop(client, None)
-        self.standing.forget(client)
         self._velocities.forget(client)
-        self.coordinator.forget(client)
+        self.rollout.forget(client)
         for listener in self.listeners:
             listener.client_left(client)
 
@@ -382,7 +239,7 @@ class Broker:
         new = not any(client in scheme.clients for scheme in self.filter_schemes)
         scheme = self.scheme_of(client)
         if new:
-            self.tell_all(client, new=True, switch=flag != self.flag_of(scheme))
+            self.rollout.tell_all(client, new=True, switch=flag != self.flag_of(scheme))
         return scheme
 
     def _subscribe(self, message: Subscribe) -> None:
@@ -435,61 +292,13 @@ class Broker:
 
     def deliver(self, publication: Publish, rows: Ints, unfiltered: bool = False) -> None:
         """Notify the owners of those rows whose attribute filters accept the event; never its publisher."""
-        table = self.table
-        rows = self._accepting(publication, rows)
-        if table.subscribes(publication.client):
-            rows = others(rows, table.client, publication.client)
-        if not len(rows):
-            return
-        clients = table.client[rows]
-        handles = [*map(table.handles.__getitem__, rows.tolist())]
-        if table.shared:
-            together: dict[int, tuple[int, ...]] = {}
-            for client, handle in zip(clients.tolist(), handles, strict=True):
-                together[client] = together.get(client, ()) + handle
-            clients, handles = np.array([*together]), [*together.values()]
-        if self._choice is not None and not unfiltered:
-            clients, handles = self._relay(self._choice, publication, clients, handles)
+        clients, handles = recipients(self.table, publication, rows)
+        if self._choice is not None and not unfiltered and len(clients):
+            clients, handles = self._relay.notify(
+                self._choice, self.filter_schemes, publication, clients, handles, self.downlink
+            )
         if len(clients):
             self.downlink.multicast(publication, clients, handles, unfiltered)
-
-    def _relay(
-        self, choice: GatewayChoice, publication: Publish, clients: Ints, handles: list[tuple[int, ...]]
-    ) -> tuple[Ints, list[tuple[int, ...]]]:
-        """Notify by gateways whom they can serve; gives those who are left, with their handles."""
-        recipients = dict(zip(clients.tolist(), handles, strict=True))
-        eligible = recipients.keys() & self.addresses.keys()
-        if choice.serves == "channels":
-            channels = [scheme.clients for scheme in self.filter_schemes if scheme.channels_by_place]
-            eligible = set[int]().union(*(eligible & members for members in channels))
-        assigned = self.selection.assign(eligible)
-        if not assigned:
-            return clients, handles
-        self._gateways.assigned(publication, assigned)
-        addresses = self.addresses
-        gateways = {gateway: others for gateway, others in assigned.items() if others}
-        targets = [
-            tuple([addresses[client] for client in sorted(others)]) if choice.contacts else ()
-            for others in gateways.values()
-        ]
-        self.downlink.relay(
-            publication, list(gateways), [recipients[gateway] for gateway in gateways], targets
-        )
-        served = gateways.keys() | set().union(*gateways.values())
-        left = [client for client in recipients if client not in served]
-        return np.array(left, np.int64), [recipients[client] for client in left]
-
-    def _accepting(self, publication: Publish, rows: Ints) -> Ints:
-        """Those rows whose subscription accepts the event's attributes; each distinct one is asked once."""
-        table = self.table
-        event = publication.event
-        if len(table.groups) == 1:
-            return rows if matches(event, table.groups[0]) else NO_ROWS
-        groups = table.group[rows]
-        refused = [g for g in np.unique(groups).tolist() if not matches(event, table.groups[g])]
-        if not refused:
-            return rows
-        return rows[~np.isin(groups, refused)]
 
     # -- what schemes communicate through -----------------------------------------------------------------
 
@@ -499,7 +308,7 @@ class Broker:
         message.scheme = self.flag_of(scheme)
         if isinstance(message, SchemeContext):
             message.of_scheme = message.scheme
-        message.epoch = self.epoch
+        message.epoch = self.rollout.epoch
         self.downlink.send(client, message)
 
     # -- internals ----------------------------------------------------------------------------------------
@@ -511,11 +320,6 @@ class Broker:
 
     def _lease(self, proxy: str) -> Lease:
         return Lease(self.host, f"broker's {proxy}", self)
-
-    def _send_plan(self, client: object, data: bytes) -> None:
-        assert isinstance(client, int)
-        self.plans_sent += 1
-        self.downlink.send(client, PlanMessage(data, client=client, epoch=self.epoch))
 
     def _place(self, client: int) -> Reading[Vector] | None:
         place = self.table.place(client)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from bypass.core.broker import LAST_EPOCH, Broker
+from bypass.core.broker import Broker
+from bypass.core.rollout import LAST_EPOCH
 from bypass.core.standing_plans import Held, Standing
 from bypass.mechanisms.families import FILTER_PROXY
 from bypass.transitions import Action, Mechanism, Nothing, Plan, TransitionError
@@ -45,12 +46,12 @@ class BrokerState(BaseModel):
         first, *others = broker.filter_schemes
         selection = broker.engine.active("gateway-selection")
         return cls(
-            epoch=broker.epoch,
-            decisions=dict(broker.decisions),
+            epoch=broker.rollout.epoch,
+            decisions=dict(broker.rollout.decisions),
             schemes=(_installed(first), *(_installed(each, each.clients) for each in others)),
             selection=None if isinstance(selection, Nothing) else _installed(selection),
-            held=broker.standing.all,
-            ever=broker.standing.ever,
+            held=broker.rollout.standing.all,
+            ever=broker.rollout.standing.ever,
         )
 
     def restore(self, broker: Broker) -> None:
@@ -75,12 +76,12 @@ class BrokerState(BaseModel):
             if record.outcome == "failed":
                 raise TransitionError(f"restart: {record.proxy} to {record.target!r}: {record.error}")
         # One that no message can carry is none that clients have: they are told everything again.
-        broker.epoch = broker.coordinator.epoch = min(self.epoch, LAST_EPOCH)
-        broker.decisions.update(self.decisions)
+        broker.rollout.epoch = broker.rollout.coordinator.epoch = min(self.epoch, LAST_EPOCH)
+        broker.rollout.decisions.update(self.decisions)
         self._restore_standing(broker, first.name)
 
     def _restore_standing(self, broker: Broker, scheme: str) -> None:
-        standing = broker.standing
+        standing = broker.rollout.standing
         if self.held is None:
             for plan in self.told:
                 standing.remember(plan, plan.actions, ())

@@ -272,7 +272,9 @@ class Experiment:
             there = np.flatnonzero(self._active).tolist()
             told = tuple(self._initiators.sample(there, min(step.initiators, len(there))))
             actions = tuple(action.model_copy(update={"members": told}) for action in plan.actions)
-            plan = plan.model_copy(update={"actions": actions, "decision": self.system.broker.decide(0)})
+            plan = plan.model_copy(
+                update={"actions": actions, "decision": self.system.broker.rollout.decide(0)}
+            )
         for record in self.system.broker.execute(plan):
             if record.outcome == "failed":
                 raise ExperimentFailed(f"plan {step.plan.plan!r} at {step.at} s: {record.error}")
@@ -349,7 +351,7 @@ class Experiment:
             local={
                 name: int(self.system.local.counter(column).sum()) for name, column in LOCAL_COUNTERS.items()
             },
-            plans_sent=self.system.broker.plans_sent,
+            plans_sent=self.system.broker.rollout.plans_sent,
         )
 
     def _phase(self, i: int, name: str, start: float, end: float, events: dict[str, EventColumn]) -> Phase:

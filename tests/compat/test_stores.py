@@ -45,7 +45,7 @@ def version(path: Path) -> int:
 
 def test_all_that_waited_in_a_store_of_0_1_0_arrives(path: Path) -> None:
     with running(config(path.parent)) as service, peers() as make:
-        assert service.server.broker.epoch == 1
+        assert service.server.broker.rollout.epoch == 1
         assert [each.name for each in service.server.broker.filter_schemes] == ["ste"]
         endpoint = service.server.endpoints[0]
         alice = make(endpoint, "alice", life=21, capabilities=("missed",))

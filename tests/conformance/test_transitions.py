@@ -155,12 +155,12 @@ def test_a_plan_that_cannot_be_is_refused_as_a_whole(
 ) -> None:
     world = make_world()
     gather(world)
-    epoch = world.at_broker(lambda broker: broker.epoch)
+    epoch = world.at_broker(lambda broker: broker.rollout.epoch)
     plan = Plan(plan="test", actions=(Action(proxy="filter", to="ste"), action))
     with pytest.raises(error):
         world.execute_plan(plan)
     world.settle()
-    assert world.at_broker(lambda broker: broker.epoch) == epoch
+    assert world.at_broker(lambda broker: broker.rollout.epoch) == epoch
     assert {each.scheme for each in world.serving().values()} == {"radial"}
     assert {world.running(name) for name in CROWD} == {"radial"}
     assert_events_arrive(world)

@@ -217,7 +217,7 @@ def test_central_and_healing_differ_in_who_is_told() -> None:
         before = []
         for client in range(4):
             world.go(client, IN_SQUARE)
-            before.append(world.broker.plans_sent)
+            before.append(world.broker.rollout.plans_sent)
         plans[book] = before[-1]
     assert plans["density"] > plans["density-healing"] == 4
 

@@ -141,7 +141,7 @@ def test_a_plan_that_makes_no_sense_changes_nothing(
     world = four(new_world)
     with pytest.raises(error):
         world.broker.execute(plan(action))
-    assert world.broker.epoch == 0
+    assert world.broker.rollout.epoch == 0
     assert world.broker.engine.records == []
     assert plans(world) == {}
 

@@ -383,4 +383,4 @@ def test_a_session_that_is_not_durable_begins_anew_after_a_restart(tmp_path: Pat
         back.subscribe()
         assert [action.proxy for action in told(back).actions] == ["mode"]
         assert latest(service, "p")["done"] == 0
-        assert in_loop(service, lambda: service.server.broker.standing.own) == {}
+        assert in_loop(service, lambda: service.server.broker.rollout.standing.own) == {}

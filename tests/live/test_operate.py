@@ -58,7 +58,7 @@ def test_a_transition_and_what_is_said_about_it(service: Service, operate: Opera
     peer.subscribe()
     code, out, _ = operate("transition", "filter", "ste", "--set", "alpha=1.5", "--dry-run")
     assert (code, out) == (0, "would be done: filter radial -> ste alpha = 1.5\n")
-    assert service.server.broker.epoch == 0
+    assert service.server.broker.rollout.epoch == 0
     code, out, _ = operate("transition", "filter", "ste", "--set", "alpha=1.5", "--why", "a test")
     assert (code, out) == (0, "done: filter radial -> ste alpha = 1.5\nepoch 1, 1 clients concerned\n")
     assert json.loads(peer.get(PlanMessage).plan)["actions"] == [
@@ -116,7 +116,7 @@ def test_mistakes_take_one_line_and_change_nothing(
     assert (code, out) == (2, "")
     assert complaint in error
     assert error.count("\n") == 1
-    assert service.server.broker.epoch == 0
+    assert service.server.broker.rollout.epoch == 0
 
 
 def test_only_who_has_the_right_may_ask(tmp_path: Path, command: Callable[..., Said]) -> None:

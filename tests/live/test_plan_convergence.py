@@ -206,7 +206,7 @@ class World:
         return self.steady, self.tried
 
     def watch(self) -> None:
-        in_loop(self.service, lambda: self.service.server.broker.plan_listeners.append(self))
+        in_loop(self.service, lambda: self.service.server.broker.rollout.listeners.append(self))
 
     def plan_executed(self, plan: Plan, records: list[Record]) -> None:
         assert plan.plan != followup.ISOLATE

@@ -57,7 +57,7 @@ def test_no_epoch_is_given_twice(tmp_path: Path, make: Make) -> None:
         assert early.get(PlanMessage).epoch == 2
         settings = killed(service, tmp_path / "copy")
     with running(settings) as service:
-        assert service.server.broker.epoch == 2
+        assert service.server.broker.rollout.epoch == 2
 
 
 def test_what_only_clients_do_is_known_again(tmp_path: Path, make: Make) -> None:
@@ -67,8 +67,8 @@ def test_what_only_clients_do_is_known_again(tmp_path: Path, make: Make) -> None
         make(endpoint(service), "s").settle()
         settings = killed(service, tmp_path / "copy")
     with running(settings) as service:
-        assert service.server.broker.epoch == 1
-        assert service.server.broker.standing.all["mode"].to == "augment"
+        assert service.server.broker.rollout.epoch == 1
+        assert service.server.broker.rollout.standing.all["mode"].to == "augment"
 
 
 def test_the_same_life_withdraws_what_it_does_not_name_after_a_restart(tmp_path: Path, make: Make) -> None:

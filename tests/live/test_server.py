@@ -86,7 +86,7 @@ def test_a_restarted_broker_goes_on_where_the_one_before_ended(tmp_path: Path, m
         assert [(scheme.name, scheme.settings()["alpha"]) for scheme in broker.filter_schemes] == [
             ("ste", 2.0)
         ]
-        assert broker.epoch == 1
+        assert broker.rollout.epoch == 1
         back = make(endpoint(service), "s", handles=(1,))
         assert back.number == subscriber.number
         assert back.event() == second

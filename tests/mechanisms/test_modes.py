@@ -90,7 +90,7 @@ def test_who_begins_in_ad_hoc_mode_is_not_known_to_the_broker() -> None:
     world.run(2.0)
     world.broker.execute(world.plan("mode", "cloud"))
     world.run(2.0)
-    assert world.broker.plans_sent == 0
+    assert world.broker.rollout.plans_sent == 0
     assert world.active("mode") == ["ad-hoc"] * 3
 
 

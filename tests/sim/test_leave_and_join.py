@@ -205,7 +205,7 @@ def test_who_joins_does_not_turn_back_what_spreads_by_healing() -> None:
     world.run(2.0)
     world.broker.execute(world.plan("direct", "gossip"))
     world.run(2.0)
-    world.broker.execute(world.plan("direct", "broadcast", 0, decision=world.broker.decide(0)))
+    world.broker.execute(world.plan("direct", "broadcast", 0, decision=world.broker.rollout.decide(0)))
     world.run(2.0)
     world.publish_local(0)
     world.run()

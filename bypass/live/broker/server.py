@@ -222,7 +222,10 @@ class BrokerServer:
         self.deliveries.kept.restore(loaded.clients, loaded.waiting)
         if self.settings.restore(self.broker, self.sessions):
             log.info(
-                "restored %d sessions, epoch %d, from %s", len(self.sessions), self.broker.epoch, config.store
+                "restored %d sessions, epoch %d, from %s",
+                len(self.sessions),
+                self.broker.rollout.epoch,
+                config.store,
             )
         self.broker.engine.add_listener(self)
         self.broker.host.sis.provide(EXPECTED_DELAY, self._expected_delay)
@@ -321,7 +324,7 @@ class BrokerServer:
 
     def _note_told(self, part: int = 0, parts: int = 1) -> None:
         batch = self.deliveries.turn.batch
-        self.settings.told.note(batch, self.broker.told, self.sessions, part, parts)
+        self.settings.told.note(batch, self.broker.rollout.told, self.sessions, part, parts)
 
     def _tick(self) -> None:
         self.loop.after(1.0, self._tick)

@@ -64,8 +64,8 @@ class Settings:
         if self._state is None:
             return False
         BrokerState.model_validate_json(self._state).restore(broker)
-        self._named.restore(broker.standing, sessions)
-        self._epoch = broker.epoch
+        self._named.restore(broker.rollout.standing, sessions)
+        self._epoch = broker.rollout.epoch
         return True
 
     def note(self, batch: Batch, broker: Broker, sessions: Sessions) -> None:
@@ -74,12 +74,12 @@ class Settings:
         if broker.registry.flags.given != self.flags:
             self.flags = dict(broker.registry.flags.given)
             batch.setting("flags", json.dumps(self.flags))
-        if self.changed or broker.epoch != self._epoch:
+        if self.changed or broker.rollout.epoch != self._epoch:
             batch.setting("state", BrokerState.of(broker).model_dump_json())
             batch.setting("generation", str(self._generation))
             self.changed = False
-            self._epoch = broker.epoch
-        self._named.note(batch, broker.standing, sessions)
+            self._epoch = broker.rollout.epoch
+        self._named.note(batch, broker.rollout.standing, sessions)
         if sessions.last_number >= self._reserved:
             self._reserved = sessions.last_number + NUMBERS
             batch.setting("numbers", str(self._reserved))

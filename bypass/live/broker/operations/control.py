@@ -119,7 +119,7 @@ class OperatorControl:
         records = self._server.execute(plan)
         return {
             "dry_run": False,
-            "epoch": broker.epoch,
+            "epoch": broker.rollout.epoch,
             "records": [record.to_dict() for record in records],
             "execution": self._followup.latest(1)[0],
         }

@@ -56,7 +56,7 @@ class Followup:
         for execution in self._executions.values():
             execution.deliveries = server.deliveries.deliveries
             server.loop.after(ANSWER_S, self._answered, execution)
-        server.broker.plan_listeners.append(self)
+        server.broker.rollout.listeners.append(self)
         server.reception.on_outcome = self._outcome_arrived
         server.attendance.on_departure = self._departed
 
@@ -112,12 +112,14 @@ class Followup:
             if self._holds(client, told):
                 self._settle(client, told, "failed")
         broker = self._server.broker
-        broker.tell_all(client, new=False, switch=session.scheme != broker.flag_of(broker.scheme_of(client)))
+        broker.rollout.tell_all(
+            client, new=False, switch=session.scheme != broker.flag_of(broker.scheme_of(client))
+        )
 
     def client_returned(self, client: int, epoch: int, again: Sequence[Distribution] | None) -> None:
         """What a client left without an answer it has done, or was told again, or is now."""
         if again is None and client in self._told.given_up:
-            again = self._server.broker.tell_all(client, new=False, switch=False)
+            again = self._server.broker.rollout.tell_all(client, new=False, switch=False)
         self._told.given_up.discard(client)
         plans = [distribution.plan for distribution in again or ()]
         names = {plan.id for plan in plans}
@@ -199,8 +201,8 @@ class Followup:
         self.retries += 1
         broker, self._repeating = self._server.broker, []
         try:
-            for plan in broker.standing.left_of(client, [told.plan for told in holding]):
-                broker.tell_again(client, plan)
+            for plan in broker.rollout.standing.left_of(client, [told.plan for told in holding]):
+                broker.rollout.tell_again(client, plan)
             for told in holding:
                 told.wait(self._repeating)
         finally:
@@ -209,7 +211,7 @@ class Followup:
 
     def _holds(self, client: int, told: Told) -> bool:
         """Whether later plans have left anything of what a client was told; if not, it is obsolete."""
-        if self._server.broker.standing.holds(client, told.plan):
+        if self._server.broker.rollout.standing.holds(client, told.plan):
             return True
         self.obsolete += 1
         log.info("%s: plan %s: obsolete, it was told newer ones", self._name(client), told.plan.id)

@@ -57,7 +57,7 @@ class Status:
             "at": now,
             "started": self._started,
             "version": self._version,
-            "epoch": broker.epoch,
+            "epoch": broker.rollout.epoch,
             "listen": list(server.endpoints),
             "open": config.open,
             "region": {

@@ -101,9 +101,9 @@ class ToldClients:
                     self._of.setdefault(client, []).append(told)
                 # It may have been told more than that since; and a process that was started again has done
                 # nothing, whatever epoch it says.
-                latest = max(1, *(held.epoch for held in broker.standing.of(client).values()))
+                latest = max(1, *(held.epoch for held in broker.rollout.standing.of(client).values()))
                 if len(known) == len(entries) and epoch >= latest and life == sessions.by_number[client].life:
-                    broker.told[client] = epoch
+                    broker.rollout.told[client] = epoch
 
     def _knows(self, epoch: int, share: str) -> bool:
         return epoch in self.executions and share in self.executions[epoch].shares

@@ -237,7 +237,7 @@ class Attendance:
                 flags.given if SCHEMES in session.capabilities else {},
                 client=session.number,
                 scheme=flag,
-                epoch=broker.epoch,
+                epoch=broker.rollout.epoch,
             ),
         )
         for part in parts:
