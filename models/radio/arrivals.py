@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.models.radio.state import F, FrameUse, L, PortVerdict
+from bypass.models.radio.state import F, FrameUse, L, PortVerdict, S
+from bypass.models.radio.turns import Air
 from bypass.support.arrays import Bytes, Floats, Ints
 from bypass.support.kernel import kernel
 
@@ -168,3 +169,38 @@ def forget_event(event: int, ports: Ports) -> None:
 def forget_station(station: int, ports: Ports) -> None:
     """A station was switched off: whom it has heard of is of no use any more."""
     ports.counts[station, :] = 0
+
+
+@kernel
+def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
+    """A frame goes to the port that it is for, at all who received it; gives the rows in `found`."""
+    frame, stations, rows, keys = air.frames[f], air.stations, air.found, air.keys
+    x, y, listening = air.x, air.y, ports.listening
+    kind, size, port, scope = frame[F.KIND], frame[F.SIZE], frame[F.PORT], frame[F.SCOPE]
+    copies, near, events, sender = ports.copies, ports.near, frame[F.KEYS], frame[F.SENDER]
+    neighbours, heard_at, counts = ports.neighbours, ports.heard_at, ports.counts
+    found = 0
+    for j in receivers:
+        stations[j, S.BYTES_DOWN] += size
+        if kind == FrameUse.RAW:
+            rows[found, 0], rows[found, 1] = j, PortVerdict.RAW
+            found += 1
+            continue
+        own = listening[j, port]
+        if own[L.FLAG] == 0:
+            stations[j, S.STRANGE] += 1
+        elif kind == FrameUse.EVENTS and same_decision(frame, own):
+            far = int(1000.0 * math.hypot(x[j] - x[sender], y[j] - y[sender]))
+            found = take_events(f, j, keys, events, copies, near, own[L.NEAR_MM], far, rows, found)
+        elif kind == FrameUse.HELLO and same_decision(frame, own):
+            if meet(neighbours, heard_at, counts, t, j, port, sender, own[L.NEW_AFTER]):
+                rows[found, 0], rows[found, 1] = j, PortVerdict.NEW_NEIGHBOUR
+                found += 1
+        elif same_decision(frame, own):
+            found = take(t, f, j, frame, keys, x, y, ports, rows, found)
+        elif scope != own[L.SCOPE]:
+            stations[j, S.STRANGE] += 1
+        else:
+            rows[found, 0], rows[found, 1] = j, PortVerdict.FOREIGN
+            found += 1
+    return found

@@ -10,16 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bypass.errors import BypassError
-from bypass.models.radio.access import (
-    DONE,
-    FOUND,
-    NEEDS_FRAMES,
-    NEEDS_POSITIONS,
-    hand_over,
-    run,
-    switch,
-)
+from bypass.models.radio.access import DONE, FOUND, NEEDS_FRAMES, NEEDS_POSITIONS, run
 from bypass.models.radio.arrivals import Ports, make_ports
+from bypass.models.radio.queue import hand_over, switch
 from bypass.models.radio.radio import Ending, FrameKind, RadioModel
 from bypass.models.radio.state import NEVER, NOBODY, F, FrameUse, G, P, Q, S
 from bypass.models.radio.turns import Air
