@@ -21,8 +21,8 @@ EXAMPLES = ROOT / "examples"
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "extending.md"
 PACKAGE = EXAMPLES / "bypass-parade"
 EXTENDING = {EXAMPLES / "extending.sh", EXAMPLES / "fair.yaml"}
-CLIENT = EXAMPLES / "live_client.py"  # live.sh runs it
-USED = {CLIENT, *(EXAMPLES / f"{name}.py" for name in ("hexagons", "carousel", "stage", "tuned", "crowds"))}
+CLIENTS = {EXAMPLES / "live_client.py", EXAMPLES / "trams.py"}  # live.sh and trams.sh run them
+USED = {*CLIENTS, *(EXAMPLES / f"{name}.py" for name in ("hexagons", "carousel", "stage", "tuned", "crowds"))}
 """Files that other examples run."""
 PROGRAMS = sorted(path for path in EXAMPLES.iterdir() if path.suffix in (".py", ".sh") and path not in USED)
 BLOCK = re.compile(r"(<!-- (examples/\S+) -->\n+```\w*\n)(.*?)```", re.DOTALL)
@@ -56,14 +56,14 @@ def blocks(page: Path) -> dict[Path, str]:
 
 def test_the_readme_shows_the_examples_as_they_are() -> None:
     shown = blocks(README)
-    assert shown.keys() >= {*PROGRAMS, CLIENT, *EXAMPLES.glob("*.yaml")} - EXTENDING
+    assert shown.keys() >= {*PROGRAMS, *CLIENTS, *EXAMPLES.glob("*.yaml")} - EXTENDING
     for path, text in shown.items():
         assert text == path.read_text(), path
 
 
 def test_the_page_about_extending_shows_what_extends() -> None:
     shown = blocks(PAGE)
-    assert shown.keys() >= {*EXTENDING, *USED, PACKAGE / "pyproject.toml"} - {CLIENT}
+    assert shown.keys() >= {*EXTENDING, *USED, PACKAGE / "pyproject.toml"} - CLIENTS
     for path, text in shown.items():
         assert text == path.read_text(), path
 
