@@ -86,20 +86,9 @@ async def cases(pair: Pair, chosen: list[str] | None, folder: Path) -> list[Case
 
 def judged(scheme: str) -> Case:
     """A scheme on a small trace of people in streets, under three workloads."""
-    trace = (
-        "traces",
-        "darmstadt",
-        "--clients",
-        "60",
-        "--duration",
-        "20",
-        "--engine",
-        "local",
-        "--out",
-        "trace",
-    )
-    options = ("--schemes", scheme, "--workloads", "ar,lbs,rnd", "--engine", "local", "--out", "out")
-    return Case(f"evaluate {scheme}", (trace, ("evaluate", "trace", *options)))
+    trace = "traces darmstadt --clients 60 --duration 20 --engine local --out trace"
+    judge = f"evaluate trace --schemes {scheme} --workloads ar,lbs,rnd --engine local --out out"
+    return Case(f"evaluate {scheme}", (tuple(trace.split()), tuple(judge.split())))
 
 
 async def compare(case: Case, pair: Pair, folder: Path, free: asyncio.Semaphore) -> Verdict:
