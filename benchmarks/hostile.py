@@ -53,6 +53,7 @@ OUTCOMES = (
     "limited",
     "limited_bytes",
     "unread",
+    "overflowed",
     "strangers",
     "hello_repeated",
     "unauthorised",
