@@ -66,12 +66,13 @@ class UnusableMechanism(BypassError):
 BROKER = frozenset(("numba", "numpy", "prometheus_client"))
 GEO = frozenset(("pyproj",))
 LAB = frozenset(("jinja2", "matplotlib", "osmium", "pandas", "pyarrow", "pyspark", "rich", "scipy"))
-"""Packages that the extras of these names bring, by import name. The last one brings the others, too."""
+TESTING = frozenset(("hypothesis",))
+"""Packages that the extras of these names bring, by import name. LAB brings those before it, too."""
 
 
 def extra_of(module: str) -> str | None:
     """The extra that brings a package; None for one that is always there, or is none of ours."""
-    extras = {"broker": BROKER, "geo": GEO, "lab": LAB}
+    extras = {"broker": BROKER, "geo": GEO, "lab": LAB, "testing": TESTING}
     return next((extra for extra, modules in extras.items() if module in modules), None)
 
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.live import LiveWorld
-from tests.conformance.simulated import SimulatedWorld
-from tests.conformance.world import World
+from bypass.testing.live import LiveWorld
+from bypass.testing.simulated import SimulatedWorld
+from bypass.testing.world import SmallWorld
 
 
 @pytest.fixture(params=["simulated", "live"])
-def make_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., World]]:
+def make_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., SmallWorld]]:
     """Makes the world, with a scheme and its parameters."""
     with ExitStack() as stack:
 
-        def make(scheme: str = "radial", **values: Any) -> World:
-            world: World = (
+        def make(scheme: str = "radial", **values: Any) -> SmallWorld:
+            world: SmallWorld = (
                 SimulatedWorld(scheme, values)
                 if request.param == "simulated"
                 else LiveWorld(scheme, values, tmp_path)

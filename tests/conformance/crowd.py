@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.conformance.world import Serving, World
-from tests.conftest import Point
+from bypass.testing.rules import RULES, Point
+from bypass.testing.world import Serving, SmallWorld
 
+SCHEMES = tuple(RULES)
 CROWD: dict[str, tuple[Point, tuple[int | None, ...]]] = {
     "ann": ((250.0, 300.0), (50,)),
     "bob": ((300.0, 320.0), (100, None)),
@@ -27,7 +28,7 @@ SPOTS: list[Point] = [
 ]
 
 
-def gather(world: World) -> None:
+def gather(world: SmallWorld) -> None:
     """Have the crowd come, and somebody besides who only publishes."""
     for name, (place, radii) in CROWD.items():
         world.enter(name, place, *radii)
@@ -35,7 +36,7 @@ def gather(world: World) -> None:
     world.settle()
 
 
-def assert_nothing_lost(world: World, events: list[int], before: Mapping[str, Serving]) -> None:
+def assert_nothing_lost(world: SmallWorld, events: list[int], before: Mapping[str, Serving]) -> None:
     """Of what was published while schemes were exchanged and people stood: it has reached whom the schemes
     before and those of now select, at least, and whom one of them does, at most; nobody twice."""
     after = world.serving()
@@ -46,7 +47,7 @@ def assert_nothing_lost(world: World, events: list[int], before: Mapping[str, Se
         assert old & new <= set(heard) <= old | new
 
 
-def assert_events_arrive(world: World) -> None:
+def assert_events_arrive(world: SmallWorld) -> None:
     """Plain, placed and local events of several people reach exactly whom the schemes in use select."""
     events = [world.publish(name) for name in ("publisher", "bob")]
     events += [world.publish("publisher", place) for place in SPOTS]

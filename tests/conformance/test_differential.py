@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.live import LiveWorld
-from tests.conformance.simulated import SimulatedWorld
-from tests.conformance.world import SCHEMES, World
+from bypass.testing.live import LiveWorld
+from bypass.testing.simulated import SimulatedWorld
+from bypass.testing.world import SmallWorld
+from tests.conformance.crowd import SCHEMES
 from tests.conftest import Point
 
 pytestmark = pytest.mark.slow
@@ -96,7 +97,7 @@ steps = st.one_of(
 
 
 def perform(
-    world: World, start: Sequence[Point], script: Sequence[Publish | Change]
+    world: SmallWorld, start: Sequence[Point], script: Sequence[Publish | Change]
 ) -> dict[int, list[tuple[str, int]]]:
     """Who was told of each event. Publications follow each other at once, all else waits and is waited for.
 
@@ -118,14 +119,14 @@ def perform(
     return {event: world.heard(event) for event in world.published}
 
 
-def publish(world: World, step: Publish) -> None:
+def publish(world: SmallWorld, step: Publish) -> None:
     if step.local:
         world.publish_local(step.name)
     else:
         world.publish(step.name, step.at)
 
 
-def apply(world: World, step: Change) -> None:
+def apply(world: SmallWorld, step: Change) -> None:
     """Do one step, unless it is for somebody who is away."""
     present = {name for name, person in world.people.items() if person.present}
     match step:
@@ -148,7 +149,7 @@ def apply(world: World, step: Change) -> None:
             assert world.execute(grid=n).outcome in ("done", "skipped")
 
 
-def observe(world: World) -> None:
+def observe(world: SmallWorld) -> None:
     """Publish everywhere: it reaches exactly whom it should among those whom RADIAL serves."""
     served = {name for name, serving in world.serving().items() if serving.scheme == "radial"}
     events = [world.publish("observer", place) for place in PLACES]

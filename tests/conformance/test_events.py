@@ -8,9 +8,10 @@ import pytest
 
 from bypass.errors import InvalidRadius
 from bypass.events.filters import Subscription, attr
-from tests.conformance.world import SCHEMES, World
+from bypass.testing.world import SmallWorld
+from tests.conformance.crowd import SCHEMES
 
-Make = Callable[..., World]
+Make = Callable[..., SmallWorld]
 
 
 def test_plain_placed_and_local_events(make_world: Make) -> None:

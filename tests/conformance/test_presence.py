@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conformance.crowd import CROWD, assert_events_arrive, gather
-from tests.conformance.world import SCHEMES, World
+from bypass.testing.world import SmallWorld
+from tests.conformance.crowd import CROWD, SCHEMES, assert_events_arrive, gather
 
 pytestmark = pytest.mark.slow
 
-Make = Callable[..., World]
+Make = Callable[..., SmallWorld]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conformance.crowd import CROWD, assert_events_arrive, gather
-from tests.conformance.world import SCHEMES, World
+from bypass.testing.world import SmallWorld
+from tests.conformance.crowd import CROWD, SCHEMES, assert_events_arrive, gather
 
-Make = Callable[..., World]
+Make = Callable[..., SmallWorld]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

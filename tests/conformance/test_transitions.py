@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bypass.mechanisms.filters import FilterBroker, Grid
+from bypass.testing.world import SmallWorld
 from bypass.transitions import (
     Action,
     AtomicTransition,
@@ -16,12 +17,11 @@ from bypass.transitions import (
     UnknownMechanism,
     UnknownProxy,
 )
-from tests.conformance.crowd import CROWD, SPOTS, assert_events_arrive, assert_nothing_lost, gather
-from tests.conformance.world import SCHEMES, World
+from tests.conformance.crowd import CROWD, SCHEMES, SPOTS, assert_events_arrive, assert_nothing_lost, gather
 
 pytestmark = pytest.mark.slow
 
-Make = Callable[..., World]
+Make = Callable[..., SmallWorld]
 
 
 @pytest.mark.parametrize("here", SCHEMES[:-1])

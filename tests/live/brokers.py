@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,63 +18,14 @@ from bypass.live.keys import ClientKeys
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Notify, Publish, Subscribe
 from bypass.protocol.session import Ack, Hello, Ping, Welcome
 from bypass.protocol.wire import decode, encode, unpack
+from bypass.testing.broker import PATIENCE as PATIENCE
+from bypass.testing.broker import config as config
+from bypass.testing.broker import in_loop as in_loop
+from bypass.testing.broker import running as running
+from bypass.testing.broker import until as until
 
 M = TypeVar("M", bound=Message)
-PATIENCE = 20.0
 ANYTHING = Subscription.of(attr("kind") == "x")
-
-
-def config(folder: Path, **changes: Any) -> BrokerConfig:
-    """An open broker that only this machine reaches."""
-    settings: dict[str, Any] = {
-        "listen": (f"ipc://{folder}/broker.sock",),
-        "open": True,
-        "store": folder / "store.db",
-        "sync": "normal",
-        **changes,
-    }
-    return BrokerConfig.model_validate(settings)
-
-
-@contextmanager
-def running(settings: BrokerConfig) -> Iterator[Service]:
-    """A broker that serves until the block ends."""
-    service = Service(settings)
-    thread = threading.Thread(target=service.run, name="broker under test")
-    thread.start()
-    try:
-        yield service
-    finally:
-        service.server.stop()
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
-
-
-def in_loop(service: Service, ask: Callable[[], Any]) -> Any:
-    """What `ask` gives in the broker's thread."""
-    answer: list[Any] = []
-    done = threading.Event()
-
-    def act() -> None:
-        try:
-            answer.append(ask())
-        except BaseException as error:
-            answer.append(error)
-        done.set()
-
-    service.server.soon(act)
-    assert done.wait(PATIENCE)
-    if isinstance(answer[0], BaseException):
-        raise answer[0]
-    return answer[0]
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.005)
 
 
 def killed(service: Service, folder: Path, **changes: object) -> BrokerConfig:

@@ -18,11 +18,12 @@ from bypass.events.event import Event
 from bypass.live.client.connection import Connection
 from bypass.live.client.subscription import LiveSubscription
 from bypass.places.geo import PlanarLocation
+from bypass.places.region import Region
 from bypass.places.sensor import Fix, LocationRequest
+from bypass.testing.broker import PATIENCE, config, in_loop, running, until
+from bypass.testing.rules import RULES, Point, Rule
+from bypass.testing.world import REGION, SmallWorld, Wish
 from bypass.transitions import Plan, Record
-from tests.conformance.world import Interest, World
-from tests.conftest import AREA, PLACES, Point
-from tests.live.brokers import PATIENCE, config, in_loop, running, until
 
 T = TypeVar("T")
 
@@ -58,23 +59,34 @@ class Loop:
         self._loop.close()
 
 
-class LiveWorld(World):
-    """On a broker over a socket of this machine, with a store in `folder`."""
+class LiveWorld(SmallWorld):
+    """Runs on a broker over a socket of this machine, with a store in `folder`."""
 
-    def __init__(self, scheme: str, values: Mapping[str, Any], folder: Path) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        scheme: str,
+        values: Mapping[str, Any],
+        folder: Path,
+        *,
+        mechanisms: Sequence[str | type] = (),
+        region: Region = REGION,
+        rules: Mapping[str, Rule] = RULES,
+    ) -> None:
+        super().__init__(region, rules)
+        self._mechanisms = mechanisms
         self._clients: dict[str, Connection] = {}
         self._subscribed: dict[int, LiveSubscription] = {}
         self._put_at: dict[str, float] = {}  # when somebody was put where it is, by its client's clock
         self._fixes: dict[str, int] = {}  # that its client was told since
-        places = [{"name": p.name, "x": p.x, "y": p.y, "radius": p.radius} for p in PLACES]
+        places = [{"name": p.name, "x": p.x, "y": p.y, "radius": p.radius} for p in region.places]
         settings = config(
             folder,
-            region={"area": AREA, "places": places},
+            region={"area": region.area, "places": places},
             scheme=scheme,
             set=dict(values),
             grace=GRACE_S,
             limits={"client_rate": 0},
+            mechanisms=tuple(map(reference, mechanisms)),
         )
         with ExitStack() as stack:
             self._service = stack.enter_context(running(settings))
@@ -145,6 +157,7 @@ class LiveWorld(World):
             open=True,
             name=name,
             location=lambda: person.position(self.now()),
+            mechanisms=self._mechanisms,
         )
         self._clients[name] = self._loop.run(me.open())
         self._loop.ask(lambda: self._note_move(name))
@@ -155,7 +168,7 @@ class LiveWorld(World):
 
     # -- events -------------------------------------------------------------------------------------------
 
-    def _subscribe(self, name: str, subscription: int, interest: Interest) -> None:
+    def _subscribe(self, name: str, subscription: int, interest: Wish) -> None:
         self._subscribed[subscription] = self._loop.run(
             self._clients[name].subscribe(
                 interest.wanted,
@@ -221,3 +234,8 @@ class LiveWorld(World):
 
 async def _ended(task: asyncio.Future[None]) -> None:
     await asyncio.wait_for(task, PATIENCE)
+
+
+def reference(mechanism: str | type) -> str:
+    """Names a mechanism as a broker's configuration does."""
+    return mechanism if isinstance(mechanism, str) else f"{mechanism.__module__}:{mechanism.__qualname__}"

@@ -1,11 +1,10 @@
-"""What a conformance test sees of a system: people with names, at places, whatever runs beneath them."""
+"""A small system as a test sees it: people with names, at places, whatever runtime is beneath them."""
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,28 +15,37 @@ from bypass.core.client import Client
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription, attr
 from bypass.events.matching import matches
-from bypass.places.region import Region
+from bypass.places.region import Place, Region
 from bypass.ports.subscriptions import Callback, SubHandle
+from bypass.testing.rules import RULES, Point, Rule, Standing
 from bypass.transitions import Action, Plan, Record
-from tests.conftest import AREA, PLACES, Point, cell, in_envelope
 
 T = TypeVar("T")
 
-SCHEMES = ("radial", "ste", "grid", "egrid", "attract", "multi")
+REGION = Region(
+    (0.0, 0.0, 1000.0, 1000.0),
+    (
+        Place("park", 300.0, 300.0, 100.0),
+        Place("pond", 360.0, 300.0, 60.0),
+        Place("station", 800.0, 800.0, 80.0),
+    ),
+)
+"""A square kilometre with places that overlap, and one apart."""
+
 NEWS = attr("kind") == "news"
 
 
 subscription_to = cache(Subscription.of)
 
 
-class Interest(NamedTuple):
-    """What somebody has subscribed."""
+class Wish(NamedTuple):
+    """What somebody has subscribed: events, within a radius or anywhere."""
 
     wanted: Subscription | Filter
     radius: int | None
 
 
-class Publication(NamedTuple):
+class Published(NamedTuple):
     """What somebody has published, and where."""
 
     publisher: str
@@ -53,7 +61,7 @@ class Person:
     vector: Point = (0.0, 0.0)
     since: float = 0.0
     present: bool = True
-    interests: dict[int, Interest] = field(default_factory=dict)
+    interests: dict[int, Wish] = field(default_factory=dict)
 
     def position(self, now: float) -> Point:
         (x, y), (vx, vy), elapsed = self.place, self.vector, now - self.since
@@ -67,18 +75,19 @@ class Serving(NamedTuple):
     settings: Mapping[str, Any]
 
 
-class World(ABC):
-    """One system under test. Subscriptions are known by numbers that the world gives, whatever handles they
-    have, and keep them when their owner leaves and comes back.
+class SmallWorld(ABC):
+    """One system under test, in `region`; `rules` say whom events concern, by the name of the scheme.
 
-    `deliveries` are (name, subscription) by event, in the order in which callbacks were called; `received`
-    are the events as they arrived.
+    Subscriptions are known by numbers that the world gives, whatever handles they have, and keep them when
+    their owner leaves and comes back. `deliveries` are (name, subscription) by event, in the order in which
+    callbacks were called; `received` are the events as they arrived.
     """
 
-    def __init__(self) -> None:
-        self.region = Region(AREA, PLACES)
+    def __init__(self, region: Region = REGION, rules: Mapping[str, Rule] = RULES) -> None:
+        self.region = region
+        self.rules = rules
         self.people: dict[str, Person] = {}
-        self.published: dict[int, Publication] = {}
+        self.published: dict[int, Published] = {}
         self.deliveries: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
         self.received: dict[int, Event] = {}
         self._subscriptions = 0
@@ -125,7 +134,7 @@ class World(ABC):
         self, name: str, radius: int | None = 100, wanted: Subscription | Filter | None = None
     ) -> int:
         self._subscriptions += 1
-        interest = Interest(NEWS if wanted is None else wanted, radius)
+        interest = Wish(NEWS if wanted is None else wanted, radius)
         self.people[name].interests[self._subscriptions] = interest
         self._subscribe(name, self._subscriptions, interest)
         return self._subscriptions
@@ -155,7 +164,7 @@ class World(ABC):
         """A new event, which is about to be published."""
         number = len(self.published)
         event = Event(**{"kind": "news", "number": number, **attributes})
-        self.published[number] = Publication(name, event, at)
+        self.published[number] = Published(name, event, at)
         return number
 
     def callback(self, name: str, subscription: int) -> Callback:
@@ -218,7 +227,7 @@ class World(ABC):
     def _leave(self, name: str, for_good: bool) -> None: ...
 
     @abstractmethod
-    def _subscribe(self, name: str, subscription: int, interest: Interest) -> None: ...
+    def _subscribe(self, name: str, subscription: int, interest: Wish) -> None: ...
 
     @abstractmethod
     def _unsubscribe(self, name: str, subscription: int) -> None: ...
@@ -242,41 +251,27 @@ class World(ABC):
     def selected(self, event: int, serving: Mapping[str, Serving] | None = None) -> list[tuple[str, int]]:
         """Whom an event concerns as people stand now, by the rule of the scheme that serves each of them, or
         that was `serving` them."""
+        return sorted(each for each, told in self.judged(event, serving) if told)
+
+    def possible(self, event: int, serving: Mapping[str, Serving] | None = None) -> list[tuple[str, int]]:
+        """Who may be told of an event: whom it concerns, and of whom the rules leave it open."""
+        return sorted(each for each, told in self.judged(event, serving) if told is not False)
+
+    def judged(
+        self, event: int, serving: Mapping[str, Serving] | None = None
+    ) -> Iterator[tuple[tuple[str, int], bool | None]]:
+        """What the rules say of everybody who is there and wants such an event: (name, subscription), and
+        whether it must be told, must not, or may be (None)."""
         publisher, content, at = self.published[event]
         schemes = self.serving() if serving is None else serving
-        return sorted(
-            (name, number)
-            for name, person in self.people.items()
-            for number, interest in person.interests.items()
-            if person.present
-            and name != publisher
-            and matches(content, subscription_to(interest.wanted))
-            and (
-                at is None
-                or interest.radius is None
-                or self._concerns(schemes[name], person, interest.radius, at)
-            )
-        )
-
-    def around(self, at: Point) -> set[str]:
-        """The attraction points that a place is in."""
-        return {p.name for p in self.region.places if math.dist(at, (p.x, p.y)) <= p.radius}
-
-    def _concerns(self, serving: Serving, person: Person, radius: int, at: Point) -> bool:
-        scheme, settings = serving
-        place, n = person.place, settings.get("grid", 1)
-        if scheme == "grid":
-            return cell(at, n) == cell(place, n)
-        if scheme == "egrid":
-            (i0, j0), (i1, j1) = [cell((place[0] + r, place[1] + r), n) for r in (-radius, radius)]
-            i, j = cell(at, n)
-            return i0 <= i <= i1 and j0 <= j <= j1
-        if scheme == "ste":
-            return in_envelope(at, place, radius, person.vector, settings["alpha"])
-        mine = self.around(place)
-        if scheme == "attract":
-            return bool(mine & self.around(at)) or not (mine or self.around(at))
-        if scheme == "multi" and mine:
-            return bool(mine & self.around(at))
-        assert scheme in ("multi", "radial")
-        return math.dist(at, place) <= radius
+        for name, person in self.people.items():
+            if name == publisher or not person.present:
+                continue
+            for number, wish in person.interests.items():
+                if matches(content, subscription_to(wish.wanted)):
+                    if at is None or wish.radius is None:
+                        yield (name, number), True
+                    else:
+                        scheme, settings = schemes[name]
+                        who = Standing(person.place, person.vector, wish.radius, settings, self.region)
+                        yield (name, number), self.rules[scheme](who, at)

@@ -8,14 +8,16 @@ from typing import Any, TypeVar
 
 from bypass.core.broker import Broker
 from bypass.core.client import Client
+from bypass.mechanisms import Registry
 from bypass.places.geo import PlanarLocation
+from bypass.places.region import Region
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import SubHandle
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
+from bypass.testing.rules import RULES, Point, Rule
+from bypass.testing.world import REGION, Person, SmallWorld, Wish
 from bypass.transitions import Plan, Record
-from tests.conformance.world import Interest, Person, World
-from tests.conftest import Point
 
 T = TypeVar("T")
 
@@ -27,16 +29,32 @@ SETTLED_S = 3.0
 PAUSE_S = 0.05
 
 
-class SimulatedWorld(World):
-    """On a `SimulatedSystem`, whose trace this is."""
+class SimulatedWorld(SmallWorld):
+    """Runs on a `SimulatedSystem`, whose trace it is. `mechanisms` are those of one's own."""
 
-    def __init__(self, scheme: str, values: Mapping[str, Any]) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        scheme: str,
+        values: Mapping[str, Any],
+        *,
+        mechanisms: Sequence[str | type] = (),
+        region: Region = REGION,
+        rules: Mapping[str, Rule] = RULES,
+        seed: int = 1,
+    ) -> None:
+        super().__init__(region, rules)
         self._numbers: dict[str, int] = {}
         self._cut_off: set[str] = set()
         self._handles: dict[int, SubHandle] = {}
         self._system = SimulatedSystem(
-            MOST_PEOPLE, self, self.region, scheme=scheme, set=values, durable=True
+            MOST_PEOPLE,
+            self,
+            region,
+            seed=seed,
+            scheme=scheme,
+            set=values,
+            durable=True,
+            registry=Registry(mechanisms),
         )
 
     def close(self) -> None:
@@ -47,7 +65,7 @@ class SimulatedWorld(World):
     def position(self, client: int, at: float) -> Point:
         return self._person(client).position(at)
 
-    def velocity(self, client: int, at: float) -> Point:
+    def velocity(self, client: int, at: float) -> Point:  # noqa: ARG002 - it does not change by itself
         return self._person(client).vector
 
     # -- people -------------------------------------------------------------------------------------------
@@ -82,7 +100,7 @@ class SimulatedWorld(World):
 
     # -- events -------------------------------------------------------------------------------------------
 
-    def _subscribe(self, name: str, subscription: int, interest: Interest) -> None:
+    def _subscribe(self, name: str, subscription: int, interest: Wish) -> None:
         if subscription in self._handles:
             return  # its client has kept it
         self._handles[subscription] = self._client(name).subscribe(

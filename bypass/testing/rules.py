@@ -1,0 +1,98 @@
+"""Whom an event concerns, by the rule of each filter scheme, said as plainly as it can be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from bypass.places.region import Region
+
+Point = tuple[float, float]
+
+
+class Standing(NamedTuple):
+    """A subscriber as a rule sees it: where it is and how it moves (m/s), the radius that it wants, and the
+    parameters of the scheme that serves it in a region."""
+
+    place: Point
+    vector: Point
+    radius: int
+    settings: Mapping[str, Any]
+    region: Region
+
+
+Rule = Callable[[Standing, Point], bool | None]
+"""Says of an event at a place: the subscriber must be told (true), must not (false), or may be (None)."""
+
+
+def near(who: Standing, at: Point) -> bool:
+    """The event lies within the radius: what RADIAL promises."""
+    return math.dist(at, who.place) <= who.radius
+
+
+def same_cell(who: Standing, at: Point) -> bool:
+    """Both are in the same cell, whatever the radius: GRID."""
+    n, area = who.settings["grid"], who.region.area
+    return cell(at, n, area) == cell(who.place, n, area)
+
+
+def cells_around(who: Standing, at: Point) -> bool:
+    """The event is in a cell that the square around the subscriber touches: EGRID."""
+    n, area, (x, y) = who.settings["grid"], who.region.area, who.place
+    (i0, j0), (i1, j1) = [cell((x + r, y + r), n, area) for r in (-who.radius, who.radius)]
+    i, j = cell(at, n, area)
+    return i0 <= i <= i1 and j0 <= j <= j1
+
+
+def ahead(who: Standing, at: Point) -> bool:
+    """The event is within the radius, or ahead of who walks: STE."""
+    return in_envelope(at, who.place, who.radius, who.vector, who.settings["alpha"])
+
+
+def same_places(who: Standing, at: Point) -> bool:
+    """Both are at one of the region's places, or both are at none: ATTRACT."""
+    mine, its = around(who.region, who.place), around(who.region, at)
+    return bool(mine & its) or not (mine or its)
+
+
+def places_or_radius(who: Standing, at: Point) -> bool:
+    """Who is at one of the region's places hears what happens there, others what is near: MULTI."""
+    mine = around(who.region, who.place)
+    return bool(mine & around(who.region, at)) if mine else near(who, at)
+
+
+RULES: Mapping[str, Rule] = {
+    "radial": near,
+    "ste": ahead,
+    "grid": same_cell,
+    "egrid": cells_around,
+    "attract": same_places,
+    "multi": places_or_radius,
+}
+"""The rules of the built-in schemes, for subscribers whose places the broker knows."""
+
+
+def around(region: Region, at: Point) -> set[str]:
+    """Names the places of a region that a point is in."""
+    return {p.name for p in region.places if math.dist(at, (p.x, p.y)) <= p.radius}
+
+
+def cell(at: Point, n: int, area: tuple[float, float, float, float]) -> tuple[int, int]:
+    """Gives the cell of a point among n × n, the outermost ones having everything beyond them too."""
+    x0, y0, x1, y1 = area
+    i, j = math.floor((at[0] - x0) / ((x1 - x0) / n)), math.floor((at[1] - y0) / ((y1 - y0) / n))
+    return min(max(i, 0), n - 1), min(max(j, 0), n - 1)
+
+
+def in_envelope(at: Point, place: Point, radius: float, vector: Point, alpha: float) -> bool:
+    """Tells whether a point is in the disc around a subscriber, or in the cone that starts there."""
+    if math.dist(at, place) <= radius:
+        return True
+    speed = math.hypot(*vector)
+    if speed == 0.0 or alpha == 0.0:
+        return False
+    dx, dy = at[0] - place[0], at[1] - place[1]
+    along = (dx * vector[0] + dy * vector[1]) / speed
+    aside = abs(dx * vector[1] - dy * vector[0]) / speed
+    return 0.0 <= along <= 60.0 * alpha * speed and aside <= radius + along * math.tan(math.radians(15))
