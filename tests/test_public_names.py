@@ -78,6 +78,10 @@ PACKAGES = {
         "evaluate load run sweep"
     ),
     "bypass.sim": "SimulatedSystem",
+    "bypass.testing": (
+        "FilterSchemeSuite LiveWorld SimulatedWorld Standing Waypoint events filters places plans radii "
+        "scenarios subscriptions walks"
+    ),
 }
 
 MOVED = {
@@ -180,6 +184,14 @@ def test_who_has_not_the_extra_is_told_which(code: str) -> None:
     last = done.stderr.splitlines()[-1]
     assert "MissingExtra" in last
     assert "needs the extra lab: pip install 'bypass-pubsub[lab]'" in last
+
+
+def test_who_tests_without_the_extra_is_told_which() -> None:
+    probe = WITHOUT.format(lab={"hypothesis"}) + "import bypass.testing"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert "MissingExtra" in last
+    assert "needs the extra testing: pip install 'bypass-pubsub[testing]'" in last
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from bypass.testing.crowd import SCHEMES
 from bypass.testing.live import LiveWorld
 from bypass.testing.simulated import SimulatedWorld
 from bypass.testing.world import SmallWorld
-from tests.conformance.crowd import SCHEMES
 from tests.conftest import Point
 
 pytestmark = pytest.mark.slow

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bypass.mechanisms.filters import FilterBroker, Grid
+from bypass.testing.crowd import CROWD, SCHEMES, SPOTS, assert_events_arrive, assert_nothing_lost, gather
 from bypass.testing.world import SmallWorld
 from bypass.transitions import (
     Action,
@@ -17,7 +18,6 @@ from bypass.transitions import (
     UnknownMechanism,
     UnknownProxy,
 )
-from tests.conformance.crowd import CROWD, SCHEMES, SPOTS, assert_events_arrive, assert_nothing_lost, gather
 
 pytestmark = pytest.mark.slow
 

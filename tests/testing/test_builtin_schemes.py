@@ -1,0 +1,59 @@
+"""The built-in filter schemes pass the suite that others' schemes are tested with."""
+
+from __future__ import annotations
+
+from bypass.testing.filter_schemes import FilterSchemeSuite
+from bypass.testing.rules import (
+    Point,
+    Standing,
+    ahead,
+    cells_around,
+    places_or_radius,
+    same_cell,
+    same_places,
+)
+
+
+class BuiltIn(FilterSchemeSuite):
+    live = False  # tests/conformance is
+    examples = 8
+
+
+class TestRadial(BuiltIn):
+    mechanism = "radial"
+    exact = True
+
+
+class TestSte(BuiltIn):
+    mechanism = "ste"
+
+    def rule(self, who: Standing, at: Point) -> bool:
+        return ahead(who, at)
+
+
+class TestGrid(BuiltIn):
+    mechanism = "grid"
+
+    def rule(self, who: Standing, at: Point) -> bool:
+        return same_cell(who, at)
+
+
+class TestEgrid(BuiltIn):
+    mechanism = "egrid"
+
+    def rule(self, who: Standing, at: Point) -> bool:
+        return cells_around(who, at)
+
+
+class TestAttract(BuiltIn):
+    mechanism = "attract"
+
+    def rule(self, who: Standing, at: Point) -> bool:
+        return same_places(who, at)
+
+
+class TestMulti(BuiltIn):
+    mechanism = "multi"
+
+    def rule(self, who: Standing, at: Point) -> bool:
+        return places_or_radius(who, at)
