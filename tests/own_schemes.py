@@ -1,4 +1,4 @@
-"""Filter schemes as others write them: without kernels, in a module that processes elsewhere can import."""
+"""Filter schemes as others write them: without kernels."""
 
 from __future__ import annotations
 
@@ -95,6 +95,3 @@ class Lazy(Radial):
 
         updates = "distance"
         threshold = 15.0
-
-
-OWN = (Strips, Twice, Lazy)

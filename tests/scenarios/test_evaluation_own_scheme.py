@@ -21,12 +21,15 @@ from bypass.models.traces import Trace, write_trace
 from bypass.scenarios.evaluation import Evaluation, InvalidEvaluation, evaluate
 from bypass.scenarios.evaluation.schemes import Scheme
 from bypass.scenarios.evaluation.sensors import sensor_phases
-from tests.own_schemes import OWN, Strips
+from tests.own_schemes import Strips
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 CLIENTS, SAMPLES, RADIUS, INTERVAL_S = 40, 41, 125.0, 5.0
 Columns = dict[str, NDArray[Any]]
+FILE = Path(__file__).parents[1] / "own_schemes.py"
+OWN = [f"{FILE}:{name}" for name in ("Strips", "Twice", "Lazy")]
+"""By file: workers of a cluster, which cannot import tests, are sent it."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,7 @@ def judged(
     out: Path,
     engine: ComputeEngine | None = None,
     pieces: int | None = None,
-    own: Sequence[type] = OWN,
+    own: Sequence[str | type] = OWN,
 ) -> Evaluation:
     engine = engine or LocalEngine()
     return evaluate(trace, schemes, out=out, engine=engine, seed=4, pieces=pieces, mechanisms=own)
