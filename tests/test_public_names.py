@@ -79,8 +79,8 @@ PACKAGES = {
     ),
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
-        "FilterSchemeSuite LiveWorld SimulatedWorld Standing Waypoint events filters places plans radii "
-        "scenarios subscriptions walks"
+        "DisseminationSuite FilterSchemeSuite GatewaySelectionSuite LiveWorld SimulatedWorld Standing "
+        "Waypoint events filters places plans radii scenarios subscriptions walks"
     ),
 }
 

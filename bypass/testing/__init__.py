@@ -11,7 +11,9 @@ if find_spec("hypothesis") is None:
     raise MissingExtra("hypothesis")
 
 if TYPE_CHECKING:
+    from bypass.testing.dissemination import DisseminationSuite
     from bypass.testing.filter_schemes import FilterSchemeSuite
+    from bypass.testing.gateways import GatewaySelectionSuite
     from bypass.testing.live import LiveWorld
     from bypass.testing.rules import Standing
     from bypass.testing.simulated import SimulatedWorld
@@ -30,7 +32,9 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "DisseminationSuite": "bypass.testing.dissemination",
             "FilterSchemeSuite": "bypass.testing.filter_schemes",
+            "GatewaySelectionSuite": "bypass.testing.gateways",
             "LiveWorld": "bypass.testing.live",
             "SimulatedWorld": "bypass.testing.simulated",
             "Standing": "bypass.testing.rules",
@@ -47,7 +51,9 @@ else:
     )
 
 __all__ = [
+    "DisseminationSuite",
     "FilterSchemeSuite",
+    "GatewaySelectionSuite",
     "LiveWorld",
     "SimulatedWorld",
     "Standing",

@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from fractions import Fraction
 
 import numpy as np
@@ -20,38 +20,8 @@ from bypass.mechanisms.gateways import CsWca, DkcLeach, GatewayChoice, SkcLeach,
 from bypass.mechanisms.gateways.leach import chance, threshold
 from bypass.mechanisms.gateways.selection import wanted
 from bypass.mechanisms.gateways.wca import merged, weights
-from bypass.ports.state_info import LOCATION, VELOCITY, Key, Reading, StateInformation, Vector
+from bypass.testing.gateways import Place, Site
 from bypass.transitions import InvalidParameter
-
-Place = tuple[float, float] | None
-
-
-class Site:
-    """A host that knows where clients are; `places[i]` is client i's, None: unknown."""
-
-    id = 0
-
-    def __init__(self, places: Sequence[Place], seed: int = 1) -> None:
-        self.time = 0.0
-        self.places = {client: place for client, place in enumerate(places) if place is not None}
-        self.velocities: dict[int, Vector] = {}
-        self.sis = StateInformation(self.now)
-        self.provide(LOCATION, self.places)
-        self.provide(VELOCITY, self.velocities)
-        self._random = random.Random(seed)
-
-    def provide(self, key: Key[Vector], values: Mapping[int, Vector]) -> None:
-        def provider(client: int) -> Reading[Vector] | None:
-            return Reading(values[client], self.time) if client in values else None
-
-        self.sis.provide(key, provider)
-
-    def now(self) -> float:
-        return self.time
-
-    def random(self, purpose: str) -> random.Random:
-        assert purpose == "gateways"
-        return self._random
 
 
 def line(n: int, step: float = 10.0) -> list[Place]:
