@@ -29,7 +29,7 @@ from bypass.live.broker.service import Service
 from bypass.live.broker.sessions.quotas import BURST_S, Account, Bucket, Charge, Quotas
 from bypass.live.broker.sessions.sessions import MOST_REFUSED, Numbers, Session
 from bypass.live.client.errors import PublicationRefused
-from bypass.live.keys import Admitted, create_broker_keys, create_client_keys, load_client_keys
+from bypass.live.keys import create_broker_keys, create_client_keys, load_client_keys
 from bypass.protocol.messages import Kind, Publish
 from bypass.protocol.session import Ack, Bye, Hello, Ping, Refused, Welcome
 from bypass.protocol.wire import decode, encode, pack, unpack
@@ -586,16 +586,44 @@ def test_a_key_that_floods_makes_no_further_connections_for_a_while() -> None:
     assert account.charge_connection(1.0 + BURST_S)
 
 
-def test_nobody_but_operators_is_let_in_while_more_comes_than_can_be_taken(
-    tmp_path: Path, make: Make
+def test_newcomers_wait_while_more_comes_than_can_be_taken(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with running(guarded(tmp_path)) as service:
-        attendance = service.server.attendance
-        alice, boss = Admitted("alice", frozenset()), Admitted("boss", frozenset({"admin"}))
-        assert in_loop(service, lambda: attendance.may_connect(alice, "192.0.2.1", False))
-        assert not in_loop(service, lambda: attendance.may_connect(alice, "192.0.2.1", True))
-        assert in_loop(service, lambda: attendance.may_connect(boss, "192.0.2.1", True))
-        assert count(service, "over_connections") == 1
+    """They get in one by one, and none is refused: ZeroMQ would let it try again only after five seconds."""
+    monkeypatch.setattr(intake, "MOST_TAKEN", 10)
+    with running(config(tmp_path)) as service:
+        server, admission = service.server, service.server.listener.authenticator
+        peer = make(endpoint(service), "peer")
+        in_loop(service, lambda: server.loop.leave(server.socket))
+        in_loop(service, lambda: server.loop.leave(admission.socket))
+        for _ in range(25):
+            peer.socket.send(encode(Ping()))
+
+        def take() -> bool:
+            server.socket.poll(100)
+            server.intake.read()
+            return server.intake.behind
+
+        until(lambda: in_loop(service, take))
+        strangers = [make(endpoint(service)) for _ in range(5)]
+
+        def let_in() -> int:
+            before = admission.admitted
+            admission.handle()
+            return admission.admitted - before
+
+        admitted: list[int] = []
+        for _ in strangers:
+            until(lambda: in_loop(service, lambda: admission.socket.poll(0)))
+            admitted.append(in_loop(service, let_in))
+        assert admitted == [1] * len(strangers)
+        assert count(service, "over_connections") == 0
+        in_loop(service, lambda: server.loop.serve(admission.socket, admission.handle))
+        in_loop(service, lambda: server.loop.serve(server.socket, server.intake.read))
+        for number, stranger in enumerate(strangers):
+            stranger.send(Hello(f"stranger {number}", 1))
+            stranger.get(Welcome)
+        peer.settle()
 
 
 def test_an_application_that_publishes_too_fast_hears_of_every_event(tmp_path: Path) -> None:

@@ -104,9 +104,8 @@ class BrokerServer:
             lambda: self.loop.again(self.socket),
         )
         self.loop.serve(self.socket, self.intake.read)
-        self.listener.authenticator.has_place = lambda admitted, address: self.attendance.may_connect(
-            admitted, address, self.intake.behind
-        )
+        self.listener.authenticator.has_place = self.attendance.may_connect
+        self.listener.authenticator.is_busy = lambda: self.intake.behind
         self._in_flight: Turn | None = None
         self._writer = Writer(self.store, lambda error: self.loop.soon(self._written, error))
         self._gathering = Gathering(time.monotonic(), usable_processors())

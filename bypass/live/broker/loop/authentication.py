@@ -41,6 +41,8 @@ class Authenticator:
             raise ValueError("domain '': expected a name")
         self.has_place: Callable[[Admitted, str], bool] = _always
         """Whether whoever is admitted may have a connection more, from this address."""
+        self.is_busy: Callable[[], bool] = _never
+        """Whether there is so much to do that newcomers have to wait."""
         self.admitted = 0
         self.refused = 0
         self._allow_list = allow_list
@@ -60,13 +62,19 @@ class Authenticator:
         socket.zap_enforce_domain = True
 
     def handle(self) -> None:
-        """Answer all that is asked now. Does not wait."""
+        """Answer all that is asked now, one question if there is much else to do. Does not wait.
+
+        Who is not answered waits. To refuse it for a while would not do: ZeroMQ keeps such a connection until
+        the time for its handshake is over, and its client does not try again before.
+        """
         while True:
             try:
                 request = self.socket.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
             self.socket.send_multipart(self._answer(request))
+            if self.is_busy():
+                return
 
     def close(self) -> None:
         """From now on nobody is admitted."""
@@ -112,6 +120,10 @@ class Authenticator:
 
 class _NotAdmitted(Exception):
     """Why."""
+
+
+def _never() -> bool:
+    return False
 
 
 def _always(_: Admitted, __: str) -> bool:

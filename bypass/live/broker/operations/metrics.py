@@ -61,7 +61,7 @@ COUNTERS = {  # by their key in the snapshot; one that is not here is named by i
     "over_sessions": ("sessions_refused", "Sessions refused: too many of one key, or of all."),
     "over_connections": (
         "connections_refused",
-        "Connections refused: too many of one key in a short time, or more came than could be read.",
+        "Connections refused: too many of one key in a short time.",
     ),
     "over_stored": ("publications_refused_stored", "Publications refused: too much of one key is stored."),
     "hello_repeated": ("hellos_repeated", "Greetings dropped: their connection had greeted before."),

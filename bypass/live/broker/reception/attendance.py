@@ -106,13 +106,12 @@ class Attendance:
             key = f"key {sender.user}" if admitted is None else admitted.name
         return self._sessions.quotas.stranger(key, sender.route, sender.address)
 
-    def may_connect(self, admitted: Admitted, address: str, behind: bool) -> bool:
-        """Whether a key may have a connection more, from this address; operators always may. Nobody else may
-        while the broker is `behind`: more has come than it could take."""
+    def may_connect(self, admitted: Admitted, address: str) -> bool:
+        """Whether a key may have a connection more, from this address; operators always may."""
         if ADMIN in admitted.rights:
             return True
         account = self._sessions.quotas.newcomer(admitted.name, address)
-        if not behind and (account is None or account.charge_connection(self._now())):
+        if account is None or account.charge_connection(self._now()):
             return True
         self._counters["over_connections"] += 1
         return False
