@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from common import arguments, integer, pin, print_table, seconds, write
-from numpy.typing import NDArray
 
 from bypass import Action, Event, Plan, Region, attr
 from bypass.core import Broker
+from bypass.core.downlink import Delivery
 from bypass.events.filters import Subscription
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
@@ -49,23 +50,11 @@ class CountingDownlink:
     def send(self, client: int, message: Message) -> None:  # noqa: ARG002
         self.messages += 1
 
-    def multicast(
-        self,
-        publication: Publish,  # noqa: ARG002
-        clients: NDArray[np.int64],
-        handles: list[tuple[int, ...]],  # noqa: ARG002
-        unfiltered: bool,  # noqa: ARG002
-    ) -> None:
-        self.notifications += len(clients)
-
-    def relay(
-        self,
-        publication: Publish,  # noqa: ARG002
-        clients: list[int],
-        handles: list[tuple[int, ...]],  # noqa: ARG002
-        targets: list[tuple[int, ...]],  # noqa: ARG002
-    ) -> None:
-        self.notifications += len(clients)
+    def notify(self, deliveries: Sequence[Delivery]) -> None:
+        for _, gateways, groups, _ in deliveries:
+            if gateways is not None:
+                self.notifications += len(gateways.clients)
+            self.notifications += sum(len(group.clients) for group in groups)
 
 
 class Bench:
@@ -105,7 +94,7 @@ class Bench:
         after = [getattr(table, name)[table.rows()] for name in COLUMNS]
         assert all(map(np.array_equal, before, after)), "rows have changed"
         notified = self.downlink.notifications
-        self.broker.publish(Publish(1, Event(kind="event"), Kind.PLACED, 0, (SIDE / 2, SIDE / 2), client=-1))
+        self.broker.receive(Publish(1, Event(kind="event"), Kind.PLACED, 0, (SIDE / 2, SIDE / 2), client=-1))
         phases, took = dict(record.phases), self.switched_at - began
         return {
             "step": f"{record.source} -> {record.target}",

@@ -9,13 +9,11 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import settings
-from numpy.typing import NDArray
 from xdist.scheduler import LoadGroupScheduling
 
-from bypass.core.downlink import Downlink
+from bypass.core.downlink import Delivery, Downlink
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription, attr
 from bypass.mechanisms.filters import Attract, Egrid, FilterBroker, Grid, Multi, Ste
@@ -24,7 +22,7 @@ from bypass.places.geo import PlanarLocation
 from bypass.places.region import Place, Region
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import SubHandle
-from bypass.protocol.messages import Message, Publish
+from bypass.protocol.messages import Message
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
 from bypass.transitions import Action, Distribution, Plan, Record
@@ -79,30 +77,19 @@ class Tap:
         self.messages.append((client, message))
         self._downlink.send(client, message)
 
-    def multicast(
-        self,
-        publication: Publish,
-        clients: NDArray[np.int64],
-        handles: list[tuple[int, ...]],
-        unfiltered: bool,
-    ) -> None:
-        numbers = clients.tolist()
-        self.notifications += [
-            (publication.id, client, own) for client, own in zip(numbers, handles, strict=True)
-        ]
-        self._downlink.multicast(publication, clients, handles, unfiltered)
-
-    def relay(
-        self,
-        publication: Publish,
-        clients: list[int],
-        handles: list[tuple[int, ...]],
-        targets: list[tuple[int, ...]],
-    ) -> None:
-        self.relays += [
-            (publication.id, client, others) for client, others in zip(clients, targets, strict=True)
-        ]
-        self._downlink.relay(publication, clients, handles, targets)
+    def notify(self, deliveries: Sequence[Delivery]) -> None:
+        for publication, gateways, groups, _ in deliveries:
+            if gateways is not None:
+                self.relays += [
+                    (publication.id, client, others)
+                    for client, others in zip(gateways.clients, gateways.targets, strict=True)
+                ]
+            for group in groups:
+                self.notifications += [
+                    (publication.id, client, own)
+                    for client, own in zip(group.clients.tolist(), group.handles, strict=True)
+                ]
+        self._downlink.notify(deliveries)
 
 
 class World:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bypass.core.downlink import Downlink
+from bypass.core.downlink import Delivery, Downlink, Recipients
 from bypass.core.relaying import GatewayRelay
 from bypass.core.rollout import Rollout
 from bypass.core.selection import recipients
@@ -152,25 +152,37 @@ class Broker:
 
     # -- messages -----------------------------------------------------------------------------------------
 
-    def receive(self, message: Message) -> None:
-        """Process one message from a client; where devices nearby reach it, each of its messages says."""
-        if message.address:
-            self.addresses[message.client] = message.address
-        else:
-            self.addresses.pop(message.client, None)
-        if isinstance(message, Publish):
-            if message.piggyback is not None:
-                self._context(message.client, message.scheme, message.piggyback)
-                message.piggyback = None  # the publisher's place is no business of the subscribers
-            self.publish(message)
-        elif isinstance(message, ContextMessage):
-            self._context(message.client, message.scheme, message)
-        elif isinstance(message, Subscribe):
-            self._subscribe(message)
-        elif isinstance(message, Unsubscribe):
-            self.withdraw(message.client, message.handle)
-        elif isinstance(message, OutcomeMessage):
-            self.rollout.coordinator.receive_outcome(message.client, message.outcome)
+    def receive(self, *messages: Message) -> None:
+        """Process messages of clients, in order: a turn of them does what they do one by one.
+
+        Events in a row are delivered together where that makes no difference. If one of the messages raises,
+        those before it have been processed, and those after it have not. Where devices nearby reach a client,
+        each of its messages says.
+        """
+        row: list[Publish] = []
+        for message in messages:
+            if row and not (isinstance(message, Publish) and self._may_follow(message)):
+                self._publish(row)
+                row = []
+            if message.address:
+                self.addresses[message.client] = message.address
+            else:
+                self.addresses.pop(message.client, None)
+            if isinstance(message, Publish):
+                if message.piggyback is not None:
+                    self._context(message.client, message.scheme, message.piggyback)
+                    message.piggyback = None  # the publisher's place is no business of the subscribers
+                row.append(message)
+            elif isinstance(message, ContextMessage):
+                self._context(message.client, message.scheme, message)
+            elif isinstance(message, Subscribe):
+                self._subscribe(message)
+            elif isinstance(message, Unsubscribe):
+                self.withdraw(message.client, message.handle)
+            elif isinstance(message, OutcomeMessage):
+                self.rollout.coordinator.receive_outcome(message.client, message.outcome)
+        if row:
+            self._publish(row)
 
     def withdraw(self, client: int, handle: int) -> None:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
@@ -269,12 +281,22 @@ class Broker:
 
     # -- events -------------------------------------------------------------------------------------------
 
-    def publish(self, publication: Publish) -> None:
-        """Select the subscriptions that an event concerns and notify their owners."""
-        schemes = self.filter_schemes
+    def _may_follow(self, publication: Publish) -> bool:
+        """Whether an event may be matched before those that came before it are delivered: it moves nobody,
+        and no gateways are chosen by what was sent to them."""
+        return publication.piggyback is None and self._choice is None
+
+    def _publish(self, publications: Sequence[Publish]) -> None:
+        """Notify all whom events concern, in the order of the events."""
+        deliveries = [found for each in publications if (found := self._match(each)) is not None]
+        if deliveries:
+            self.downlink.notify(deliveries)
+
+    def _match(self, publication: Publish) -> Delivery | None:
+        """Select the subscriptions that an event concerns; None if there are none."""
         if publication.kind is Kind.PLAIN:
-            self.deliver(publication, self.table.rows())
-            return
+            return self._delivery(publication, self.table.rows())
+        schemes = self.filter_schemes
         # A channel is a word of its publisher's scheme: beside it, the place alone says something.
         foreign = publication if len(schemes) == 1 else replace(publication, channel=None)
         flag, flags = publication.scheme, self._flags
@@ -284,23 +306,38 @@ class Broker:
         plain = self.table.plain()
         if len(plain):
             found.append(plain)
-        self.deliver(publication, found[0] if len(found) == 1 else np.unique(np.concatenate(found)))
-        for scheme in schemes:
-            unknown = scheme.unfiltered()
-            if len(unknown):
-                self.deliver(publication, unknown, unfiltered=True)
+        rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+        return self._delivery(publication, rows, [scheme.unfiltered() for scheme in schemes])
 
-    def deliver(self, publication: Publish, rows: Ints, unfiltered: bool = False) -> None:
-        """Notify the owners of those rows whose attribute filters accept the event; never its publisher."""
+    def _delivery(
+        self, publication: Publish, rows: Ints, unknown: Iterable[Ints] = (), late: bool = False
+    ) -> Delivery | None:
+        """Find the owners of those rows whose attribute filters accept an event; None if there are none.
+
+        `unknown` are rows whose owners test the place themselves.
+        """
+        gateways, groups = None, []
         clients, handles = recipients(self.table, publication, rows)
-        if self._choice is not None and not unfiltered and len(clients):
-            clients, handles = self._relay.notify(
-                self._choice, self.filter_schemes, publication, clients, handles, self.downlink
+        if self._choice is not None and len(clients):
+            gateways, clients, handles = self._relay.assign(
+                self._choice, self.filter_schemes, publication, clients, handles
             )
         if len(clients):
-            self.downlink.multicast(publication, clients, handles, unfiltered)
+            groups.append(Recipients(clients, handles, False))
+        for each in unknown:
+            if len(each):
+                clients, handles = recipients(self.table, publication, each)
+                if len(clients):
+                    groups.append(Recipients(clients, handles, True))
+        return Delivery(publication, gateways, groups, late) if gateways or groups else None
 
     # -- what schemes communicate through -----------------------------------------------------------------
+
+    def deliver(self, publication: Publish, rows: Ints) -> None:
+        """Deliver an event that has waited at a scheme to the owners of these rows."""
+        delivery = self._delivery(publication, rows, late=True)
+        if delivery is not None:
+            self.downlink.notify((delivery,))
 
     def send(self, client: int, message: Message, scheme: FilterBroker) -> None:
         """Send a scheme's message to a client."""

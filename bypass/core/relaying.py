@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from bypass.core.downlink import Downlink, Handles
+from bypass.core.downlink import Gateways, Handles
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.gateways import GatewayChoice
 from bypass.ports.monitor import Monitor
@@ -31,16 +31,15 @@ class GatewayRelay:
         self._addresses = addresses
         self._analyzer = monitor.get(GatewayAnalyzer)
 
-    def notify(
+    def assign(
         self,
         choice: GatewayChoice,
         schemes: Iterable[FilterBroker],
         publication: Publish,
         clients: Ints,
         handles: Handles,
-        downlink: Downlink,
-    ) -> tuple[Ints, Handles]:
-        """Notify by gateways whom they can serve; gives those who are left, with their handles.
+    ) -> tuple[Gateways | None, Ints, Handles]:
+        """Have gateways serve whom they can; gives these, and those who are left with their handles.
 
         `choice` is the mechanism behind the selection, `schemes` are the filter schemes that run.
         """
@@ -52,14 +51,14 @@ class GatewayRelay:
             eligible = set[int]().union(*(eligible & members for members in channels))
         assigned = self._selection.assign(eligible)
         if not assigned:
-            return clients, handles
+            return None, clients, handles
         self._analyzer.assigned(publication, assigned)
         gateways = {gateway: others for gateway, others in assigned.items() if others}
         targets = [
             tuple([addresses[client] for client in sorted(others)]) if choice.contacts else ()
             for others in gateways.values()
         ]
-        downlink.relay(publication, list(gateways), [recipients[gateway] for gateway in gateways], targets)
+        relaying = Gateways(list(gateways), [recipients[gateway] for gateway in gateways], targets)
         served = gateways.keys() | set().union(*gateways.values())
         left = [client for client in recipients if client not in served]
-        return np.array(left, np.int64), [recipients[client] for client in left]
+        return relaying, np.array(left, np.int64), [recipients[client] for client in left]

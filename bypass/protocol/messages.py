@@ -107,6 +107,9 @@ class Unsubscribe(Message):
 class Publish(Message):
     """Client to broker: one event. `id` is unique in the system; `at_us` is the publication time. `publisher`
     is the name of who has published it, as brokers say; clients do not.
+
+    Two things do not travel, a broker notes them when it takes the event: `raw` is its body as it came,
+    `repeated` says that it was taken, and refused, before.
     """
 
     id: int
@@ -117,6 +120,8 @@ class Publish(Message):
     channel: str | None = None
     piggyback: ContextMessage | None = None
     publisher: str = ""
+    raw: bytes = field(default=b"", kw_only=True, repr=False, compare=False)
+    repeated: bool = field(default=False, kw_only=True, repr=False, compare=False)
     _received: Event | None = field(default=None, init=False, repr=False, compare=False)
 
     def received(self) -> Event:

@@ -6,7 +6,7 @@ Sizes are those of the real encoding plus a header for the layers below.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, partial
@@ -15,6 +15,7 @@ from typing import Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from bypass.core.downlink import Delivery
 from bypass.protocol.messages import (
     Assignment,
     AssignmentRequest,
@@ -194,6 +195,14 @@ class Cellular:
         due = max(sent + latency, int(self._down_last[client]))
         self._down_last[client] = due
         self._clock.at(due, self._deliver, client, message, self._clock.now_us)
+
+    def notify(self, deliveries: Sequence[Delivery]) -> None:
+        """Notify clients of events, of one after the other."""
+        for publication, gateways, groups, _ in deliveries:
+            if gateways is not None:
+                self.relay(publication, *gateways)
+            for group in groups:
+                self.multicast(publication, *group)
 
     def multicast(
         self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool

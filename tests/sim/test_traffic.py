@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from bypass.core.downlink import Delivery
 from bypass.protocol.messages import Message, Notify, Publish, Subscribe
 from bypass.protocol.wire import decode, encode
 from bypass.sim.cellular import COUNTED_AS, Traffic
@@ -42,29 +43,18 @@ class Scales:
         self.down[COUNTED_AS[type(message)], client] += len(encode(message)) + HEADER
         self.cellular.send(client, decode(encode(message)))
 
-    def multicast(
-        self,
-        publication: Publish,
-        clients: NDArray[np.int64],
-        handles: list[tuple[int, ...]],
-        unfiltered: bool,
-    ) -> None:
-        for client, own in zip(clients.tolist(), handles, strict=True):
-            message = Notify(publication, own, unfiltered, client=client)
-            self.down[Traffic.EVENTS, client] += len(encode(message)) + HEADER
-        self.cellular.multicast(publication, clients, handles, unfiltered)
+    def notify(self, deliveries: Sequence[Delivery]) -> None:
+        for publication, gateways, groups, _ in deliveries:
+            if gateways is not None:
+                for client, own, others in zip(*gateways, strict=True):
+                    self._count(Notify(publication, own, False, True, others, client=client))
+            for clients, handles, unfiltered in groups:
+                for client, own in zip(clients.tolist(), handles, strict=True):
+                    self._count(Notify(publication, own, unfiltered, client=client))
+        self.cellular.notify(deliveries)
 
-    def relay(
-        self,
-        publication: Publish,
-        clients: list[int],
-        handles: list[tuple[int, ...]],
-        targets: list[tuple[int, ...]],
-    ) -> None:
-        for client, own, others in zip(clients, handles, targets, strict=True):
-            message = Notify(publication, own, False, True, others, client=client)
-            self.down[Traffic.EVENTS, client] += len(encode(message)) + HEADER
-        self.cellular.relay(publication, clients, handles, targets)
+    def _count(self, message: Notify) -> None:
+        self.down[Traffic.EVENTS, message.client] += len(encode(message)) + HEADER
 
 
 @pytest.mark.parametrize("missing", ["ignore", "unfiltered"])

@@ -6,13 +6,14 @@ nobody would be served: also in the middle of the first transition to a scheme.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from bypass.core.broker import Broker
+from bypass.core.downlink import Delivery
 from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
 from bypass.live.broker.loop.loop import LoopTimer
@@ -26,7 +27,6 @@ from bypass.places.region import Place, Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe, Unsubscribe
-from bypass.support.arrays import Ints
 from bypass.transitions import Action, Plan
 
 
@@ -46,18 +46,7 @@ class _Nobody:
     def send(self, client: int, message: Message) -> None:
         """Nobody hears it."""
 
-    def multicast(
-        self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
-    ) -> None:
-        """Nobody hears it."""
-
-    def relay(
-        self,
-        publication: Publish,
-        clients: list[int],
-        handles: list[tuple[int, ...]],
-        targets: list[tuple[int, ...]],
-    ) -> None:
+    def notify(self, deliveries: Sequence[Delivery]) -> None:
         """Nobody hears it."""
 
 

@@ -6,29 +6,26 @@ forgotten. While one turn's changes are written, the next ones' are collected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from bypass.core.downlink import Delivery
 from bypass.live.broker.delivery.feeder import Feeding
-from bypass.live.broker.delivery.missed import NOT_TAKEN, TOO_MANY
+from bypass.live.broker.delivery.notifier import Notifier
 from bypass.live.broker.delivery.retention import Keeping, RetentionLimits
 from bypass.live.broker.delivery.sender import Sending
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.operations.plan_pacing import Pacing
-from bypass.live.broker.sessions.notifications import HEAD_BYTES
 from bypass.live.broker.sessions.sessions import Session, Sessions
-from bypass.live.broker.sessions.unacknowledged import NO_NUMBERS
-from bypass.live.broker.sessions.unacknowledged_kernels import NONE, RECEIVED
-from bypass.live.broker.store.batch import pack_groups
+from bypass.live.broker.sessions.unacknowledged_kernels import RECEIVED
 from bypass.live.broker.store.reader import Reader
-from bypass.live.broker.store.store import Logged, Store
+from bypass.live.broker.store.store import Store
 from bypass.models.queueing import DelayEstimator
-from bypass.protocol.messages import Message, Publish
+from bypass.protocol.messages import Message
 from bypass.protocol.session import Ack, Refused
-from bypass.protocol.wire import Forwarding, decode_raw, encode
-from bypass.support.arrays import Ints
+from bypass.protocol.wire import encode
 
 
 class Deliveries:
@@ -59,8 +56,6 @@ class Deliveries:
         self.delays = DelayEstimator(self._work, durable=True)
         self._sessions = sessions
         self._awaited = sessions.awaited
-        self._quotas = sessions.quotas
-        self._pending = limits.pending_events
         self._pacing = Pacing(self.to_route, after, grace)
         self.feeding = Feeding(
             Reader(store, soon),
@@ -72,14 +67,7 @@ class Deliveries:
             last_seq,
         )
         self.feed = self.feeding.feed
-        self._raw: tuple[int, bytes] = (0, b"")
-        self._repeated = False  # whether what is published may have been published before
-        self._forwarding: tuple[int, Forwarding] | None = None
-        # Of the publication that clients are being told of:
-        self._event = NONE  # where it is in what is awaited
-        self._recipients: list[tuple[Ints, list[tuple[int, ...]], bool]] = []  # clients, handles, unfiltered
-        self._waiting = 0  # how many clients wait for it
-        self._not_taken: set[Session] = set()  # who could not take it
+        self._notifier = Notifier(sessions, self.kept, self.feeding, lambda: self.turn, limits.pending_events)
 
     @property
     def deliveries(self) -> int:
@@ -93,85 +81,16 @@ class Deliveries:
 
     # -- what the broker asks for -------------------------------------------------------------------------
 
-    def publishing(self, publication: Publish, raw: bytes, repeated: bool) -> None:
-        """The broker is about to look at a publication that came as these bytes; some may have it already
-        if it is `repeated`."""
-        self._raw = (publication.id, raw)
-        self._repeated = repeated
-        self._forwarding = None
-
-    def published(self, publication: Publish) -> None:
-        """The broker has told all whom the publication concerns, but for those who have to wait."""
-        self._log(publication)
-        self._raw, self._repeated = (0, b""), False
-
     def send(self, client: int, message: Message) -> None:
         """A message for one client, if it is connected."""
         session = self._sessions.by_number.get(client)
         if session is not None:
             self._pacing.send(session, message)
 
-    def multicast(
-        self, publication: Publish, clients: Ints, handles: list[tuple[int, ...]], unfiltered: bool
-    ) -> None:
-        """Notify many distinct clients of one event, each with its own handles."""
-        forwarding, notifications = self._forward(publication), self.turn.notifications
-        number, which, own, first = publication.id, len(notifications.rests), NO_NUMBERS, handles[0]
-        rich = self._sessions.rich(clients)
-        if rich is not None:
-            forms = [*zip(handles, rich, strict=True)]
-            places = {each: which + i for i, each in enumerate({*forms})}
-            own = np.array([places[each] for each in forms])
-            notifications.rests += [forwarding.rest(each, unfiltered, form) for each, form in places]
-        elif handles.count(first) == len(handles):  # nearly all have one subscription, their first
-            notifications.rests.append(forwarding.rest(first, unfiltered, True))
-        else:
-            rests = {each: which + i for i, each in enumerate({*handles})}
-            own = np.array([rests[each] for each in handles])
-            notifications.rests += [forwarding.rest(each, unfiltered, True) for each in rests]
-        size = HEAD_BYTES + max(map(len, notifications.rests[which:]))
-        self._event, added, special = self._awaited.deliver(
-            self._event,
-            number,
-            self.kept.last + 1,
-            clients,
-            self._pending,
-            size,
-            self._may_wait(number),
-            notifications,
-            which,
-            own,
-        )
-        self.kept.deliveries += added
-        self._waiting += added
-        self._recipients.append((clients, handles, unfiltered))
-        for i in special:
-            session = self._sessions.by_number[int(clients[i])]
-            if open_handles := self._divide(session, number, handles[i]):
-                self._notify(session, number, forwarding.rest(open_handles, unfiltered, session.rich))
-        self._conclude(publication)
-
-    def relay(
-        self,
-        publication: Publish,
-        clients: list[int],
-        handles: list[tuple[int, ...]],
-        targets: list[tuple[int, ...]],
-    ) -> None:
-        """Notify gateways of one event, each with its own handles and the addresses that it serves."""
-        forwarding = self._forward(publication)
-        rests = [
-            forwarding.relayed(own, others, session is not None and session.rich)
-            for own, others, session in zip(
-                handles, targets, map(self._sessions.by_number.get, clients), strict=True
-            )
-        ]
-        for client, own, rest in zip(clients, handles, rests, strict=True):
-            session = self._sessions.by_number.get(client)
-            if session is not None:
-                self._notify(session, publication.id, rest)
-                self._recipients.append((np.array([client]), [own], False))
-        self._conclude(publication)
+    def notify(self, deliveries: Sequence[Delivery]) -> None:
+        """Notify clients of events, of one after the other; each that is for a durable session is logged."""
+        for delivery in deliveries:
+            self._notifier.notify(delivery)
 
     # -- what the server asks for -------------------------------------------------------------------------
 
@@ -289,106 +208,3 @@ class Deliveries:
         slot = self._sessions.by_number[client].slot
         received = int(self._awaited.slots[slot, RECEIVED])
         return received, received * self.sending.mean_s
-
-    def _forward(self, publication: Publish) -> Forwarding:
-        if self._forwarding is None or self._forwarding[0] != publication.id:
-            number, raw = self._raw
-            if number != publication.id:  # it has waited for something
-                _, raw = decode_raw(encode(publication))
-            name = self._sessions.name(publication.client)
-            forwarding = Forwarding(raw, publication.client, publication.scheme, publication.epoch, 0, name)
-            self._forwarding = (publication.id, forwarding)
-        return self._forwarding[1]
-
-    def _may_wait(self, number: int) -> bool:
-        """Whether somebody may have waited for an event before clients are told of it now."""
-        return self._repeated or self._raw[0] != number
-
-    def _divide(self, session: Session, number: int, handles: tuple[int, ...]) -> tuple[int, ...]:
-        """Those of a client's subscriptions that an event is for whose events do not wait in lanes; in the
-        lanes of the others it waits now."""
-        if not session.divided or session.route is None or self._awaited.unsent(session.slot):
-            return handles  # it is divided when it is read from the log, if that is necessary
-        rest = []
-        unclaimed = session.unclaimed
-        for handle in handles:
-            if handle not in session.lanes and handle not in unclaimed:
-                rest.append(handle)
-                continue
-            self._event, added = self.kept.lanes.hold(
-                session, handle, self._event, number, self.kept.last + 1, self._may_wait(number)
-            )
-            self._waiting += added
-            self.kept.deliveries += added
-            self.feeding.hungry.add(session)
-        return tuple(rest)
-
-    def _notify(self, session: Session, number: int, rest: bytes) -> None:
-        """Notify one client, whatever is special about it."""
-        if session in self._not_taken:  # it is for another of its subscriptions as well
-            return
-        awaited, slot, seq = self._awaited, session.slot, self.kept.last + 1
-        earlier = self._may_wait(number)
-        # It may wait for it already, for another of its subscriptions, which was found in another way. If
-        # that is now, and others are to be sent first, it gets both out of the log.
-        again = awaited.waits(slot, number, earlier)
-        self.kept.deliveries += not again
-        size = HEAD_BYTES + len(rest)
-        next_in_turn = not awaited.unsent(slot) or (again and earlier)
-        room = session.route is not None and next_in_turn and (again or awaited.room(slot) > 0)
-        if session.durable:
-            if not again:
-                self._event = awaited.add(self._event, number, seq, slot, size if room else None)
-                self._waiting += 1
-                if session.route is not None and not room:
-                    self.feeding.hungry.add(session)
-                if number in session.spread:
-                    session.spread.waits(number)
-                excess = awaited.fresh(slot) - self._pending
-                if excess > 0:
-                    gone = awaited.give_up(slot, most=excess, fresh=True)
-                    self.kept.missing.give_up(session, slot, TOO_MANY, gone)
-        elif room:
-            if not again:
-                awaited.add(NONE, number, 0, slot, size)
-                self.kept.waiting += 1
-                self.turn.fleeting.append((session, number))
-        else:
-            self._not_taken.add(session)
-            self.kept.missing.count(session, NOT_TAKEN, [number])
-        if room:
-            self.turn.notifications.add(awaited.slots, slot, rest)
-
-    def _conclude(self, publication: Publish) -> None:
-        """Log what was notified outside of `publishing` ... `published`."""
-        if self._raw[0] != publication.id:
-            self._log(publication)
-
-    def _log(self, publication: Publish) -> None:
-        """Keep an event if somebody waits for it."""
-        recipients, self._recipients = self._recipients, []
-        waiting, self._waiting = self._waiting, 0
-        self._event = NONE
-        self._not_taken.clear()
-        if not waiting:
-            return
-        number, raw = self._raw
-        if number != publication.id:
-            _, raw = decode_raw(encode(publication))
-        at = self.kept.logged(waiting)
-        publisher = self._sessions.by_number.get(publication.client)
-        logged = Logged(
-            self.kept.last,
-            at,
-            publication.id,
-            publication.client,
-            publication.scheme,
-            publication.epoch,
-            raw,
-            pack_groups(recipients),
-            "" if publisher is None else publisher.account.name,
-        )
-        self.turn.batch.logged(logged)
-        self.turn.logged.append(logged)
-        if publisher is not None:
-            self._quotas.stored(logged.seq, publisher.account, len(raw))

@@ -112,12 +112,8 @@ class Reception:
             if not session.takes_part:
                 session.takes_part = True
                 self._broker.join(session.number, message.scheme)
-            deliveries = self._deliveries
-            deliveries.publishing(message, raw, repeated)
-            try:
-                self._broker.receive(message)
-            finally:
-                deliveries.published(message)
+            message.raw, message.repeated = raw, repeated
+            self._broker.receive(message)
             if session.durable:
                 self._attendance.published.add(session)
         self._deliveries.confirm(session.route, publication=number)
