@@ -151,7 +151,7 @@ class DisseminationSuite(Suite):
                 world = Neighbourhood(
                     cluster(4), {"mode": ("augment", {}), "direct": (here, {})}, self.brought
                 )
-                world.plan("direct", there, 2, decision=world.system.broker.decide(0))
+                world.plan("direct", there, 2, decision=world.system.broker.rollout.decide(0))
                 world.run()
                 event = world.publish_local(2)
                 world.run()
