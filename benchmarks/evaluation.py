@@ -35,7 +35,7 @@ from bypass.models.workloads import World
 from bypass.places.region import Region
 from bypass.scenarios.evaluation import Evaluation, evaluate, make_workload, parse_schemes
 from bypass.scenarios.evaluation.events import WorkloadEvents
-from bypass.scenarios.evaluation.jury import Jury
+from bypass.scenarios.evaluation.judges import Judges
 from bypass.scenarios.evaluation.sensors import sensor_phases
 from bypass.scenarios.evaluation.windows import windows
 from bypass.support.arrays import Bools, Floats, Ints, Singles
@@ -102,11 +102,11 @@ def bare(path: Path, first: int, last: int) -> tuple[float, int, list[int]]:
     source = WorkloadEvents("ar", make_workload("ar", {"radius": RADIUS}), SEED, World((), *trace.size))
     phases = sensor_phases(SEED, 0, trace.clients, INTERVAL_US)
     published = functools.partial(source.between, 0, trace.clients)
-    jury: Jury | None = None
+    jury: Judges | None = None
     events = 0
     for window in windows(x, y, first, trace.step, phases, INTERVAL_US, published):
         if jury is None:
-            jury = Jury(schemes, region, RADIUS, window.leg, phases, INTERVAL_US, SEED)
+            jury = Judges(schemes, region, RADIUS, window.leg, phases, INTERVAL_US, SEED)
             jury.begin({})
         events += len(jury.count(window).subscribers)
     assert jury is not None

@@ -50,7 +50,7 @@ class Adaptation:
         """A client reported its place."""
         area = self._area_of(x, y)
         before = self._areas.get(client, NOWHERE)
-        delay = self._broker.host.sis.get(EXPECTED_DELAY, client)
+        delay = self._broker.host.state_info.get(EXPECTED_DELAY, client)
         facts = {
             "client": client,
             "x": x,

@@ -117,9 +117,9 @@ class Broker:
         if not state_transfer:
             self.engine.register_transition(FILTER_PROXY, StartFromNothing())
         self.watch_indexes()
-        host.sis.provide(LOCATION, self._place, self._places)
+        host.state_info.provide(LOCATION, self._place, self._places)
         self._velocities = VelocityFromLocations()
-        host.sis.provide(VELOCITY, self._velocities, self._velocities.many)
+        host.state_info.provide(VELOCITY, self._velocities, self._velocities.many)
 
     # -- transitions --------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ class LiveHost:
         self.monitor = monitor
         self.now = clock.now
         self.after = clock.after
-        self.sis = StateInformation(clock.now)
+        self.state_info = StateInformation(clock.now)
         self._streams: dict[str, random.Random] = {}
 
     def random(self, purpose: str) -> random.Random:

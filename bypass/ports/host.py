@@ -35,7 +35,7 @@ class Host(Protocol):
         """The participant's location sensor."""
 
     @property
-    def sis(self) -> StateInformation:
+    def state_info(self) -> StateInformation:
         """What is known about this and other participants."""
 
     @property
@@ -103,7 +103,7 @@ class Lease:
         self.id = host.id
         self.now = host.now
         self.random = host.random
-        self.sis = host.sis
+        self.state_info = host.state_info
         self.monitor = host.monitor
         self.location = _LeasedSensor(host.location)
         self.link: Any = _Refusing(self._too_early)

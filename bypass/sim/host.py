@@ -21,7 +21,7 @@ class SimHost:
         self.location = location
         self.monitor = monitor
         self.now = clock.now
-        self.sis = StateInformation(clock.now)
+        self.state_info = StateInformation(clock.now)
         self.after = clock.after
         self._seed = seed
         self._streams: dict[str, random.Random] = {}

@@ -80,7 +80,7 @@ class SimulatedSystem:
             Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=begin, registry=registry
         )
         self._delays = DelayEstimator(self.cellular.notified, durable=durable)
-        self.broker.host.sis.provide(EXPECTED_DELAY, self._expected_delay)
+        self.broker.host.state_info.provide(EXPECTED_DELAY, self._expected_delay)
         self._hosts: list[SimHost] = []
         self.clients: list[Client] = []
         for number in range(clients):

@@ -28,7 +28,7 @@ class Site:
         self.time = 0.0
         self.places = {client: place for client, place in enumerate(places) if place is not None}
         self.velocities: dict[int, Vector] = {}
-        self.sis = StateInformation(self.now)
+        self.state_info = StateInformation(self.now)
         self.provide(LOCATION, self.places)
         self.provide(VELOCITY, self.velocities)
         self._seed = seed
@@ -40,7 +40,7 @@ class Site:
         def provider(client: int) -> Reading[Vector] | None:
             return Reading(values[client], self.time) if client in values else None
 
-        self.sis.provide(key, provider)
+        self.state_info.provide(key, provider)
 
     def now(self) -> float:
         """The time, which passes when a test says so."""

@@ -105,7 +105,7 @@ class GatewayChoice(Mechanism):
             raise TooFewGateways(f"k {shown(k)}: expected at least 1")
         if k >= len(clients):
             return self._all(clients)
-        known = zip(clients, self.host.sis.get_many(LOCATION, clients), strict=True)
+        known = zip(clients, self.host.state_info.get_many(LOCATION, clients), strict=True)
         places = {client: place for client, place in known if place is not None}
         if len(places) == len(clients):
             return self._some(clients, places, k)

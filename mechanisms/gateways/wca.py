@@ -137,7 +137,7 @@ class CsWca(GatewayChoice):
 
     def _choose(self, candidates: Candidates, k: int) -> Ints:
         c, x, y = candidates, candidates.x, candidates.y
-        velocities = self.host.sis.get_many(VELOCITY, c.clients)
+        velocities = self.host.state_info.get_many(VELOCITY, c.clients)
         speed = np.array([0.0 if vector is None else math.hypot(*vector) for vector in velocities])
         weight = weights(c.services, c.rows, self.host.now(), x, y, speed, self.range_m, self.ideal_degree)
         found = heads(x, y, weight, c.order(), self.range_m)

@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from bypass.models.churn.model import ChurnModel
+from bypass.models.churn.population import turns, turns_of_clients
 from bypass.models.churn.presence import Presence
-from bypass.models.churn.turns import turns, turns_of_clients
 
 
 class Growth(ChurnModel):

@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from bypass.models.churn.model import ChurnModel
+from bypass.models.churn.population import turns, turns_of_clients
 from bypass.models.churn.presence import Presence
-from bypass.models.churn.turns import turns, turns_of_clients
 
 _Share = Annotated[float, Field(ge=0, le=1)]
 

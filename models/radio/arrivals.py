@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bypass.models.radio.backoff import Air
 from bypass.models.radio.state import F, FrameUse, L, PortVerdict, S
-from bypass.models.radio.turns import Air
 from bypass.support.arrays import Bytes, Floats, Ints
 from bypass.support.kernel import kernel
 

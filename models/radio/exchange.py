@@ -4,9 +4,7 @@ that overhear them do."""
 from __future__ import annotations
 
 from bypass.models.radio.arrivals import Ports, arrive
-from bypass.models.radio.radio import FrameKind
-from bypass.models.radio.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
-from bypass.models.radio.turns import (
+from bypass.models.radio.backoff import (
     Air,
     contend,
     draw,
@@ -15,6 +13,8 @@ from bypass.models.radio.turns import (
     take_off,
     turn_busy,
 )
+from bypass.models.radio.radio import FrameKind
+from bypass.models.radio.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
 from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
 

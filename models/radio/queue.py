@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from bypass.models.radio.arrivals import Ports
-from bypass.models.radio.heap import push
-from bypass.models.radio.state import NEVER, NOBODY, Doing, Due, F, G, L, P, Q, S
-from bypass.models.radio.turns import (
+from bypass.models.radio.backoff import (
     STEP,
     Air,
     contend,
@@ -13,6 +11,8 @@ from bypass.models.radio.turns import (
     is_busy,
     release_frame,
 )
+from bypass.models.radio.heap import push
+from bypass.models.radio.state import NEVER, NOBODY, Doing, Due, F, G, L, P, Q, S
 from bypass.support.arrays import Bytes, Ints
 from bypass.support.kernel import kernel
 

@@ -24,9 +24,9 @@ from bypass.models.compute.engines import ComputeEngine
 from bypass.models.request import check_request
 from bypass.models.traces import Trace
 from bypass.models.workloads import World
-from bypass.scenarios.evaluation.carry import Block, follow
+from bypass.scenarios.evaluation.carried_state import Block, follow
 from bypass.scenarios.evaluation.events import EventSource, RecordedEvents, WorkloadEvents, make_workload
-from bypass.scenarios.evaluation.question import Question, check_lengths
+from bypass.scenarios.evaluation.job import EvaluationJob, check_lengths
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme, parse_schemes
 from bypass.scenarios.evaluation.stretch import Stretch, judge
 from bypass.scenarios.evaluation.totals import (
@@ -99,7 +99,7 @@ def evaluate(
     check_request(trace.clients, trace.duration, seed)
     sources = _sources(trace, workloads or {"ar": {}}, publications, seed, radius)
     size = cell if cell is not None else max(SMALLEST_CELL, max(trace.size) / MOST_CELLS_A_SIDE)
-    questions = [Question(path, asked, source, seed, radius, interval, size) for source in sources]
+    questions = [EvaluationJob(path, asked, source, seed, radius, interval, size) for source in sources]
     questions[0].cells(trace)
     if not questions[0].divisible:
         pieces = 1
@@ -246,7 +246,7 @@ def _block_size(trace: Trace, parallel: int) -> int:
 
 
 def _summary(
-    question: Question,
+    question: EvaluationJob,
     trace: Trace,
     totals: Totals,
     traffic: NDArray[np.int64],
@@ -282,7 +282,7 @@ def _summary(
     }
 
 
-def _write_cells(question: Question, totals: Totals, rows: int, path: Path) -> None:
+def _write_cells(question: EvaluationJob, totals: Totals, rows: int, path: Path) -> None:
     """One row for each cell and scheme that has events."""
     path.parent.mkdir(parents=True, exist_ok=True)
     used = np.flatnonzero(totals.by_cell[:, EVENTS])

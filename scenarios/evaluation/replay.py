@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bypass.mechanisms.filters.kernels.concerned import Concerned, pairs
-from bypass.mechanisms.filters.kernels.crowd import Crowd
+from bypass.mechanisms.filters.kernels.client_tree import ClientTree
+from bypass.mechanisms.filters.kernels.ground_truth import GroundTruth, pairs
 from bypass.mechanisms.filters.kernels.judge import Conditions, Counts, Judge
 from bypass.mechanisms.filters.kernels.window import Leg, Window
 from bypass.places.region import Region
@@ -66,7 +66,7 @@ class Replay(Judge):
     def begin(self, carried: Ints | None) -> None:  # noqa: ARG002 - who replays comes from the start
         self._system.traffic[:] = 0
 
-    def count(self, window: Window, crowd: Crowd, concerned: Concerned) -> Counts:
+    def count(self, window: Window, crowd: ClientTree, concerned: GroundTruth) -> Counts:
         events, clients = len(concerned.subscribers), len(crowd.order)
         event, client = self.notified(window)
         event_concerned, client_concerned = pairs(concerned, crowd, window.events.client)

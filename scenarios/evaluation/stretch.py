@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from bypass.models.traces import Trace
-from bypass.scenarios.evaluation.carry import carried
+from bypass.scenarios.evaluation.carried_state import carried
 from bypass.scenarios.evaluation.event_table import EventTable
-from bypass.scenarios.evaluation.jury import Counted, Jury
-from bypass.scenarios.evaluation.question import Question
+from bypass.scenarios.evaluation.job import EvaluationJob
+from bypass.scenarios.evaluation.judges import Counted, Judges
 from bypass.scenarios.evaluation.sensors import sensor_phases
 from bypass.scenarios.evaluation.totals import Totals
 from bypass.scenarios.evaluation.windows import windows
@@ -31,7 +31,7 @@ class Stretch:
     The events go to the file `events`.
     """
 
-    question: Question
+    question: EvaluationJob
     first: int
     last: int
     carry: Path | None
@@ -61,7 +61,7 @@ def judge(stretch: Stretch) -> Judged:
     published = partial(q.events.between, 0, trace.clients)
     columns, rows = q.cells(trace)
     totals = Totals.empty(len(q.schemes), columns * rows)
-    jury: Jury | None = None
+    jury: Judges | None = None
     begun = False
     with EventTable.writing(stretch.events, q.schemes) as table:
         for window in windows(x, y, start, trace.step, phases, q.interval_us, published):

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from bypass.live.broker.sessions import notifications as composing
 from bypass.live.broker.sessions.notifications import MOST_IN_A_PACKET, Composer, Notifications
-from bypass.live.broker.sessions.unacknowledged import Awaited
+from bypass.live.broker.sessions.unacknowledged import Unacknowledged
 from bypass.live.broker.sessions.unacknowledged_kernels import CONNECTION, NONE, RECEIVED, TO, WHICH
 from bypass.live.broker.store.batch import LAST_PLACE
 from bypass.protocol.session import WINDOW, WINDOW_BYTES
@@ -40,7 +40,7 @@ class Columns(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.awaited = Awaited()
+        self.awaited = Unacknowledged()
         self.awaited.window = PENDING
         self.clients: dict[int, Client] = {}
         self.seq = 0
@@ -267,7 +267,7 @@ TestColumns.settings = settings(max_examples=40, stateful_step_count=40, deadlin
 
 
 def test_room_is_limited_by_events_and_by_bytes() -> None:
-    awaited = Awaited()
+    awaited = Unacknowledged()
     slot = awaited.occupy(1)
     awaited.connected(slot, True)
     assert awaited.room(slot) == WINDOW
@@ -283,7 +283,7 @@ def test_room_is_limited_by_events_and_by_bytes() -> None:
 
 
 def test_there_is_room_again_after_all_that_was_on_its_way_was_given_up() -> None:
-    awaited = Awaited()
+    awaited = Unacknowledged()
     slot = awaited.occupy(1)
     awaited.connected(slot, True)
     awaited.add(NONE, 1, 1, slot, 2 * WINDOW_BYTES)
@@ -295,7 +295,7 @@ def test_there_is_room_again_after_all_that_was_on_its_way_was_given_up() -> Non
 @pytest.mark.parametrize("size", [2, 10, 1000])
 def test_an_event_that_is_waited_for_twice_is_acknowledged_as_a_whole(size: int) -> None:
     """That should not be; but whoever acknowledges in some other order must not do any harm by it."""
-    awaited = Awaited()
+    awaited = Unacknowledged()
     slot = awaited.occupy(1)
     for seq in range(1, 2 * size + 1):
         awaited.add(NONE, 1 + seq % size, seq, slot, None)
@@ -305,7 +305,7 @@ def test_an_event_that_is_waited_for_twice_is_acknowledged_as_a_whole(size: int)
 
 
 def test_what_is_withdrawn_is_what_was_at_that_place() -> None:
-    awaited = Awaited()
+    awaited = Unacknowledged()
     slot = awaited.occupy(1)
     for number, seq in ((7, 1), (8, 2), (7, 3), (9, 4)):
         awaited.add(NONE, number, seq, slot, None)
@@ -318,7 +318,7 @@ def test_what_is_withdrawn_is_what_was_at_that_place() -> None:
 
 
 def test_thousands_come_and_go() -> None:
-    awaited = Awaited()
+    awaited = Unacknowledged()
     slots = {client: awaited.occupy(client) for client in range(1000, 6000)}
     for client in range(1000, 6000, 2):
         awaited.vacate(slots.pop(client))
@@ -345,7 +345,7 @@ def test_thousands_come_and_go() -> None:
 def test_packets_have_what_was_to_be_sent_to_whom(
     monkeypatch: pytest.MonkeyPatch, events: list[tuple[bytes, set[int]]], gone: set[int], at_once: int
 ) -> None:
-    awaited, notifications = Awaited(), Notifications()
+    awaited, notifications = Unacknowledged(), Notifications()
     slots = [awaited.occupy(1 << 30 | client) for client in range(5)]
     for rest, clients in events:
         for client in clients:
@@ -367,7 +367,7 @@ def test_packets_have_what_was_to_be_sent_to_whom(
 
 
 def test_packets_are_not_too_large() -> None:
-    awaited, composer = Awaited(), Composer()
+    awaited, composer = Unacknowledged(), Composer()
     slot = awaited.occupy(7)
     for size, count, expected in ((10, 1000, 4), (100_000, 7, 4), (400_000, 3, 3)):
         notifications = Notifications()

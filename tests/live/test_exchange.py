@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bypass.core.client import Client
 from bypass.events.event import Event
-from bypass.live.client.session.session import Exchange
+from bypass.live.client.session.session import ClientSession
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.client.subscription import LiveSubscription
 from bypass.protocol.messages import Message, Notify, PlanMessage, Publish, Subscribe
@@ -110,7 +110,7 @@ class World:
         self.up: deque[bytes] = deque()
         self.down: deque[bytes] = deque()
         self.broker = Broker(lambda message: self.down.append(encode(message)))
-        self.exchange = Exchange("me", True, self.clock, LiveSensor(self.clock, None), None)
+        self.exchange = ClientSession("me", True, self.clock, LiveSensor(self.clock, None), None)
         self.published: list[tuple[int, asyncio.Future[int]]] = []
         self.called: list[int] = []
         self.iterated: list[int] = []

@@ -20,7 +20,7 @@ from bypass.events.filters import attr
 from bypass.live.adhoc.datagrams import Refusal
 from bypass.live.broker.service import Service
 from bypass.live.client.connection import Connection
-from bypass.live.client.link import reconnect as keeper
+from bypass.live.client.link import reconnector
 from bypass.mechanisms.filters.radial import ReportingClient
 from bypass.places.geo import PlanarLocation
 from bypass.transitions import Action, Plan
@@ -39,8 +39,8 @@ LIMIT = 40.0
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients try again soon, as all here takes fractions of a second."""
-    monkeypatch.setattr(keeper, "ANSWER_WITHIN_S", 1.0)
-    monkeypatch.setattr(keeper, "LATEST_RETRY_S", 0.3)
+    monkeypatch.setattr(reconnector, "ANSWER_WITHIN_S", 1.0)
+    monkeypatch.setattr(reconnector, "LATEST_RETRY_S", 0.3)
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bypass.live.broker.loop.batching import LONGEST_S, SPARE, Gathering, usable_processors
+from bypass.live.broker.loop.batching import LONGEST_S, SPARE, Batching, usable_processors
 
 
 def waits(idle: float, used: float, processors: int = 2) -> float:
     """For how long a turn collects after the loop was idle, and processors were used, for these shares."""
     at = 0.0
-    gathering = Gathering(at, processors, lambda: at * used)
+    gathering = Batching(at, processors, lambda: at * used)
     for step in range(1, 201):
         at = step / 100
         gathering.until(at, at * idle)
@@ -40,7 +40,7 @@ def test_threads_of_their_own_count_where_there_is_one_processor() -> None:
 
 def test_a_burst_that_is_over_is_forgotten() -> None:
     used = 0.0
-    gathering = Gathering(0.0, 1, lambda: used)
+    gathering = Batching(0.0, 1, lambda: used)
     used = 1.0
     assert gathering.until(1.0, 0.0) > LONGEST_S / 2
     gathering.begin(1.5)
@@ -48,4 +48,4 @@ def test_a_burst_that_is_over_is_forgotten() -> None:
 
 
 def test_the_first_look_is_no_reason_to_wait() -> None:
-    assert Gathering(5.0, usable_processors()).until(5.0, 0.0) == 5.0
+    assert Batching(5.0, usable_processors()).until(5.0, 0.0) == 5.0

@@ -106,7 +106,7 @@ def test_a_rule_knows_whom_events_wait_for(tmp_path: Path) -> None:
                 peer.event()
             peer.settle()
         delays = service.server.deliveries.delays
-        sis, now = service.server.broker.host.sis, service.server.loop.now
+        sis, now = service.server.broker.host.state_info, service.server.loop.now
         there = now()
         goes.send(Bye())
         goes.get(Bye)

@@ -12,7 +12,7 @@ from bypass.errors import UnknownHandle
 from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
 from bypass.live.client.connection import Connection, connect
-from bypass.live.client.session import unread
+from bypass.live.client.session import backpressure
 from bypass.live.client.subscription import LiveSubscription
 from bypass.protocol.messages import (
     Notify,
@@ -199,7 +199,7 @@ async def test_a_subscription_that_is_not_read_stops_the_reading_and_nothing_els
 async def test_who_stops_others_by_not_reading_is_named_and_counted(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unread, "HELD_UP_S", 0.05)
+    monkeypatch.setattr(backpressure, "HELD_UP_S", 0.05)
     script = Script()
     me = await connected(script)
     subscription, handle = await subscribed(me, script, radius=None)
@@ -227,7 +227,7 @@ async def test_who_stops_others_by_not_reading_is_named_and_counted(
 async def test_bytes_that_are_not_read_stop_others_which_is_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unread, "HELD_UP_S", 0.05)
+    monkeypatch.setattr(backpressure, "HELD_UP_S", 0.05)
     with running(config(tmp_path, limits={"client_rate": 0.0, "client_byte_rate": 0})) as service:
         endpoint = service.server.endpoints[0]
         async with (

@@ -12,7 +12,7 @@ import pytest
 import bypass
 from bypass.events.event import Event
 from bypass.events.filters import attr
-from bypass.live.client.link import reconnect as keeper
+from bypass.live.client.link import reconnector
 from bypass.models.churn import OnOff
 from bypass.places.geo import PlanarLocation
 from tests.live.brokers import config, running
@@ -39,7 +39,7 @@ async def until(condition: Callable[[], object]) -> None:
 def test_what_waits_arrives_once_and_in_order(
     switched: tuple[int, ...], refusing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "LATEST_RETRY_S", 0.1)  # as all here takes fractions of a second
+    monkeypatch.setattr(reconnector, "LATEST_RETRY_S", 0.1)  # as all here takes fractions of a second
     heard: list[int] = []
     states: list[str] = []
 

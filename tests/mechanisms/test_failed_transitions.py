@@ -54,7 +54,7 @@ class WantsMore(Grid.Broker):
     name = "wants-more"
 
     def start(self) -> None:
-        self.grid = self.host.sis.nothing_of_the_kind
+        self.grid = self.host.state_info.nothing_of_the_kind
         super().start()
 
 

@@ -197,7 +197,7 @@ def test_the_broker_says_the_same_of_many_clients_as_of_each() -> None:
     world.run(2.0)
     world.put(1, world.place(1), vector=(2.0, 0.0))
     world.run(5.0)
-    sis = world.broker.host.sis
+    sis = world.broker.host.state_info
     everybody = [3, 1, 2]
     for key in (LOCATION, VELOCITY):
         readings = [sis.get(key, client) for client in everybody]

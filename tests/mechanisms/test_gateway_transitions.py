@@ -56,7 +56,7 @@ class Site:
         self.host = SimHost(0, clock, sensor, Monitor(), seed=1)
         numbers = random.Random(2)
         places = {client: (numbers.uniform(0, 300), numbers.uniform(0, 300)) for client in CLIENTS}
-        self.host.sis.provide(LOCATION, lambda client: Reading(places[client], 0.0))
+        self.host.state_info.provide(LOCATION, lambda client: Reading(places[client], 0.0))
         self.gateway = Gateway()
         self.engine = Engine(lease=lambda proxy: Lease(self.host, proxy, self.gateway), clock=clock.now)
 

@@ -24,7 +24,7 @@ from bypass.models.maps import (
     street_grid,
     write_map,
 )
-from bypass.models.maps.cutting import cut, largest_part, tidy
+from bypass.models.maps.clipping import cut, largest_part, tidy
 from bypass.models.maps.picture import draw
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 

@@ -123,7 +123,12 @@ def test_a_lease_releases_only_its_own_listeners() -> None:
 def test_a_lease_shows_its_host() -> None:
     site = Site()
     lease, host = site.lease, site.host
-    assert (lease.id, lease.now(), lease.sis, lease.monitor) == (4, host.now(), host.sis, host.monitor)
+    assert (lease.id, lease.now(), lease.state_info, lease.monitor) == (
+        4,
+        host.now(),
+        host.state_info,
+        host.monitor,
+    )
     assert lease.random("x") is host.random("x")
     assert lease.location.current() == Fix(1.0, 2.0, 0.0, 0.0, 0.0)
     assert lease.location.last() is None

@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.image import imread
 
 from bypass.places.region import Place, Region
-from bypass.scenarios.report.plots.attempts import count_map, lorenz_curves
+from bypass.scenarios.report.plots.gateways import count_map, lorenz_curves
 from bypass.scenarios.report.plots.shares import shares
 from bypass.scenarios.report.plots.spread_map import spread_map
 from bypass.scenarios.report.plots.style import SMALL, Picture, mechanism_colour

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from bypass.mechanisms.filters.kernels.concerned import find_concerned, pairs
-from bypass.mechanisms.filters.kernels.crowd import Crowd
+from bypass.mechanisms.filters.kernels.client_tree import ClientTree
+from bypass.mechanisms.filters.kernels.ground_truth import find_concerned, pairs
 from bypass.mechanisms.filters.kernels.window import Window
 from bypass.models.workloads import Publications
-from bypass.scenarios.evaluation.jury import Jury
+from bypass.scenarios.evaluation.judges import Judges
 from bypass.scenarios.evaluation.schemes import parse_schemes
 from bypass.support.arrays import Floats
 from tests.crowds import CIRCLES, RADIUS, REGION, WORLD, MovingCrowd, crowds
@@ -133,8 +133,8 @@ def test_counting_follows_the_rules(crowd: MovingCrowd) -> None:
                 own.setdefault(publisher, []).append(at_us)
 
 
-def begun(window: Window, phases: list[int], interval_us: int) -> Jury:
-    jury = Jury(SCHEMES, REGION, RADIUS, window.leg, np.array(phases), interval_us, seed=1)
+def begun(window: Window, phases: list[int], interval_us: int) -> Judges:
+    jury = Judges(SCHEMES, REGION, RADIUS, window.leg, np.array(phases), interval_us, seed=1)
     jury.begin({})
     return jury
 
@@ -172,7 +172,7 @@ def test_nobody_and_nothing_to_count(name: str) -> None:
 def test_pairs_are_whom_events_concern(crowd: MovingCrowd) -> None:
     plain = Plainly(crowd.x, crowd.y, crowd.step, crowd.interval_us, crowd.phases)
     for window in crowd.windows():
-        everybody = Crowd.of(window.leg, 60.0)
+        everybody = ClientTree.of(window.leg, 60.0)
         concerned = find_concerned(window, everybody, RADIUS, np.zeros(3, np.int64))
         event, client = pairs(concerned, everybody, window.events.client)
         expected = {

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER
-from bypass.mechanisms.filters.kernels.concerned import find_concerned
-from bypass.mechanisms.filters.kernels.crowd import Crowd
+from bypass.mechanisms.filters.kernels.client_tree import ClientTree
+from bypass.mechanisms.filters.kernels.ground_truth import find_concerned
 from bypass.mechanisms.filters.kernels.judge import Judge
 from bypass.mechanisms.filters.kernels.window import Window
 from bypass.models.compute.engines import LocalEngine
@@ -26,7 +26,7 @@ from bypass.models.mobility import Darmstadt
 from bypass.models.traces import Trace, write_trace
 from bypass.models.workloads import Publications
 from bypass.places.region import Place, Region
-from bypass.scenarios.evaluation.jury import conditions_in
+from bypass.scenarios.evaluation.judges import conditions_in
 from bypass.scenarios.evaluation.replay import Replay
 from bypass.scenarios.evaluation.schemes import Scheme
 from bypass.scenarios.evaluation.sensors import sensor_phases
@@ -86,7 +86,7 @@ def assert_the_same(
         if number == passed:
             for judge in judges:
                 judge.begin(None)
-        crowd = Crowd.of(window.leg, radius)
+        crowd = ClientTree.of(window.leg, radius)
         concerned = find_concerned(window, crowd, radius, np.zeros(3, np.int64))
         by_kernels, by_parts = (judge.count(window, crowd, concerned) for judge in judges)
         np.testing.assert_array_equal(by_kernels.notified, by_parts.notified)

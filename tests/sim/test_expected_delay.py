@@ -26,7 +26,7 @@ def test_rules_move_those_whom_events_wait_for() -> None:
     world = Vicinity([(100.0, 100.0), (120.0, 100.0), (140.0, 100.0)], {"mode": "cloud"}, scheme="radial")
     rules = Adaptation(world.broker, RuleBook.from_yaml(PATIENCE), ()).rules
     world.subscribe_all(200)
-    sis = world.broker.host.sis
+    sis = world.broker.host.state_info
     for _ in range(10):
         world.run(1.0)
         world.publish_local(0)

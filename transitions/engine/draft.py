@@ -17,7 +17,7 @@ from bypass.transitions.state.transition import AtomicTransition, select
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class ServingMechanism:
     """What is known about a running mechanism without touching it: enough to foresee transitions."""
 
     kind: type[Mechanism]
@@ -34,7 +34,7 @@ class Draft:
     `after` is who will be there then, the default first.
     """
 
-    after: tuple[Seat, ...]
+    after: tuple[ServingMechanism, ...]
     build: type[Mechanism] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     origin: type[Mechanism] | None = None
@@ -44,7 +44,7 @@ class Draft:
 
 
 def draft_self(
-    action: Action, seats: Iterable[Seat], attempt: Attempt
+    action: Action, seats: Iterable[ServingMechanism], attempt: Attempt
 ) -> dict[type[Mechanism], dict[str, Any]]:
     """New parameter values for those of `seats` that have the parameters; none if the action is skipped.
 
@@ -71,7 +71,7 @@ def draft_self(
 
 def draft_build(
     target: type[Mechanism],
-    source: Seat,
+    source: ServingMechanism,
     action: Action,
     registered: Iterable[AtomicTransition[Any, Any]],
     attempt: Attempt,

@@ -12,7 +12,7 @@ from bypass.transitions.catalogue import Catalogue, check_names, check_plan
 from bypass.transitions.engine.attempt import Attempt
 from bypass.transitions.engine.executor import Act, Executor, TransitionListener
 from bypass.transitions.engine.group import Group, GroupSlot
-from bypass.transitions.engine.proxied import ProxySlot
+from bypass.transitions.engine.proxy_slot import ProxySlot
 from bypass.transitions.engine.record import Record
 from bypass.transitions.engine.slot import Slot
 from bypass.transitions.errors import ProxyExists, TransitionFailed, UnknownProxy

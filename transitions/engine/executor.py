@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, Protocol
 
 from bypass.transitions.engine.attempt import Attempt
-from bypass.transitions.engine.draft import Draft, Seat
+from bypass.transitions.engine.draft import Draft, ServingMechanism
 from bypass.transitions.engine.record import Record
 from bypass.transitions.engine.slot import Slot
 from bypass.transitions.errors import NestedTransition, ReentrantTransition, TransitionFailed, UnknownProxy
@@ -81,7 +81,7 @@ class Executor:
         """The records of a dry run: each action meets what the ones before it would have left."""
         if plan.id in self._executed:
             return [record for record, _ in self._unattempted(plan, "repeated")]
-        foreseen: dict[str, tuple[Seat, ...]] = {}
+        foreseen: dict[str, tuple[ServingMechanism, ...]] = {}
 
         def act(action: Action, attempt: Attempt) -> None:
             slot, draft = self._draft(action, attempt, foreseen)
@@ -144,7 +144,7 @@ class Executor:
             yield record, failure
 
     def _draft(
-        self, action: Action, attempt: Attempt, foreseen: Mapping[str, tuple[Seat, ...]]
+        self, action: Action, attempt: Attempt, foreseen: Mapping[str, tuple[ServingMechanism, ...]]
     ) -> tuple[Slot, Draft]:
         try:
             slot = self.slot(action.proxy)

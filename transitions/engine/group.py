@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Protocol, cast
 
 from bypass.transitions.engine.attempt import Attempt
-from bypass.transitions.engine.draft import Draft, Seat, draft_build, draft_self, valid_values
+from bypass.transitions.engine.draft import Draft, ServingMechanism, draft_build, draft_self, valid_values
 from bypass.transitions.engine.roster import Members, Roster
 from bypass.transitions.engine.slot import Running, Slot
 from bypass.transitions.mechanism import Mechanism
@@ -70,13 +70,13 @@ class GroupSlot(Slot):
         self.running = running
         self.group.active = tuple(r.mechanism for r in running)
 
-    def seats(self) -> tuple[Seat, ...]:
+    def seats(self) -> tuple[ServingMechanism, ...]:
         return tuple(
-            Seat(seat.kind, seat.offers, Roster(_divisible(r).members()))
+            ServingMechanism(seat.kind, seat.offers, Roster(_divisible(r).members()))
             for seat, r in zip(super().seats(), self.running, strict=True)
         )
 
-    def draft(self, action: Action, seats: tuple[Seat, ...], attempt: Attempt) -> Draft:
+    def draft(self, action: Action, seats: tuple[ServingMechanism, ...], attempt: Attempt) -> Draft:
         if action.to is None:
             return Draft(seats, changes=draft_self(action, seats, attempt))
         target = self.resolve(action.to)
@@ -94,9 +94,9 @@ class GroupSlot(Slot):
     def _draft_moves(
         self,
         action: Action,
-        seats: tuple[Seat, ...],
+        seats: tuple[ServingMechanism, ...],
         target: type[Mechanism],
-        here: Seat | None,
+        here: ServingMechanism | None,
         moves: dict[type[Mechanism], Members],
         attempt: Attempt,
     ) -> Draft:
@@ -115,12 +115,16 @@ class GroupSlot(Slot):
         if here is not None:
             record.set = valid_values(target, action, "set", attempt)
             record.skipped = tuple(name for name in action.set if name not in record.set)
-            after = _after(action, seats, Seat(target, here.offers, here.members.plus(joined)), moves)
+            after = _after(
+                action, seats, ServingMechanism(target, here.offers, here.members.plus(joined)), moves
+            )
             return Draft(
                 after, changes={target: record.set} if record.set else {}, target=target, moves=moves
             )
         settings = draft_build(target, origin, action, self.transitions, attempt)
-        after = _after(action, seats, Seat(target, tuple(target.states().values()), Roster(joined)), moves)
+        after = _after(
+            action, seats, ServingMechanism(target, tuple(target.states().values()), Roster(joined)), moves
+        )
         if any(seat.kind is origin.kind for seat in after):
             record.dropped = ()  # the origin goes on and keeps what the target does not take
         return Draft(after, target, settings, origin.kind, target=target, moves=moves)
@@ -159,8 +163,11 @@ class GroupSlot(Slot):
 
 
 def _after(
-    action: Action, seats: tuple[Seat, ...], target: Seat, moves: dict[type[Mechanism], Members]
-) -> tuple[Seat, ...]:
+    action: Action,
+    seats: tuple[ServingMechanism, ...],
+    target: ServingMechanism,
+    moves: dict[type[Mechanism], Members],
+) -> tuple[ServingMechanism, ...]:
     """Who is there after the members have moved: only the default may stay without members."""
     if action.members is None:
         return (target,)
@@ -170,7 +177,7 @@ def _after(
         if seat.kind is target.kind:
             left.append(target)
         elif members or seat.kind not in moves or seat is seats[0]:
-            left.append(Seat(seat.kind, seat.offers, members))
+            left.append(ServingMechanism(seat.kind, seat.offers, members))
     return tuple(left) if target in left else (*left, target)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from bypass.transitions.engine.attempt import Attempt
-from bypass.transitions.engine.draft import Draft, Seat
+from bypass.transitions.engine.draft import Draft, ServingMechanism
 from bypass.transitions.errors import InvalidParameter, UnknownMechanism
 from bypass.transitions.mechanism import Mechanism, Nothing, assign
 from bypass.transitions.plan import Action
@@ -60,7 +60,7 @@ class Slot(ABC):
         self._lease = lease
 
     @abstractmethod
-    def draft(self, action: Action, seats: tuple[Seat, ...], attempt: Attempt) -> Draft:
+    def draft(self, action: Action, seats: tuple[ServingMechanism, ...], attempt: Attempt) -> Draft:
         """Decide what `action` does if `seats` are taken, and write it into the record; changes nothing else.
 
         Raises TransitionFailed if it is clear that the action must fail, UnknownMechanism if there is no
@@ -100,10 +100,10 @@ class Slot(ABC):
             known = ", ".join(self.mechanisms)
             raise UnknownMechanism(f"{self.name!r} has no mechanism {name!r}; it has: {known}") from None
 
-    def seats(self) -> tuple[Seat, ...]:
+    def seats(self) -> tuple[ServingMechanism, ...]:
         """Who is there now."""
         return tuple(
-            Seat(type(r.mechanism), tuple(state for state, _ in offered_state(r.mechanism)))
+            ServingMechanism(type(r.mechanism), tuple(state for state, _ in offered_state(r.mechanism)))
             for r in self.running
         )
 

@@ -19,11 +19,11 @@ from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.retention import RetentionLimits
 from bypass.live.broker.delivery.turn import Turn
-from bypass.live.broker.loop.batching import Gathering, usable_processors
+from bypass.live.broker.loop.batching import Batching, usable_processors
 from bypass.live.broker.loop.listener import Listener
 from bypass.live.broker.loop.loop import Loop
-from bypass.live.broker.reception.attendance import Attendance
 from bypass.live.broker.reception.intake import Intake
+from bypass.live.broker.reception.presence import Presence
 from bypass.live.broker.reception.reception import Reception, excess
 from bypass.live.broker.sessions.quotas import Quotas
 from bypass.live.broker.sessions.sessions import Sessions, restored
@@ -90,7 +90,7 @@ class BrokerServer:
         self.listener.serve(self.loop)
         self.socket = self.listener.socket
         parts = (config, self.broker, self.sessions, self.deliveries, self.counters)
-        self.attendance = Attendance(*parts, self.loop.now, self.settings.served, self.listener.allow_list)
+        self.attendance = Presence(*parts, self.loop.now, self.settings.served, self.listener.allow_list)
         self.reception = Reception(*parts, self.attendance)
         self.intake = Intake(
             self.listener,
@@ -108,7 +108,7 @@ class BrokerServer:
         self.listener.authenticator.is_busy = lambda: self.intake.behind
         self._in_flight: Turn | None = None
         self._writer = Writer(self.store, lambda error: self.loop.soon(self._written, error))
-        self._gathering = Gathering(time.monotonic(), usable_processors())
+        self._gathering = Batching(time.monotonic(), usable_processors())
         self._failing: str | None = None
         self._tries_again = 0.0  # a store that has failed
         self._bytes_taken = 0  # of what came in, by turns that have ended
@@ -227,7 +227,7 @@ class BrokerServer:
                 config.store,
             )
         self.broker.engine.add_listener(self)
-        self.broker.host.sis.provide(EXPECTED_DELAY, self._expected_delay)
+        self.broker.host.state_info.provide(EXPECTED_DELAY, self._expected_delay)
 
     def _expected_delay(self, client: int) -> Reading[float] | None:
         now = self.loop.now()

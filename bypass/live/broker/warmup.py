@@ -18,7 +18,7 @@ from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
 from bypass.live.broker.loop.loop import LoopTimer
 from bypass.live.broker.sessions.notifications import Composer, Notifications
-from bypass.live.broker.sessions.unacknowledged import Awaited
+from bypass.live.broker.sessions.unacknowledged import Unacknowledged
 from bypass.live.broker.sessions.unacknowledged_kernels import NONE
 from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
@@ -66,7 +66,7 @@ def _warm_up_builtin() -> None:
 
 
 def _deliver() -> None:
-    awaited, notifications = Awaited(), Notifications()
+    awaited, notifications = Unacknowledged(), Notifications()
     clients = np.array([1])
     slot = awaited.occupy(1)
     awaited.connected(slot, durable=True)

@@ -22,8 +22,8 @@ from bypass.live.client.arguments import (
 )
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.link.clock import AsyncClock
-from bypass.live.client.link.reconnect import Keeper, nothing
-from bypass.live.client.session.session import Exchange
+from bypass.live.client.link.reconnector import Reconnector, nothing
+from bypass.live.client.session.session import ClientSession
 from bypass.live.client.sources.sensor import LiveSensor, Place, Source, check_source
 from bypass.live.client.subscription import LiveSubscription
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
@@ -126,7 +126,7 @@ class Connection:
         self._neighbours = neighbours
         self._drop_kept = drop_kept
         self._registry = registry
-        self._opened: tuple[Exchange, Keeper] | None = None
+        self._opened: tuple[ClientSession, Reconnector] | None = None
 
     # -- opening and closing ------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class Connection:
         if self._opened is None:
             clock = AsyncClock()
             sensor = LiveSensor(clock, self._location)
-            exchange = Exchange(
+            exchange = ClientSession(
                 self._name,
                 self._durable,
                 clock,
@@ -146,7 +146,7 @@ class Connection:
                 self._drop_kept,
                 self._registry,
             )
-            keeper = Keeper(self._endpoint, self._keys, exchange, lambda state: self.on_state(state))
+            keeper = Reconnector(self._endpoint, self._keys, exchange, lambda state: self.on_state(state))
             self._opened = exchange, keeper
         now = asyncio.get_running_loop().time
         latest = now() + max(self._patience, LONGEST_PATIENCE_S)
@@ -347,14 +347,14 @@ class Connection:
         return self._opened is not None and self._keeper.connected
 
     @property
-    def _exchange(self) -> Exchange:
+    def _exchange(self) -> ClientSession:
         return self._parts()[0]
 
     @property
-    def _keeper(self) -> Keeper:
+    def _keeper(self) -> Reconnector:
         return self._parts()[1]
 
-    def _parts(self) -> tuple[Exchange, Keeper]:
+    def _parts(self) -> tuple[ClientSession, Reconnector]:
         if self._opened is None:
             raise NotConnected(f"{self._endpoint}: the connection was not opened")
         return self._opened

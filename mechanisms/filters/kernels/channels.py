@@ -14,20 +14,20 @@ import numpy as np
 from bypass.events.event import Event
 from bypass.mechanisms.filters.egrid import Egrid
 from bypass.mechanisms.filters.indexes.channels import Layout, cell_of
-from bypass.mechanisms.filters.kernels.changes import (
+from bypass.mechanisms.filters.kernels.client_tree import AFTER, BEGIN, END, ClientTree
+from bypass.mechanisms.filters.kernels.ground_truth import GroundTruth
+from bypass.mechanisms.filters.kernels.judge import Conditions, Counts, Judge, SchemeSetting
+from bypass.mechanisms.filters.kernels.state_changes import (
     CLIENT,
     NONE,
     STATE,
     TIME,
-    Changes,
     Known,
+    StateChanges,
     known_of,
     note,
     state_at,
 )
-from bypass.mechanisms.filters.kernels.concerned import Concerned
-from bypass.mechanisms.filters.kernels.crowd import AFTER, BEGIN, END, Crowd
-from bypass.mechanisms.filters.kernels.judge import Conditions, Counts, Judge, SchemeSetting
 from bypass.mechanisms.filters.kernels.window import NEVER, PLACE_X, PLACE_Y, Events, Leg, Window
 from bypass.protocol.messages import Assignment, AssignmentRequest, Kind, Publish
 from bypass.protocol.wire import encoded_size, piggyback_size
@@ -110,7 +110,7 @@ def _covers(span: int, now: int) -> bool:
 
 
 @kernel
-def _follow(window: Window, grid: CellGrid, spans: Ints, sent: Ints) -> Changes:
+def _follow(window: Window, grid: CellGrid, spans: Ints, sent: Ints) -> StateChanges:
     """Renew what clients listen to over one window: at their fixes and, if they have left their cell, before
     they publish locally. `spans` and `sent` are brought to the end of the window."""
     fixes, events = window.fixes, window.events
@@ -139,7 +139,7 @@ def _follow(window: Window, grid: CellGrid, spans: Ints, sent: Ints) -> Changes:
             note(rows, used, chains, at_us, i, spans[i])
             used += 1
             sent[RIDING] += 1
-    return Changes(rows[:used], chains[:, 0].copy())
+    return StateChanges(rows[:used], chains[:, 0].copy())
 
 
 @kernel
@@ -187,7 +187,9 @@ def _count_notified(
 
 
 @kernel
-def _count_correct(events: Events, grid: CellGrid, crowd: Crowd, concerned: Concerned, known: Known) -> Ints:
+def _count_correct(
+    events: Events, grid: CellGrid, crowd: ClientTree, concerned: GroundTruth, known: Known
+) -> Ints:
     """Count, for each event of a window, those it concerns who listen to its cell."""
     nodes, states, changes, first = crowd.nodes, known.states, known.changes, known.first
     correct = np.empty(len(events.at_us), np.int64)
@@ -235,11 +237,11 @@ class Channels:
         self._assigned: Counter[int] = Counter()
         self._listeners = _enlist(self.spans, self._grid.n)
 
-    def follow(self, window: Window) -> Changes:
+    def follow(self, window: Window) -> StateChanges:
         """Let a window pass."""
         return _follow(window, self._grid, self.spans, self._sent)
 
-    def count(self, window: Window, crowd: Crowd, concerned: Concerned) -> tuple[Ints, Ints]:
+    def count(self, window: Window, crowd: ClientTree, concerned: GroundTruth) -> tuple[Ints, Ints]:
         """Let a window pass; gives how many each event notified, and how many rightly."""
         spans = self.spans.copy()
         changes = self.follow(window)
@@ -290,7 +292,7 @@ class ChannelKernels(Judge):
         """The spans in EGRID: a client keeps its cells as long as they cover its area."""
         return np.stack([each.spans for each in self._carried])
 
-    def count(self, window: Window, crowd: Crowd, concerned: Concerned) -> Counts:
+    def count(self, window: Window, crowd: ClientTree, concerned: GroundTruth) -> Counts:
         counts = [each.count(window, crowd, concerned) for each in self._channels]
         notified, correct = zip(*counts, strict=True)
         return Counts(np.column_stack(notified), np.column_stack(correct))

@@ -11,17 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.mechanisms.filters.kernels.changes import (
-    CLIENT,
-    NONE,
-    STATE,
-    TIME,
-    Changes,
-    Known,
-    known_of,
-    note,
-    state_at,
-)
 from bypass.mechanisms.filters.kernels.circle_sets import (
     enter_set,
     is_outside,
@@ -30,19 +19,30 @@ from bypass.mechanisms.filters.kernels.circle_sets import (
     set_at,
     sets_at,
 )
-from bypass.mechanisms.filters.kernels.concerned import Concerned
-from bypass.mechanisms.filters.kernels.crowd import (
+from bypass.mechanisms.filters.kernels.client_tree import (
     AFTER,
     BEGIN,
     END,
     SLACK,
-    Crowd,
+    ClientTree,
     cells_near,
     outside_box,
     squared_span,
 )
 from bypass.mechanisms.filters.kernels.envelopes import KNOWN_X, KNOWN_Y, NEW, OLD, Reported, reported_of
+from bypass.mechanisms.filters.kernels.ground_truth import GroundTruth
 from bypass.mechanisms.filters.kernels.judge import Circles, Conditions, Counts, Judge, SchemeSetting
+from bypass.mechanisms.filters.kernels.state_changes import (
+    CLIENT,
+    NONE,
+    STATE,
+    TIME,
+    Known,
+    StateChanges,
+    known_of,
+    note,
+    state_at,
+)
 from bypass.mechanisms.filters.kernels.window import NEVER, PLACE_X, PLACE_Y, Events, Leg, Window
 from bypass.mechanisms.filters.multi import Multi
 from bypass.protocol.messages import Assignment, AssignmentRequest, ContextUpdate
@@ -65,7 +65,7 @@ class CircleRules(NamedTuple):
 @kernel
 def _follow(
     window: Window, circles: Circles, set_of: Ints, sets: Words, known: int, sent: Ints
-) -> tuple[Changes, Words, int]:
+) -> tuple[StateChanges, Words, int]:
     """Renew at their fixes which circles clients are in; gives the changes, the sets, how many."""
     fixes = window.fixes
     rows, used = np.empty((len(set_of), 4), np.int64), 0
@@ -82,7 +82,7 @@ def _follow(
             sent[REQUESTS] += 1
         elif is_outside(found, circles):
             sent[OUTSIDE] += 1
-    return Changes(rows[:used], chains[:, 0].copy()), sets, known
+    return StateChanges(rows[:used], chains[:, 0].copy()), sets, known
 
 
 class Audience(NamedTuple):
@@ -148,7 +148,7 @@ def _count_listeners(
 
 @kernel
 def _count_correct(
-    events: Events, audience: Audience, crowd: Crowd, concerned: Concerned, known: Known
+    events: Events, audience: Audience, crowd: ClientTree, concerned: GroundTruth, known: Known
 ) -> Ints:
     """Count, for each event of a window, those it concerns who listen to one of its channels."""
     nodes, states, changes, first = crowd.nodes, known.states, known.changes, known.first
@@ -185,8 +185,8 @@ def _count_correct(
 def _count_outside(
     events: Events,
     outside: Bools,
-    crowd: Crowd,
-    concerned: Concerned,
+    crowd: ClientTree,
+    concerned: GroundTruth,
     known: Known,
     reported: Reported,
     radius: float,
@@ -266,7 +266,7 @@ class CircleKernels(Judge):
         self._sent = np.zeros(2, np.int64)
         self._assigned: Counter[int] = Counter()  # by how many circles there are in a set
 
-    def count(self, window: Window, crowd: Crowd, concerned: Concerned) -> Counts:
+    def count(self, window: Window, crowd: ClientTree, concerned: GroundTruth) -> Counts:
         set_of = self._set_of.copy()
         changes = self._follow(window)
         sizes, counts = np.unique(self._sizes()[changes.rows[:, STATE]], return_counts=True)
@@ -304,7 +304,7 @@ class CircleKernels(Judge):
             np.int64,
         )
 
-    def _follow(self, window: Window) -> Changes:
+    def _follow(self, window: Window) -> StateChanges:
         changes, self._sets, self._known = _follow(
             window, self._circles, self._set_of, self._sets, self._known, self._sent
         )

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bypass.mechanisms.filters.indexes.envelopes import SECONDS_AHEAD, WIDENING, in_envelope
-from bypass.mechanisms.filters.kernels.concerned import Concerned
-from bypass.mechanisms.filters.kernels.crowd import (
+from bypass.mechanisms.filters.kernels.client_tree import (
     ABOVE,
     AFTER,
     BEGIN,
@@ -19,13 +18,14 @@ from bypass.mechanisms.filters.kernels.crowd import (
     LEFT,
     RIGHT,
     SLACK,
-    Crowd,
+    ClientTree,
     boxes_of,
     cells_near,
     outside_box,
     squared_span,
     stray_of,
 )
+from bypass.mechanisms.filters.kernels.ground_truth import GroundTruth
 from bypass.mechanisms.filters.kernels.judge import Conditions, Counts, Judge, SchemeSetting
 from bypass.mechanisms.filters.kernels.window import (
     NEVER,
@@ -63,7 +63,7 @@ class Reported(NamedTuple):
     stray: float
 
 
-def reported_of(crowd: Crowd, fixes: Fixes, radius: float, ahead: float) -> Reported:
+def reported_of(crowd: ClientTree, fixes: Fixes, radius: float, ahead: float) -> Reported:
     """What members have reported, who all do so at each fix, for envelopes up to `ahead` s long."""
     rows, spots, areas = _gather(crowd.order, fixes, radius, ahead)
     boxes = boxes_of(crowd.nodes, areas)
@@ -128,7 +128,7 @@ def _near_cone(rows: Floats, m: int, last: int, bx: float, by: float, radius: fl
 
 @kernel
 def _count_notified(
-    window: Window, crowd: Crowd, order: Ints, reported: Reported, radius: float, ahead: Floats
+    window: Window, crowd: ClientTree, order: Ints, reported: Reported, radius: float, ahead: Floats
 ) -> Ints:
     """Count, for each event, those whose envelope holds it; its publisher is none of them."""
     nodes, roots, tiling, place_of = crowd.nodes, crowd.roots, crowd.tiling, crowd.place_of
@@ -171,7 +171,12 @@ def _count_notified(
 
 @kernel
 def _count_correct(
-    window: Window, crowd: Crowd, concerned: Concerned, reported: Reported, radius: float, ahead: Floats
+    window: Window,
+    crowd: ClientTree,
+    concerned: GroundTruth,
+    reported: Reported,
+    radius: float,
+    ahead: Floats,
 ) -> Ints:
     """Count, for each event, those whom it concerns and whose envelope holds it."""
     nodes, place_of = crowd.nodes, crowd.place_of
@@ -240,7 +245,7 @@ class EnvelopeKernels(Judge):
     def begin(self, carried: Ints | None) -> None:  # noqa: ARG002 - nothing is older than a fix
         self._fixes = 0
 
-    def count(self, window: Window, crowd: Crowd, concerned: Concerned) -> Counts:
+    def count(self, window: Window, crowd: ClientTree, concerned: GroundTruth) -> Counts:
         self._fixes += int(np.count_nonzero(window.fixes.at_us < NEVER))
         reported = reported_of(crowd, window.fixes, self._radius, float(self._ahead.max()))
         return Counts(

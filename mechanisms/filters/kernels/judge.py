@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from bypass.mechanisms.filters.base.scheme import FilterScheme
-from bypass.mechanisms.filters.kernels.concerned import Concerned
-from bypass.mechanisms.filters.kernels.crowd import Crowd
+from bypass.mechanisms.filters.kernels.client_tree import ClientTree
+from bypass.mechanisms.filters.kernels.ground_truth import GroundTruth
 from bypass.mechanisms.filters.kernels.window import Leg, Window
 from bypass.support.arrays import Floats, Ints
 
@@ -67,7 +67,7 @@ class Judge(ABC):
         moment, where somebody has followed the schemes from the start of the trace."""
 
     @abstractmethod
-    def count(self, window: Window, crowd: Crowd, concerned: Concerned) -> Counts:
+    def count(self, window: Window, crowd: ClientTree, concerned: GroundTruth) -> Counts:
         """Let a window pass and count its events. `crowd` is everybody in groups that stand together, which
         those can use who look for clients near events; `concerned` says who should get each event."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bypass.models.maps.builtin.drafting import along, bent, between_neighbours, draws, oval, scatter
-from bypass.models.maps.cutting import cut, largest_part, tidy
+from bypass.models.maps.clipping import cut, largest_part, tidy
 from bypass.models.maps.georeference import attraction_point, plane_around
 from bypass.models.maps.street_map import StreetMap
 from bypass.places.geo import GeoLocation

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.spatial import Delaunay
 
-from bypass.models.maps.cutting import StreetNetwork
+from bypass.models.maps.clipping import StreetNetwork
 from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
 from bypass.support.kernel import kernel

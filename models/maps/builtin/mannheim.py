@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bypass.models.maps.builtin.drafting import bent, crossing
-from bypass.models.maps.cutting import StreetNetwork, cut, largest_part, tidy
+from bypass.models.maps.clipping import StreetNetwork, cut, largest_part, tidy
 from bypass.models.maps.georeference import attraction_point, plane_around
 from bypass.models.maps.street_map import StreetMap
 from bypass.places.geo import GeoLocation

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.models.maps.cutting import cut, largest_part, tidy
+from bypass.models.maps.clipping import cut, largest_part, tidy
 from bypass.models.maps.georeference import plane_around
 from bypass.models.maps.osm.extract import Attractive, Box, Extract
 from bypass.models.maps.street_map import AttractionPoint, InvalidMap, StreetMap

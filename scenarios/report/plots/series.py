@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.report.plots.aggregate import Binned, bin_of, time_edges
 from bypass.scenarios.report.plots.captions import run_lines
-from bypass.scenarios.report.plots.marks import draw_marks, stretches
 from bypass.scenarios.report.plots.style import (
     INK,
     MUTED,
@@ -23,6 +22,7 @@ from bypass.scenarios.report.plots.style import (
     sheet,
     to_svg,
 )
+from bypass.scenarios.report.plots.time_axis import draw_marks, stretches
 from bypass.support.arrays import Floats
 
 HEIGHT = 2.6

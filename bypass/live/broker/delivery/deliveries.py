@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from bypass.core.downlink import Delivery
-from bypass.live.broker.delivery.feeder import Feeding
+from bypass.live.broker.delivery.log_feeder import LogFeeder
 from bypass.live.broker.delivery.notifier import Notifier
-from bypass.live.broker.delivery.retention import Keeping, RetentionLimits
-from bypass.live.broker.delivery.sender import Sending
+from bypass.live.broker.delivery.packet_sender import PacketSender
+from bypass.live.broker.delivery.retention import Retention, RetentionLimits
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.operations.plan_pacing import Pacing
 from bypass.live.broker.sessions.sessions import Session, Sessions
@@ -33,7 +33,7 @@ class Deliveries:
     something some seconds later; `grace` is the broker's.
 
     An event that is for a client with a durable session is in the log before it is sent, and until the client
-    has acknowledged it, unless it is given up (see `Keeping`); `now` is its. `soon` calls something in this
+    has acknowledged it, unless it is given up (see `Retention`); `now` is its. `soon` calls something in this
     thread.
     """
 
@@ -51,13 +51,13 @@ class Deliveries:
     ) -> None:
         self.turn = Turn()
         self.acknowledged = 0
-        self.kept = Keeping(sessions, limits, last_seq, lambda: self.turn, self.to_route, now)
-        self.sending = Sending(send_packet, sessions)
+        self.kept = Retention(sessions, limits, last_seq, lambda: self.turn, self.to_route, now)
+        self.sending = PacketSender(send_packet, sessions)
         self.delays = DelayEstimator(self._work, durable=True)
         self._sessions = sessions
         self._awaited = sessions.awaited
         self._pacing = Pacing(self.to_route, after, grace)
-        self.feeding = Feeding(
+        self.feeding = LogFeeder(
             Reader(store, soon),
             sessions,
             self.kept.lanes,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.sessions.sessions import Session
-from bypass.live.broker.sessions.unacknowledged import Awaited, Gone
+from bypass.live.broker.sessions.unacknowledged import Gone, Unacknowledged
 from bypass.protocol.messages import Message
 from bypass.protocol.session import MISSED, Missed
 
@@ -21,7 +21,7 @@ ENDED = "session ended"
 REASONS = (TOO_MANY, TOO_OLD, NOT_TAKEN, UNCLAIMED, WITHDRAWN, LOST, ENDED)
 
 
-class Missing:
+class MissedEvents:
     """Counts what is given up, for each session and for all together by reason.
 
     An event counts once for a session: when it is given up in the last place where it waits, if the client
@@ -33,7 +33,7 @@ class Missing:
 
     def __init__(
         self,
-        awaited: Awaited,
+        awaited: Unacknowledged,
         turn: Callable[[], Turn],
         release: Callable[[int, int, list[int]], None],
         tell: Callable[[bytes, Message], None],

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bypass.core.downlink import Delivery, Gateways, Recipients
-from bypass.live.broker.delivery.feeder import Feeding
+from bypass.live.broker.delivery.log_feeder import LogFeeder
 from bypass.live.broker.delivery.missed import NOT_TAKEN, TOO_MANY
-from bypass.live.broker.delivery.retention import Keeping
+from bypass.live.broker.delivery.retention import Retention
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.sessions.notifications import HEAD_BYTES
 from bypass.live.broker.sessions.sessions import Session, Sessions
@@ -47,8 +47,8 @@ class Notifier:
     def __init__(
         self,
         sessions: Sessions,
-        kept: Keeping,
-        feeding: Feeding,
+        kept: Retention,
+        feeding: LogFeeder,
         turn: Callable[[], Turn],
         pending: int,
     ) -> None:

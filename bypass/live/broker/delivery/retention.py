@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.live.broker.delivery.lanes import Lanes
-from bypass.live.broker.delivery.missed import ENDED, TOO_OLD, Missing
+from bypass.live.broker.delivery.missed import ENDED, TOO_OLD, MissedEvents
 from bypass.live.broker.delivery.turn import Turn
+from bypass.live.broker.delivery.unclaimed_queues import UnclaimedQueues
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged import Gone
 from bypass.live.broker.sessions.unacknowledged_kernels import NONE
@@ -27,7 +27,7 @@ class RetentionLimits(NamedTuple):
     pending_age: float
 
 
-class Keeping:
+class Retention:
     """All that waits. So many `deliveries` there were: those that were acknowledged, those that are `missing`
     and those that are `waiting`. `last` is the latest place in the log.
 
@@ -48,8 +48,10 @@ class Keeping:
         self.deliveries = 0  # events that were for somebody, counted for each of them
         self.waiting = 0
         self.last = last_seq
-        self.missing = Missing(sessions.awaited, turn, self._given_up, tell)
-        self.lanes = Lanes(sessions, self.missing, limits.pending_events, turn, self.added, lambda: self.last)
+        self.missing = MissedEvents(sessions.awaited, turn, self._given_up, tell)
+        self.lanes = UnclaimedQueues(
+            sessions, self.missing, limits.pending_events, turn, self.added, lambda: self.last
+        )
         self._sessions = sessions
         self._awaited = sessions.awaited
         self._awaited.window = min(WINDOW, limits.pending_events)

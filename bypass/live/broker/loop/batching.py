@@ -24,7 +24,7 @@ LOOK_S = 0.005
 """How often it is found out: to ask for the time of all threads costs more than to take an event."""
 
 
-class Gathering:
+class Batching:
     """Decides when a turn ends. Times are monotonic, in seconds.
 
     Time is to spare if the loop waits, and processors are there for it: the threads that read and write

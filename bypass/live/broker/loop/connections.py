@@ -38,7 +38,7 @@ Identity = tuple[int, int]
 """Of a socket, which no other has while it is open."""
 
 
-class Connection:
+class PeerConnection:
     """A connection on which something has come, behind a descriptor that was looked up in this turn."""
 
     __slots__ = (
@@ -83,7 +83,7 @@ class Connections:
     def __init__(self, is_open: Callable[[bytes], bool]) -> None:
         self.turn = 0
         """Number of the turn; before each, ZeroMQ has noted which connections are gone."""
-        self.by_route: dict[bytes, Connection] = {}
+        self.by_route: dict[bytes, PeerConnection] = {}
         self.ours: Container[int | str] = ()
         """Ports and paths at which connections are accepted."""
         self.ungreeted = 0
@@ -102,7 +102,7 @@ class Connections:
         if identity := _identity(descriptor):
             self._accepted.setdefault(identity, (descriptor, time.monotonic()))
 
-    def meet(self, route: bytes, frame: zmq.Frame) -> Connection:
+    def meet(self, route: bytes, frame: zmq.Frame) -> PeerConnection:
         """Something came by this route: gives what is known of the connection."""
         connection = self.by_route.get(route)
         if connection is None:
@@ -110,7 +110,7 @@ class Connections:
                 descriptor = int(frame.get(zmq.SRCFD))
             except zmq.ZMQError:  # it is gone already
                 descriptor = -1
-            connection = Connection(descriptor, _identity(descriptor), self.turn)
+            connection = PeerConnection(descriptor, _identity(descriptor), self.turn)
             self.by_route[route] = connection
         return connection
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bypass.errors import BypassError
 from bypass.live.broker.operations.rollout_tracker import Followup
 from bypass.live.broker.operations.status import Status
-from bypass.live.broker.reception.attendance import ADMIN
+from bypass.live.broker.reception.presence import ADMIN
 from bypass.live.broker.server import BrokerServer
 from bypass.live.broker.sessions.sessions import Session
 from bypass.mechanisms.families import BROKER_PROXIES

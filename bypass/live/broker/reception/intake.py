@@ -15,11 +15,11 @@ import zmq
 
 from bypass.live.broker.config import Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
-from bypass.live.broker.loop.connections import DROPPED_BYTES, Connection
+from bypass.live.broker.loop.connections import DROPPED_BYTES, PeerConnection
 from bypass.live.broker.loop.listener import NOW, Listener, address_of, key_of
 from bypass.live.broker.loop.sender import Sender
-from bypass.live.broker.reception.attendance import Attendance
 from bypass.live.broker.reception.backlog import Backlog, Packet, room_of
+from bypass.live.broker.reception.presence import Presence
 from bypass.live.broker.reception.reception import Reception
 from bypass.live.broker.sessions.quotas import BURST_S, Account, Charge
 from bypass.live.broker.sessions.sessions import Session, Sessions
@@ -53,7 +53,7 @@ class Intake:
         limits: Limits,
         sessions: Sessions,
         deliveries: Deliveries,
-        attendance: Attendance,
+        attendance: Presence,
         reception: Reception,
         counters: Counter[str],
         now: Callable[[], float],
@@ -195,7 +195,7 @@ class Intake:
         self._counters["unread"] += count
         return Packet(sender, account, 0, 0, (), 0, over, count, None)
 
-    def _drop(self, connection: Connection, route: bytes, size: int) -> None:
+    def _drop(self, connection: PeerConnection, route: bytes, size: int) -> None:
         """What comes after something that was not read is not read either, until its client is told; who
         sends much meanwhile is not."""
         if not connection.ended and connection.floods(size):

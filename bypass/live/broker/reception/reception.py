@@ -12,7 +12,7 @@ from bypass.errors import BypassError
 from bypass.live.broker.config import BrokerConfig, Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.turn import Turn
-from bypass.live.broker.reception.attendance import ADMIN, Attendance
+from bypass.live.broker.reception.presence import ADMIN, Presence
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.protocol.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
 from bypass.protocol.session import Ack, Bye, Control, Hello, Ping, Refused
@@ -36,7 +36,7 @@ class Reception:
         sessions: Sessions,
         deliveries: Deliveries,
         counters: Counter[str],
-        attendance: Attendance,
+        attendance: Presence,
     ) -> None:
         self.on_control: Callable[[Session, Control], None] = _ignore
         self.on_outcome: Callable[[int, bytes], None] = _ignore

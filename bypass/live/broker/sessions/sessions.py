@@ -9,8 +9,8 @@ from heapq import heappop, heappush
 
 from bypass.live.broker.loop.sender import NOBODY
 from bypass.live.broker.sessions.quotas import Account, Quotas
-from bypass.live.broker.sessions.spread import Spread
-from bypass.live.broker.sessions.unacknowledged import NO_CLIENT, Awaited
+from bypass.live.broker.sessions.shared_waits import SharedWaits
+from bypass.live.broker.sessions.unacknowledged import NO_CLIENT, Unacknowledged
 from bypass.live.broker.store.store import StoredClient
 from bypass.protocol.messages import Subscribe
 from bypass.protocol.session import RICH_EVENTS
@@ -60,12 +60,12 @@ class Numbers:
 class Session:
     """One client. `route` is how it is reached now, None while it is away.
 
-    `slot` is where it is in `Awaited`, `lanes` are other slots, of subscriptions whose events wait apart,
-    `spread` are events that wait there; `divided`: there are lanes, or may have to be. `published` is the
-    number of the client's latest event, `refused` those before it that its present life may not know to be
-    refused. `handles` are its subscriptions, `sizes` how many bytes each has, `own` those of them that were
-    subscribed in the client's present life, `untold` those that did not fit into what it was told of them.
-    `missed` is by reason. `account` is that of whom it belongs to.
+    `slot` is where it is in `Unacknowledged`, `lanes` are other slots, of subscriptions whose events wait
+    apart, `spread` are events that wait there; `divided`: there are lanes, or may have to be. `published`
+    is the number of the client's latest event, `refused` those before it that its present life may not know
+    to be refused. `handles` are its subscriptions, `sizes` how many bytes each has, `own` those of them
+    that were subscribed in the client's present life, `untold` those that did not fit into what it was told
+    of them. `missed` is by reason. `account` is that of whom it belongs to.
     """
 
     __slots__ = (
@@ -120,7 +120,7 @@ class Session:
         self.refused = Numbers()
         self.slot = NOWHERE
         self.lanes: dict[int, int] = {}
-        self.spread = Spread()
+        self.spread = SharedWaits()
         self.divided = False
         self.torn = 0  # up to here, when it connected, all that did not wait any more was done
         self.missed: Counter[str] = Counter()
@@ -180,7 +180,7 @@ class Sessions:
     `awaited` by their clients, and the `quotas` of those whom they belong to."""
 
     def __init__(self, quotas: Quotas, first: int = 1) -> None:
-        self.awaited = Awaited()
+        self.awaited = Unacknowledged()
         self.quotas = quotas
         self._poor: set[int] = set()  # clients that are connected and not rich
         self.by_slot: dict[int, Session] = {}

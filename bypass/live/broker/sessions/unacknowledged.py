@@ -64,7 +64,7 @@ class Gone(NamedTuple):
 NOTHING = Gone([], [])
 
 
-class Awaited:
+class Unacknowledged:
     """Who waits for which events.
 
     Numbers of events have 64 bits; their places in the log ascend, and are 0 for events that are not there.

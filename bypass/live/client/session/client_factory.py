@@ -24,7 +24,7 @@ from bypass.protocol.session import Welcome
 log = logging.getLogger(__name__)
 
 
-class Incarnations:
+class ClientFactory:
     """Makes clients of a broker's welcomes. `neighbours` is how they reach devices nearby, if they do;
     `registry` is what mechanisms they have."""
 

@@ -17,10 +17,10 @@ from bypass.core.client import Client
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.udp import Neighbours
 from bypass.live.client.errors import NotConnected, SubscriptionRefused, Unsupported
-from bypass.live.client.session.answers import Answers
-from bypass.live.client.session.arrivals import Arrivals
-from bypass.live.client.session.client_factory import Incarnations
+from bypass.live.client.session.client_factory import ClientFactory
+from bypass.live.client.session.inbound_events import InboundEvents
 from bypass.live.client.session.outbox import Outbox
+from bypass.live.client.session.pending_replies import PendingReplies
 from bypass.live.client.session.receipts import Receipts
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.client.subscription import LiveSubscription
@@ -45,7 +45,7 @@ NOT_SAID = "not said"
 """Why events were missed, at a broker that only counts them."""
 
 
-class Exchange:
+class ClientSession:
     """The session `name` of one process, from the first welcome on.
 
     A broker that has forgotten the client, or what it told it, welcomes it like a new one. Subscriptions then
@@ -86,10 +86,10 @@ class Exchange:
         monitor.register(self._receipts)
         self._registry = registry or Registry()
         self._contexts: Contexts = NO_CONTEXTS
-        self._incarnations = Incarnations(clock, sensor, monitor, self._uplink, neighbours, self._registry)
-        self._arrivals = Arrivals(name, clock, self._receipts, self._resume, self.withdraw)
+        self._incarnations = ClientFactory(clock, sensor, monitor, self._uplink, neighbours, self._registry)
+        self._arrivals = InboundEvents(name, clock, self._receipts, self._resume, self.withdraw)
         self.unread = self._arrivals.unread
-        self._subscribing, self._withdrawing = Answers(), Answers()  # by handle
+        self._subscribing, self._withdrawing = PendingReplies(), PendingReplies()  # by handle
         self._answered = asyncio.Event()  # something was
 
     # -- connections --------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ class Exchange:
             self._arrivals.done()
         self._receipts.flush()
 
-    def _ask(self, client: Client, answers: Answers, handle: int) -> Answer:
+    def _ask(self, client: Client, answers: PendingReplies, handle: int) -> Answer:
         """What will have the broker's answer about a handle."""
         answer = answers.ask(handle)
         if client.network.silent:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 
-class Answers:
+class PendingReplies:
     """Futures by the number of the question. Who does not wait for an answer any more does not disturb."""
 
     def __init__(self) -> None:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.mechanisms.filters.kernels.concerned import find_concerned
-from bypass.mechanisms.filters.kernels.crowd import Crowd
+from bypass.mechanisms.filters.kernels.client_tree import ClientTree
+from bypass.mechanisms.filters.kernels.ground_truth import find_concerned
 from bypass.mechanisms.filters.kernels.judge import Circles, Conditions, Judge, Kernels
 from bypass.mechanisms.filters.kernels.window import Events, Leg, Window
 from bypass.places.region import Region
@@ -39,7 +39,7 @@ class Counted:
     correct: Ints
 
 
-class Seat(NamedTuple):
+class JudgedScheme(NamedTuple):
     """A judge, the places of its schemes in the list, and the first of them that is carried, if one is."""
 
     judge: Judge
@@ -47,7 +47,7 @@ class Seat(NamedTuple):
     carries: str | None
 
 
-class Jury:
+class Judges:
     """Judges for all schemes; those that name the same kernels share one.
 
     It begins where everybody is when `leg` begins; clients have their first fixes at `phase_us`, and others
@@ -66,17 +66,17 @@ class Jury:
     ) -> None:
         conditions = conditions_in(region, radius)
         shared: dict[Kernels, list[int]] = {}
-        self._seats: list[Seat] = []
+        self._seats: list[JudgedScheme] = []
         for number, scheme in enumerate(schemes):
             if (kernels := scheme.kernels) is not None:
                 shared.setdefault(kernels, []).append(number)
             else:
                 replay = Replay(scheme, region, conditions, leg, phase_us, interval_us, seed)
-                self._seats.append(Seat(replay, [number], None))
+                self._seats.append(JudgedScheme(replay, [number], None))
         for kernels, columns in shared.items():
             judge = kernels(conditions, [schemes[column].setting for column in columns], leg)
             unbound = (str(schemes[column]) for column in columns if schemes[column].is_carried)
-            self._seats.append(Seat(judge, columns, next(unbound, None)))
+            self._seats.append(JudgedScheme(judge, columns, next(unbound, None)))
         self._radius, self._schemes = conditions.radius, len(schemes)
         self.work = np.zeros(3, np.int64)
 
@@ -96,7 +96,7 @@ class Jury:
 
     def count(self, window: Window) -> Counted:
         """Let a window pass and count its events."""
-        crowd = Crowd.of(window.leg, CELL * self._radius)
+        crowd = ClientTree.of(window.leg, CELL * self._radius)
         concerned = find_concerned(window, crowd, self._radius, self.work)
         notified, correct = np.empty((2, len(concerned.subscribers), self._schemes), np.int64)
         for judge, columns, _ in self._seats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-class Spread:
+class SharedWaits:
     """Events of a session that wait in lanes, or did and wait elsewhere, by their numbers. Others wait in one
     place, that of the subscriptions without a lane.
 

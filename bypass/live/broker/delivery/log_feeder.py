@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from bypass.live.broker.delivery.lanes import Lanes
-from bypass.live.broker.delivery.missed import LOST, Missing
+from bypass.live.broker.delivery.missed import LOST, MissedEvents
+from bypass.live.broker.delivery.unclaimed_queues import UnclaimedQueues
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged_kernels import CONNECTION
 from bypass.live.broker.store.batch import Logged, Recipient
@@ -25,7 +25,7 @@ RETRY_S = 0.5
 """How long a log that could not be read is left alone."""
 
 
-class Feeding:
+class LogFeeder:
     """Reads the log for clients that were away or slow, and for lanes. The log is `durable` up to a place.
 
     The log is read in a thread of its own, once at a time for each slot: what was asked for on a connection
@@ -37,8 +37,8 @@ class Feeding:
         self,
         reader: Reader,
         sessions: Sessions,
-        lanes: Lanes,
-        missing: Missing,
+        lanes: UnclaimedQueues,
+        missing: MissedEvents,
         send: Callable[[bytes, list[bytes]], None],
         after: Callable[..., Any],
         last_seq: int,

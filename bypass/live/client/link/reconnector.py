@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bypass.live.client.errors import ConnectionRefused, InvalidEndpoint, NotConnected
 from bypass.live.client.link.link import Link, Loss
-from bypass.live.client.session.session import Exchange
+from bypass.live.client.session.session import ClientSession
 from bypass.live.keys import ClientKeys
 from bypass.protocol.messages import Message
 from bypass.protocol.session import Bye, Kept, Ping, Refused, Welcome
@@ -32,7 +32,7 @@ FAREWELL_S = 5.0
 """How long leaving waits for what the broker has not answered yet."""
 
 
-class Keeper:
+class Reconnector:
     """Connects an exchange with the broker at `endpoint`, from now on until `end`.
 
     `tell` is called with "connected" and "disconnected". `why` says why there is no connection, `failure` why
@@ -40,7 +40,7 @@ class Keeper:
     """
 
     def __init__(
-        self, endpoint: str, keys: ClientKeys | None, exchange: Exchange, tell: Callable[[str], None]
+        self, endpoint: str, keys: ClientKeys | None, exchange: ClientSession, tell: Callable[[str], None]
     ) -> None:
         self.connected = False
         self.why = "no broker has answered"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bypass.transitions.engine.attempt import Attempt
-from bypass.transitions.engine.draft import Draft, Seat, draft_build, draft_self
+from bypass.transitions.engine.draft import Draft, ServingMechanism, draft_build, draft_self
 from bypass.transitions.engine.proxy import is_in_call, make_proxy, make_stub, public_members
 from bypass.transitions.engine.slot import Running, Slot
 from bypass.transitions.errors import InvalidPlan
@@ -36,7 +36,7 @@ class ProxySlot(Slot):
         self.running = running
         self.proxy._active = running[0].mechanism if running else self.stub()
 
-    def draft(self, action: Action, seats: tuple[Seat, ...], attempt: Attempt) -> Draft:
+    def draft(self, action: Action, seats: tuple[ServingMechanism, ...], attempt: Attempt) -> Draft:
         (seat,) = seats
         record = attempt.record
         record.source = record.target = seat.kind.name
@@ -51,7 +51,7 @@ class ProxySlot(Slot):
             offers = tuple(target.states().values())
         else:
             offers = () if record.custom else seat.offers
-        return Draft((Seat(target, offers),), build=target, settings=settings)
+        return Draft((ServingMechanism(target, offers),), build=target, settings=settings)
 
     def perform(self, draft: Draft, attempt: Attempt) -> None:
         if draft.changes:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bypass.live.broker.delivery.missed import TOO_MANY, Missing
+from bypass.live.broker.delivery.missed import TOO_MANY, MissedEvents
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.sessions.sessions import Session, Sessions
-from bypass.live.broker.sessions.unacknowledged import Awaited
+from bypass.live.broker.sessions.unacknowledged import Unacknowledged
 from bypass.live.broker.store.batch import Mark
 
 
-class Lanes:
+class UnclaimedQueues:
     """All lanes. A lane is a slot of its session; it has `pending` events at most, and ends when it is empty
     and its subscription claimed or withdrawn. `turn` gives the present turn, `added` is told how many
     deliveries wait in lanes that did not, `last` gives the latest place in the log.
@@ -25,14 +25,14 @@ class Lanes:
     def __init__(
         self,
         sessions: Sessions,
-        missing: Missing,
+        missing: MissedEvents,
         pending: int,
         turn: Callable[[], Turn],
         added: Callable[[int], None],
         last: Callable[[], int],
     ) -> None:
         self._sessions = sessions
-        self._awaited: Awaited = sessions.awaited
+        self._awaited: Unacknowledged = sessions.awaited
         self._missing = missing
         self._pending = pending
         self._turn = turn

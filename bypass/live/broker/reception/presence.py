@@ -61,7 +61,7 @@ EXPELLED_RETRY_S = 5.0
 LOCAL = ("ipc://", "tcp://127.", "tcp://localhost:", "tcp://[::1]:")
 
 
-class Attendance:
+class Presence:
     """Greets clients, gives up those who are silent or expelled, and forgets who is long gone.
 
     An open broker has no `allow_list`. `served` is for how many seconds brokers have served the store.

@@ -21,7 +21,7 @@ NEARLY_BYTES = WINDOW_BYTES * 15 // 16
 HeldUp = Callable[[], tuple[list[tuple[int, str]], int]]
 
 
-class Unread:
+class Backpressure:
     """Counts how often events that were not taken have `held_up` other subscriptions of the session `name`.
 
     `waiting` says how many events wait for which subscriptions, and how many subscriptions have none: only

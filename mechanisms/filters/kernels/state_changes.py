@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.mechanisms.filters.kernels.crowd import AFTER, BEGIN, END, Crowd
+from bypass.mechanisms.filters.kernels.client_tree import AFTER, BEGIN, END, ClientTree
 from bypass.support.arrays import Bools, Ints
 from bypass.support.kernel import kernel
 
@@ -18,7 +18,7 @@ TIME, CLIENT, STATE, NEXT = range(4)
 NONE = -1
 
 
-class Changes(NamedTuple):
+class StateChanges(NamedTuple):
     """The changes of a window, and in which row the chain of each client begins; NONE if it has none."""
 
     rows: Ints
@@ -56,7 +56,7 @@ class Known(NamedTuple):
     settled: Bools
 
 
-def known_of(crowd: Crowd, states: Ints, changes: Changes) -> Known:
+def known_of(crowd: ClientTree, states: Ints, changes: StateChanges) -> Known:
     """The states of clients in the order of a crowd's members."""
     ordered, first = states[crowd.order], changes.first[crowd.order]
     return Known(ordered, changes.rows, first, settled_nodes(crowd.nodes, ordered, first, changes.rows))

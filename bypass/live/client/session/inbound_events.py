@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bypass.core.client import Client
+from bypass.live.client.session.backpressure import Backpressure
 from bypass.live.client.session.receipts import Receipts
-from bypass.live.client.session.unread import Unread
 from bypass.live.client.subscription import LiveSubscription
 from bypass.live.host import Clock
 from bypass.ports.subscriptions import SubHandle
 from bypass.protocol.messages import Notify
 
 
-class Arrivals:
+class InboundEvents:
     """Hands events to the application's subscriptions, each once, and has them acknowledged.
 
     Events for kept handles wait until these are claimed or withdrawn. `resume` is called when more events can
@@ -29,7 +29,7 @@ class Arrivals:
         resume: Callable[[], None],
         withdraw: Callable[[SubHandle], None],
     ) -> None:
-        self.unread = Unread(name, clock, self._waiting)
+        self.unread = Backpressure(name, clock, self._waiting)
         self.full: set[LiveSubscription] = set()  # subscriptions that should not get more events
         self.withdraw = withdraw
         self._receipts = receipts

@@ -37,7 +37,7 @@ class Tiling(NamedTuple):
     rows: int
 
 
-class Crowd(NamedTuple):
+class ClientTree(NamedTuple):
     """All clients during a leg, in groups.
 
     Members are clients in an `order` in which those who stand together are neighbours; `place_of` says which
@@ -53,7 +53,7 @@ class Crowd(NamedTuple):
     roots: Ints
 
     @classmethod
-    def of(cls, leg: Leg, wish: float) -> Crowd:
+    def of(cls, leg: Leg, wish: float) -> ClientTree:
         """The crowd at the beginning of a leg, in cells of `wish` m, or larger ones where it is sparse."""
         tiling = tiling_of(leg.x, leg.y, wish)
         order, starts = by_cell(leg.x, leg.y, tiling)

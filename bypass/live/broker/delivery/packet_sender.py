@@ -15,7 +15,7 @@ from bypass.live.broker.sessions.sessions import Sessions
 from bypass.protocol.wire import pack
 
 
-class Sending:
+class PacketSender:
     """Sends packets by `send_packet(route, packet)`, which gives whether one was taken; and counts."""
 
     def __init__(self, send_packet: Callable[[bytes, bytes | memoryview], bool], sessions: Sessions) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.mechanisms.filters.kernels.crowd import (
+from bypass.mechanisms.filters.kernels.client_tree import (
     ABOVE,
     AFTER,
     BEGIN,
@@ -19,7 +19,7 @@ from bypass.mechanisms.filters.kernels.crowd import (
     LEFT,
     RIGHT,
     SLACK,
-    Crowd,
+    ClientTree,
     boxes_of,
     by_cell,
     cells_near,
@@ -36,7 +36,7 @@ TESTED, IN_BULK, PASSED = range(3)
 """What the work is counted in: clients tested one by one, clients counted by the box, boxes passed over."""
 
 
-class Concerned(NamedTuple):
+class GroundTruth(NamedTuple):
     """The clients that each event of a window concerns, as groups and single members of a crowd.
 
     `subscribers` has their number, without the publisher, for each event. The lists are for events in an
@@ -63,7 +63,7 @@ class Ways(NamedTuple):
     stray: float
 
 
-def find_concerned(window: Window, crowd: Crowd, radius: float, work: Ints) -> Concerned:
+def find_concerned(window: Window, crowd: ClientTree, radius: float, work: Ints) -> GroundTruth:
     """Find everybody within the radius (m) of the events of a window; what it takes is added to `work`."""
     leg, events = window.leg, window.events
     rows, bounds = _gather(leg, crowd.order)
@@ -87,7 +87,7 @@ def _gather(leg: Leg, order: Ints) -> tuple[Floats, Floats]:
 
 
 @kernel
-def pairs(concerned: Concerned, crowd: Crowd, publisher: NDArray[np.int32]) -> tuple[Ints, Ints]:
+def pairs(concerned: GroundTruth, crowd: ClientTree, publisher: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """All pairs of an event and a client that it concerns, given the events' publishers; in no order."""
     event, client = np.empty((2, concerned.subscribers.sum()), np.int64)
     n = 0
@@ -115,8 +115,8 @@ def _longer(numbers: Ints, least: int) -> Ints:
 
 @kernel
 def _find(
-    events: Events, leg: Leg, crowd: Crowd, ways: Ways, order: Ints, radius: float, work: Ints
-) -> Concerned:
+    events: Events, leg: Leg, crowd: ClientTree, ways: Ways, order: Ints, radius: float, work: Ints
+) -> GroundTruth:
     subscribers = np.empty(len(order), np.int64)
     group_starts, single_starts = np.zeros(len(order) + 1, np.int64), np.zeros(len(order) + 1, np.int64)
     groups, singles = np.empty(2 * len(order), np.int64), np.empty(8 * len(order), np.int64)
@@ -127,9 +127,9 @@ def _find(
             groups = _longer(groups, group_starts[done] + len(crowd.nodes))
         if single_starts[done] + len(crowd.order) > len(singles):
             singles = _longer(singles, single_starts[done] + len(crowd.order))
-        concerned = Concerned(subscribers, order, group_starts, groups, single_starts, singles)
+        concerned = GroundTruth(subscribers, order, group_starts, groups, single_starts, singles)
         done = _find_some(events, leg, crowd, ways, radius, concerned, done, work)
-    return Concerned(
+    return GroundTruth(
         subscribers,
         order,
         group_starts,
@@ -143,10 +143,10 @@ def _find(
 def _find_some(
     events: Events,
     leg: Leg,
-    crowd: Crowd,
+    crowd: ClientTree,
     ways: Ways,
     radius: float,
-    concerned: Concerned,
+    concerned: GroundTruth,
     done: int,
     work: Ints,
 ) -> int:

@@ -15,8 +15,8 @@ import numpy as np
 
 from bypass.models.traces import Trace
 from bypass.models.workloads import Publications
-from bypass.scenarios.evaluation.jury import Jury
-from bypass.scenarios.evaluation.question import Question
+from bypass.scenarios.evaluation.job import EvaluationJob
+from bypass.scenarios.evaluation.judges import Judges
 from bypass.scenarios.evaluation.sensors import sensor_phases
 from bypass.scenarios.evaluation.windows import windows
 from bypass.support.arrays import Ints
@@ -26,7 +26,7 @@ from bypass.support.arrays import Ints
 class Block:
     """A piece of work: clients `first` to `last` - 1, followed to the begins (samples) of stretches."""
 
-    question: Question
+    question: EvaluationJob
     first: int
     last: int
     begins: tuple[int, ...]
@@ -44,7 +44,7 @@ def follow(block: Block) -> None:
     trace = Trace.open(q.trace)
     x, y = trace.read_clients(block.first, block.last)
     phases = sensor_phases(q.seed, block.first, block.last, q.interval_us)
-    jury: Jury | None = None
+    jury: Judges | None = None
     begins = list(block.begins)
     for window in windows(x[:end], y[:end], 0, trace.step, phases, q.interval_us, block.published):
         if jury is None:
@@ -57,7 +57,7 @@ def follow(block: Block) -> None:
         _keep(jury, block, begin)
 
 
-def _keep(jury: Jury, block: Block, begin: int) -> None:
+def _keep(jury: Judges, block: Block, begin: int) -> None:
     kept: dict[str, Any] = {**jury.carried()}
     np.savez(block.folder / f"{begin}-{block.first}.npz", **kept)
 

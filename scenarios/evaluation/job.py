@@ -14,7 +14,7 @@ from bypass.mechanisms.filters.kernels.window import Leg
 from bypass.models.traces import Trace
 from bypass.places.region import Place, Region
 from bypass.scenarios.evaluation.events import EventSource
-from bypass.scenarios.evaluation.jury import Jury
+from bypass.scenarios.evaluation.judges import Judges
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme
 from bypass.support.units import MICROSECONDS
 
@@ -33,7 +33,7 @@ def check_lengths(radius: float, interval: float, cell: float | None) -> None:
 
 
 @dataclass(frozen=True)
-class Question:
+class EvaluationJob:
     """How well do these schemes serve these events on this trace?
 
     Everybody subscribes within `radius` (m) and has a fix each `interval` (s), at phases that `seed` decides
@@ -68,12 +68,14 @@ class Question:
         memory = max((scheme.memory for scheme in self.schemes if scheme.memory is not None), default=0.0)
         return math.ceil((self.interval + memory) / trace.step) + 1
 
-    def jury(self, schemes: tuple[Scheme, ...], trace: Trace, leg: Leg, phase_us: NDArray[np.int64]) -> Jury:
+    def jury(
+        self, schemes: tuple[Scheme, ...], trace: Trace, leg: Leg, phase_us: NDArray[np.int64]
+    ) -> Judges:
         """Judges of these schemes, for clients with these phases, from a leg on."""
         region = Region(
             (0.0, 0.0, *trace.size), tuple(Place(p.name, p.x, p.y, p.radius) for p in trace.attractions)
         )
-        return Jury(schemes, region, self.radius, leg, phase_us, self.interval_us, self.seed)
+        return Judges(schemes, region, self.radius, leg, phase_us, self.interval_us, self.seed)
 
     def cells(self, trace: Trace) -> tuple[int, int]:
         """How many columns and rows of cells the world has. Raises InvalidEvaluation for too many."""
