@@ -1,4 +1,5 @@
-"""Simulator, local engine and Spark on one trace of Darmstadt: which events do they judge differently?"""
+"""Compares simulator, local engine and Spark on one trace of Darmstadt: which events do they judge
+differently?"""
 
 from __future__ import annotations
 
@@ -41,11 +42,11 @@ EVENT, COUNTS = ("at_us", "publisher"), ("subscribers", "notified", "correct")
 PROCESSES = 2
 SEED, RADIUS, INTERVAL_US = 5, 125.0, 5 * MICROSECONDS
 CLOSE_M = 0.01
-"""What is nearer to a line may fall on either side of it, by the last digit."""
+"""Places nearer to a line (m) may fall on either side of it, by the last digit."""
 
 
 def simulated(trace: Path, workload: str, scheme: str) -> Columns:
-    """What the simulator counts if messages take no time."""
+    """Counts of the simulator if messages take no time."""
     played = Trace.open(trace)
     scenario = Scenario.model_validate(
         {
@@ -65,7 +66,7 @@ def simulated(trace: Path, workload: str, scheme: str) -> Columns:
 
 
 def evaluated(trace: Trace, engine: ComputeEngine, out: Path) -> dict[str, Columns]:
-    """What an engine counts, by workload."""
+    """Counts of an engine, by workload."""
     workloads: dict[str, dict[str, Any]] = {name: {} for name in WORKLOADS}
     evaluate(trace, list(SCHEMES), out=out, engine=engine, workloads=workloads, seed=SEED)
     order = [("at_us", "ascending"), ("publisher", "ascending")]

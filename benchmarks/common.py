@@ -1,4 +1,4 @@
-"""What the benchmarks share: arguments, the machine they ran on, times, tables and files."""
+"""Helpers of the benchmarks: arguments, the machine they ran on, times, tables and files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def one_by_one(module: str) -> ProcessPoolExecutor:
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on besides the code."""
+    """The properties of the machine that the figures depend on."""
     return {
         "cpu": _cpu(),
         "cores": str(os.cpu_count()),

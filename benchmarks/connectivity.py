@@ -24,7 +24,7 @@ from bypass.models.queueing import Centre
 
 GOAL = 0.15
 WAYS: dict[str, tuple[int, ...]] = {"nobody": (), "subscriber": (1,), "publisher": (0,), "both": (0, 1)}
-"""Who of each pair is switched: its publisher has number 0, its subscriber 1."""
+"""The clients of each pair that are switched: its publisher has number 0, its subscriber 1."""
 
 
 @dataclass(frozen=True)

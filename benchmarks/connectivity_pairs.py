@@ -33,7 +33,7 @@ PATIENCE = 120.0
 
 @dataclass
 class Live:
-    """What was seen, on the clock of the measurement; by pair what concerns pairs, by client the rest."""
+    """The observations, on the clock of the measurement; those about pairs by pair, the others by client."""
 
     published: list[list[float]]
     arrived: list[list[float]]

@@ -72,7 +72,7 @@ def measure(chosen: Scenario, repetitions: int) -> dict[str, float]:
 
 
 def bare_medium(chosen: Scenario, frames: int) -> float:
-    """What as many frames cost the medium alone, sent by clients in turn; microseconds each."""
+    """Microseconds that a frame costs the medium alone, if clients send as many frames in turn."""
     cursor = chosen.mobility.build().generate(chosen.clients, chosen.duration, 1).cursor()
     medium = Medium(chosen.wifi, cursor.positions, chosen.clients, 1)
     frames = min(max(frames, 1), 20_000)

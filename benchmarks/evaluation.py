@@ -210,7 +210,7 @@ def second_of(path: Path, second: int) -> Second:
 
 
 def peer(name: str, path: Path, second: int) -> Ints:
-    """What a peer counts; sums, so that little goes from process to process."""
+    """Counts of a peer, summed up, so that little goes from process to process."""
     sums: Ints = PEERS[name](second_of(path, second)).sum(axis=0)
     return sums
 
@@ -237,7 +237,7 @@ class Bench:
             yield cls(processes, spark, folder)
 
     def away(self, function: Callable[..., Any], *arguments: object) -> Any:
-        """What a function gives in another process."""
+        """Call a function in another process and return its result."""
         return self.processes[0].submit(function, *arguments).result()
 
     def trace(self, kind: str, clients: int, duration: int) -> Path:

@@ -34,12 +34,13 @@ RADIAL = 1
 
 
 def payload(serial: int) -> bytes:
-    """What is published; it begins with its number."""
+    """The payload of an event; it begins with the event's number."""
     return struct.pack("<I", serial) + bytes(PAYLOAD - 4)
 
 
 class Tally:
-    """What was published and what has come of it. `latencies` are of useful deliveries, while `timing`."""
+    """Counts of published events and their deliveries. `latencies` are of useful deliveries, while
+    `timing`."""
 
     def __init__(self, places: Places, copies: list[int]) -> None:
         self.places = places
@@ -57,11 +58,11 @@ class Tally:
         return len(self._sent)
 
     def event(self, serial: int) -> int:
-        """Which of the places' events the one with this number is."""
+        """The index, among the places' events, of the event with this number."""
         return serial % len(self.places.near)
 
     def publish(self) -> int:
-        """The number of the next event."""
+        """Count a publication and return its number."""
         serial = len(self._sent)
         self._sent.append(time.perf_counter())
         event = self.event(serial)
@@ -92,7 +93,7 @@ class Load(ABC):
 
     @abstractmethod
     def settle(self) -> None:
-        """Say what is still to be said about events that have arrived."""
+        """Send what is still to be said about events that have arrived."""
 
     @abstractmethod
     def close(self) -> None:
@@ -183,7 +184,7 @@ class BareLoad(Load):
 
 
 class Acknowledgements:
-    """What is to be acknowledged, by number: as real clients do it, each by itself, together, and soon."""
+    """Collects acknowledgements by client and sends them as real clients do: several together, and soon."""
 
     def __init__(self, send: Callable[[int, tuple[int, ...]], None]) -> None:
         self._send = send
@@ -191,7 +192,7 @@ class Acknowledgements:
         self._due: deque[tuple[float, int, list[int]]] = deque()
 
     def add(self, number: int, identity: int) -> None:
-        """An event has come."""
+        """Note that an event has come."""
         ids = self._ids.get(number)
         if ids is None:
             ids = self._ids[number] = []

@@ -1,4 +1,4 @@
-"""Who is where in `fanout.py`: subscribers, events, and the geohash cells that cover subscribers' circles."""
+"""The places of `fanout.py`: subscribers, events, and the geohash cells that cover subscribers' circles."""
 
 from __future__ import annotations
 

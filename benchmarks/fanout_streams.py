@@ -52,7 +52,7 @@ class StreamLoad(Load):
         """Take what is complete of the bytes that have arrived; gives how many those are."""
 
     def settle(self) -> None:
-        """What is acknowledged, was at once."""
+        """Do nothing: acknowledgements are sent at once."""
 
     def close(self) -> None:
         self._poll.close()

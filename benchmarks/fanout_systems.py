@@ -20,7 +20,7 @@ PEERS = {"mosquitto": "mosquitto", "nats-server": "nats-server", "redis-server":
 
 
 class Given(NamedTuple):
-    """What a system is measured with."""
+    """The input of a measurement: places, a folder, and the server's core."""
 
     places: Places
     folder: Path

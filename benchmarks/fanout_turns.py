@@ -28,7 +28,7 @@ IDLE_S = 2.0
 
 
 class Slice(NamedTuple):
-    """What came of a slice, or of several. Times are in seconds.
+    """The measurements of one slice, or of several. Times are in seconds.
 
     `cpu` is the server's, with what it did in the pause after the round: that is where it catches up on what
     it has put off. `cpu_meanwhile` is what it had when everything had arrived, and `others_cpu` what servers

@@ -71,7 +71,7 @@ class Compared:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """Give its row of a table."""
+        """The row of the comparison in a table."""
         holding = sum(verdict.verdict == "holds" for verdict in self.by_seed.values())
         verdict = f"{self.verdict} ({holding}/{len(self.by_seed)})"
         return (

@@ -1,4 +1,4 @@
-"""What becomes of damaged packets: each is understood or refused, nothing else, and none of them leaks."""
+"""Damages packets in many ways and checks that each is understood or refused, and that none of them leaks."""
 
 from __future__ import annotations
 
@@ -229,9 +229,9 @@ def _lengths(frame: bytes, start: int = 0, end: int | None = None) -> list[tuple
 
 
 def receive(packet: bytes) -> list[str]:
-    """What each message in a packet turns out to be. Raises whatever the library should not raise.
+    """Decode a packet; gives an outcome for each message in it. Raises whatever the library should not raise.
 
-    What is understood can be said again, and a publication can be passed on.
+    A message that is understood is encoded again, and a publication is forwarded.
     """
     try:
         parts = unpack(packet)

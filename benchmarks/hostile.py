@@ -1,4 +1,5 @@
-"""What damaged packets do to a live broker and its honest clients: each is counted, and that is all."""
+"""Sends damaged packets to a live broker beside honest clients: each is counted, and nobody else is
+disturbed."""
 
 from __future__ import annotations
 
@@ -198,7 +199,7 @@ class Hostile:
 
 
 def _likely(number: int) -> list[Message]:
-    """What a client with this number could say."""
+    """Messages that a client with this number could send."""
     wanted = Subscription.of(attr("level") >= 3)
     ok = Outcome(plan="join-1", host=str(number), ok=True).to_bytes()
     return [
@@ -269,7 +270,7 @@ class Broker:
         return (int(fields[11]) + int(fields[12])) / TICKS
 
     def errors(self) -> list[str]:
-        """What has surprised it."""
+        """The last lines of the errors in the broker's log."""
         said = self.log.read_text(encoding="utf-8", errors="replace")
         return [each.strip().splitlines()[-1] for each in said.split(ERROR)[1:]]
 

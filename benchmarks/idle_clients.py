@@ -47,7 +47,7 @@ class Taken(NamedTuple):
 
 
 Answer = Callable[[int, bytes], list[bytes] | None]
-"""What a client, by its number, says to a packet; None if it has said all."""
+"""Gives a client's answer to a packet, by the client's number; None if it has said all."""
 
 
 def crowd(server: servers.Server, pairs: list[Keys], greet: Callable[[int], bytes], answer: Answer) -> Taken:

@@ -71,7 +71,7 @@ def followed(data: bytes) -> tuple[int, bytes]:
 
 
 class Peer:
-    """What one client knows."""
+    """The state of one client."""
 
     __slots__ = ("at", "channel", "epoch", "flag", "index", "number", "published", "since")
 
@@ -95,7 +95,7 @@ class Peer:
 
 
 class Load:
-    """What all clients do and see. Times are on the clock that all processes of a machine share."""
+    """All clients of the load. Times are on the clock that all processes of a machine share."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings
@@ -115,7 +115,7 @@ class Load:
         self.cpu = 0.0
 
     def run(self) -> None:
-        """Everything."""
+        """Connect, publish until the input ends, and write the results."""
         self._connect()
         gc.collect()
         gc.freeze()

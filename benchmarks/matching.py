@@ -1,4 +1,4 @@
-"""Who is near an event: the index of RADIAL and STE beside shapely's STRtree, rtree, and asking everybody."""
+"""Compares the index of RADIAL and STE with shapely's STRtree, rtree, and asking everybody."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Rtree:
         self.tree = rtree.index.Index((i, (x, y, x, y), None) for i, (x, y) in enumerate(self.places))
 
     def match(self, x: float, y: float) -> list[int]:
-        """What lies in the square around a place, and there in the circle."""
+        """The subscribers within the circle around a place, found among those in the square around it."""
         square = self.tree.intersection((x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS))
         places = self.places
         return [i for i in square if (places[i][0] - x) ** 2 + (places[i][1] - y) ** 2 <= RADIUS**2]

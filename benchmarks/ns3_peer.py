@@ -207,7 +207,8 @@ def is_there(python: str) -> bool:
 
 
 def ask(python: str, cases: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What comes of cases, one after the other. Raises RuntimeError, with what ns-3 says, if it fails."""
+    """Run cases in ns-3, one after the other, and yield their results. Raises RuntimeError with ns-3's text
+    if it fails."""
     program = [python, "-c", "import ns3_peer; ns3_peer.main()"]
     with tempfile.TemporaryFile("w+") as asked, tempfile.TemporaryFile("w+") as said:
         json.dump(cases, asked)

@@ -1,4 +1,4 @@
-"""What a call through a proxy costs, beside a plain method call and forwarding by __getattr__."""
+"""Measures a call through a proxy, beside a plain method call and forwarding by __getattr__."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Idle(Mechanism):
 
 
 class Forwarding:
-    """What one would write first: every attribute is looked up in the target."""
+    """The simplest proxy: every attribute is looked up in the target."""
 
     def __init__(self, target: object) -> None:
         self._target = target

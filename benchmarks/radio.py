@@ -63,7 +63,7 @@ class Case:
     wait: bool
 
     def ours(self, model: RadioModel) -> Outcome:
-        """What comes of it on our medium."""
+        """Run the case on our medium."""
         n = len(self.places)
         x, y = self.places.T.copy()
         sent, delivered = np.zeros(n, np.int64), np.zeros((n, n), np.int64)
@@ -84,7 +84,7 @@ class Case:
         return {"radio": radio, "seed": self.seed, **case}
 
     def result(self, outcome: Outcome) -> Result:
-        """What the pairs that count say."""
+        """The result for the pairs that count."""
         n = len(self.places)
         frames = np.bincount([frame[1] for frame in self.frames], minlength=n) if self.wait else outcome.sent
         received = outcome.delivered[self.pairs].sum()
@@ -252,7 +252,7 @@ def say(key: Key, seed: int) -> None:
 
 
 class Means:
-    """What was measured, over the seeds; a dash where there is nothing."""
+    """Means of the measurements over the seeds; a dash where there is none."""
 
     def __init__(self, results: dict[Key, list[Result]]) -> None:
         self._results = results

@@ -55,7 +55,8 @@ class Case(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What came of a case: "same", "differs", "only in old", "only in new" or "fails", and where, or why."""
+    """The outcome of a case: "same", "differs", "only in old", "only in new" or "fails", and where, or
+    why."""
 
     name: str
     outcome: str
@@ -149,7 +150,7 @@ def say(text: str) -> None:
 
 
 def options() -> argparse.Namespace:
-    """What was asked for, with commits for revisions."""
+    """The options of the command line, with commits for revisions."""
     parser = arguments(__doc__ or "", repetitions=10)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXAMPLES

@@ -90,7 +90,8 @@ def checked_out(repository: Path, name: str, commit: str) -> Iterator[Checkout]:
 
 
 def git(repository: Path, *arguments: str, **environ: str) -> str:
-    """What git prints. Raises CalledProcessError; git itself says why, unless it is told to be quiet."""
+    """Run git and return its output. Raises CalledProcessError; git itself says why, unless it is told to be
+    quiet."""
     command = ["git", "-C", str(repository), *arguments]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | environ)
     return done.stdout.strip()

@@ -39,7 +39,7 @@ def scenario(scheme: str, mobility: str, clients: int, duration: int) -> Scenari
 
 
 def idle(*args: object) -> None:
-    """What the bare event loop calls."""
+    """Do nothing: the action of the bare event loop."""
 
 
 def bare_loop(run: Run) -> None:
@@ -66,7 +66,7 @@ def bare_loop(run: Run) -> None:
 
 
 def bare_matching(experiment: Experiment, run: Run) -> None:
-    """What the broker's scheme does for each event, with the subscribers where they are at the end."""
+    """Match each event by the broker's scheme, with the subscribers where they are at the end."""
     (scheme,) = experiment.system.broker.schemes.active
     assert isinstance(scheme, FilterBroker)
     places = zip(run.events["x"].tolist(), run.events["y"].tolist(), strict=True)

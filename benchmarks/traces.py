@@ -24,7 +24,7 @@ from bypass.models.traces.blocks import ENCODING, SCHEMA
 SEED, SLAB = 1, 20
 CLIENTS = [300, 10_000, 100_000]
 TARGET = 0.7
-"""What Spark should reach of the limit, for the largest number of clients."""
+"""The share of the limit that Spark should reach, for the largest number of clients."""
 
 
 def limit(folder: Path, clients: int, duration: int) -> None:

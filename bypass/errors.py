@@ -1,4 +1,4 @@
-"""What can go wrong, by name. Every message is one line: the thing, its value, what was expected."""
+"""The errors of the library. Every message is one line: the thing, its value, what was expected."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class InvalidEvent(BypassError):
 
 
 class InvalidLocation(BypassError):
-    """Coordinates that are no place."""
+    """Coordinates do not describe a place."""
 
 
 class InvalidRadius(BypassError):
-    """A radius that is no distance in metres."""
+    """A radius is not a distance in metres."""
 
 
 class InvalidInterval(BypassError):
-    """A time between places that is none."""
+    """The time between two fixes is not a positive number of seconds."""
 
 
 class InvalidCallback(BypassError, TypeError):
@@ -56,11 +56,11 @@ class InvalidCallback(BypassError, TypeError):
 
 
 class UnknownHandle(BypassError):
-    """A subscription handle that was never given out, or was given back."""
+    """A subscription handle was never given out, or its subscription was withdrawn."""
 
 
 class UnusableMechanism(BypassError):
-    """A reference to something of one's own that leads to nothing that can be used here."""
+    """A reference names nothing that can be loaded, or something of the wrong kind."""
 
 
 BROKER = frozenset(("numba", "numpy", "prometheus_client"))

@@ -1,4 +1,5 @@
-"""The root of all errors: transitions, which know nothing of publish/subscribe, have it too."""
+"""The root of all errors. It stands apart because `transitions` uses it and knows nothing of
+publish/subscribe."""
 
 from __future__ import annotations
 

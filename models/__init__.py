@@ -1,4 +1,4 @@
-"""What the simulated world does by itself: where clients are, which streets there are, who publishes what."""
+"""Models of the simulated world: movement, maps, workloads, churn, radio, queueing, and traces on disk."""
 
 from typing import TYPE_CHECKING
 

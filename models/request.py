@@ -1,4 +1,4 @@
-"""What every model is asked for: so many clients, for so long, with this seed."""
+"""The request that every model gets: a number of clients, a duration and a seed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from bypass.errors import BypassError
 
 
 class InvalidRequest(BypassError):
-    """The number of clients, the duration or the seed that a model was asked for makes no sense."""
+    """The number of clients, the duration or the seed of a request is out of range."""
 
 
 def check_request(clients: int, duration: float, seed: int) -> None:
-    """Raise InvalidRequest unless there is somebody to simulate, for a while, with a seed of 64 bits."""
+    """Raise InvalidRequest unless there is at least one client, a positive duration, and a seed of 64
+    bits."""
     if not 1 <= clients < 2**31:
         raise InvalidRequest(f"clients is {clients}: expected 1 to 2**31 - 1")
     if not (math.isfinite(duration) and duration > 0):

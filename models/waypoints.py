@@ -1,4 +1,4 @@
-"""Where many clients are at any time: piecewise linear movement in columns."""
+"""Piecewise linear movement of many clients, in columns."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class _Output:
             self._news.notify_all()
 
     def wait_for(self, pattern: str, count: int) -> list[str]:
-        """What the first group of `pattern`, or all of it, was in the first `count` lines that have it."""
+        """Wait for `count` lines that match `pattern`; gives the first group, or the whole match, of each."""
 
         def found() -> list[str]:
             matches = [match for line in self._lines if (match := re.search(pattern, line))]

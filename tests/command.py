@@ -33,7 +33,7 @@ def bypass(*args: object) -> int:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[str, str]:
-    """What the command says before it says no, and the one line that it says no with."""
+    """Run a command that must fail; gives its output, and its one line of error without the prefix."""
     capsys.readouterr()
     assert bypass(*args) == 2
     out, err = capsys.readouterr()

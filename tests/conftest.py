@@ -161,7 +161,7 @@ class World:
         return self._events
 
     def heard(self, event: int) -> list[tuple[int, int]]:
-        """Who was told of an event: (client, handle), sorted, as often as it happened."""
+        """The deliveries of an event: (client, handle), sorted, as often as they happened."""
         return sorted((client, handle) for _, client, handle, number in self.deliveries if number == event)
 
     def execute(self, to: str | None = None, members: Sequence[int] | None = None, **values: Any) -> Record:
@@ -205,7 +205,8 @@ class World:
                 yield number, registered.handle
 
     def selected(self, publisher: int, at: Point) -> list[tuple[int, int]]:
-        """Whom an event of kind "news" there concerns, by the rules of the schemes and reported places."""
+        """The (client, handle) pairs that an event of kind "news" there concerns, by the rules of the schemes
+        and reported places."""
         return sorted(
             (client, handle.id)
             for client, handle in self.everybody()

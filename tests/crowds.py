@@ -40,7 +40,7 @@ class MovingCrowd(NamedTuple):
         return windows(x, y, first, self.step, np.array(self.phases), self.interval_us, self.between)
 
     def between(self, start_us: int, end_us: int) -> Publications:
-        """What is published from one time on and before another."""
+        """The publications from one time on and before another."""
         p = self.published
         low, high = np.searchsorted(p.at_us, (start_us, end_us))
         return Publications(p.at_us[low:high], p.client[low:high], p.x[low:high], p.y[low:high])

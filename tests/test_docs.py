@@ -66,7 +66,7 @@ SHOWN = re.compile(
 
 
 def words(page: str) -> set[str]:
-    """What a page sets in code, and what is in it: `{model: map}` has three."""
+    """The words that a page sets in code, and their parts: `{model: map}` has three."""
     return words_of((ROOT / "docs" / page).read_text())
 
 
@@ -333,7 +333,7 @@ def shown_anew(page: str, folder: Path) -> str:
 
 
 def said(line: str) -> str:
-    """What a command prints, with the time that it took made equal."""
+    """The output of a command, with the time that it took made equal."""
     _, *words = shlex.split(line)
     done = CliRunner().invoke(commands, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output

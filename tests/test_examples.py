@@ -29,7 +29,7 @@ BLOCK = re.compile(r"(<!-- (examples/\S+) -->\n+```\w*\n)(.*?)```", re.DOTALL)
 
 
 def printed(program: Path, directory: Path) -> str:
-    """What a program prints, with the time that it took made equal."""
+    """The output of a program, with the time that it took made equal."""
     shutil.copytree(EXAMPLES, directory / "examples")
     interpreter = [sys.executable] if program.suffix == ".py" else ["bash", "-e"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

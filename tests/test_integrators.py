@@ -1,4 +1,4 @@
-"""What docs/integrators.md tells people to type works, and so does what it tells them to install."""
+"""The commands and files of docs/integrators.md work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROTATION, BACKUP, RESTORE = re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | r
 
 
 def sh(commands: str, folder: Path) -> str:
-    """What commands print. Raises AssertionError if one fails."""
+    """Run commands and return their output. Raises AssertionError if one fails."""
     environment = {**os.environ, "PATH": PATH}
     done = subprocess.run(
         ["bash", "-e"], input=commands, cwd=folder, env=environment, capture_output=True, text=True

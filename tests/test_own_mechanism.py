@@ -22,7 +22,7 @@ from tests.vicinity import Vicinity, row
 
 
 class TwoHops(Disseminator):
-    """Who hears an event from its publisher passes it on; others do not."""
+    """Passes an event on only if it comes from its publisher."""
 
     flag: ClassVar[int] = 64
 

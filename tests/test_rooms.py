@@ -22,7 +22,7 @@ def the_map() -> str:
 
 
 def line_of(room: str) -> str:
-    """What the map says about the folder that a room is in, up to the next folder."""
+    """The text of the map about the folder that a room is in, up to the next folder."""
     top = room.split("/")
     folder = "/".join(top[:2]) if top[0] == "bypass" else top[0]
     _, _, rest = the_map().partition(f"    {folder}/ ")

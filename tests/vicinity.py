@@ -30,7 +30,7 @@ def row(clients: int, step: float = 60.0, y: float = 500.0) -> list[Point]:
 
 
 def begin(**mechanisms: Choice) -> tuple[Action, ...]:
-    """What all clients begin with, by proxy; `_` stands for `-`."""
+    """The actions that all clients begin with, by proxy; `_` stands for `-`."""
     chosen = [(proxy, (each, {}) if isinstance(each, str) else each) for proxy, each in mechanisms.items()]
     return tuple(
         Action(proxy=proxy.replace("_", "-"), to=to, set=dict(values)) for proxy, (to, values) in chosen
@@ -66,7 +66,7 @@ class Vicinity(World):
         decision: int = 0,
         **values: JsonValue,
     ) -> Plan:
-        """What the broker tells `members`, or everybody."""
+        """A plan for `members`, or for everybody."""
         action = Action(proxy=proxy, to=to, set=values, members=members or None)
         return Plan(plan="test", scope=scope, decision=decision, actions=(action,))
 

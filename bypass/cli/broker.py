@@ -100,5 +100,5 @@ def _serve(settings: BrokerConfig) -> None:
 
 
 def _hung_up(*_: object) -> None:
-    """A terminal that is closed, or somebody who wants files to be read again: neither ends a broker."""
+    """Log SIGHUP and go on: neither a closed terminal nor a request to read files again ends a broker."""
     log.warning("SIGHUP: ignored: keys are read as they change, all else at the next start")

@@ -41,6 +41,7 @@ def show_table(
 
 @contextmanager
 def watched(label: str) -> Iterator[Callable[[float, float], None]]:
-    """A progress bar, if somebody looks: what it gives is told how much of how much is done."""
+    """Show a progress bar if the output is a terminal. Gives a function that takes the amounts done and to
+    do."""
     with click.progressbar(length=100, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
         yield lambda done, total: bar.update(round(100 * done / total) - bar.pos)

@@ -1,4 +1,5 @@
-"""What the commands share: the group they belong to and what they check before they begin."""
+"""The group of all commands, the checks that they share, and the one-line texts for requests that are
+wrong."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ INTERRUPTED = 130
 
 BROKER = ("numba", "numpy", "prometheus_client")
 LAB = ("jinja2", "matplotlib", "pyarrow", "rich", "scipy", "numba", "numpy")
-"""What brokers and experiments need beyond the dependencies of a client: the extras of these names."""
+"""The modules that brokers and experiments need beyond those of a client: they come with these extras."""
 
 
 class Commands(click.Group):
-    """Leaves it to `main` to say that the user interrupted: click would print an empty line first."""
+    """The group of all commands. It leaves interruptions to `main`, because click would print an empty line
+    first."""
 
     def invoke(self, context: click.Context) -> Any:
         try:

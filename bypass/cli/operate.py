@@ -156,7 +156,7 @@ def apply(file: Path, dry_run: bool, broker: str, keys: Path, is_open: bool) -> 
 
 @commands.group("transitions")
 def transitions() -> None:
-    """What was done to a live broker."""
+    """Show the transitions that a live broker has recorded."""
 
 
 @transitions.command("log")

@@ -174,7 +174,8 @@ def _show_centres(found: Breakdown) -> None:
 
 
 def _limits(found: Breakdown, target: float | None) -> Iterator[str]:
-    """What limits one path."""
+    """Describe, line by line, what limits one path: the slowest and the busiest centre, OFF periods, and the
+    target."""
     slowest, busiest = found.slowest, found.busiest.centre
     yield (
         f"slowest: {slowest.centre.name}, {100 * slowest.share:.1f} % of the response;"
@@ -193,7 +194,7 @@ def _limits(found: Breakdown, target: float | None) -> Iterator[str]:
 
 
 def _tuned(centres: Sequence[Centre], target: float) -> Iterator[str]:
-    """By which single change a target is met."""
+    """Describe each single change by which a target is met."""
     from bypass.models.queueing import Unreachable, largest_rate, longest_off
 
     try:

@@ -1,4 +1,4 @@
-"""Events: what publishers say. Attributes for the filters, and a payload that only applications read."""
+"""Events: attributes, which filters test, and a payload, which only applications read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pairs: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class Publisher(NamedTuple):
-    """Who has published an event: the client's number and, where a broker has said it, its name."""
+    """The publisher of an event: the client's number and, where a broker has told it, its name."""
 
     number: int
     name: str = ""
@@ -29,7 +29,7 @@ class Publisher(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What is known of a publication besides its event; the time is its publisher's, in s since 1970."""
+    """The circumstances of a publication; `at` is the publisher's time, in seconds since 1970."""
 
     id: int
     publisher: Publisher
@@ -99,7 +99,7 @@ class Event:
 
     @property
     def payload(self) -> bytes:
-        """What only the application understands."""
+        """The bytes that only the application interprets."""
         return self._payload
 
     @property
@@ -109,7 +109,7 @@ class Event:
 
     @property
     def publisher(self) -> Publisher | None:
-        """Who has published it; `str(event.publisher)` is a name in any case."""
+        """The client that published the event; `str(event.publisher)` always gives a name."""
         return None if self._origin is None else self._origin.publisher
 
     @property

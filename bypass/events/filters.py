@@ -30,7 +30,8 @@ Check: TypeAlias = tuple[str, tuple[type, ...], Test, Any]
 
 
 class _Expression:
-    """What filters and subscriptions share: `&`, `|` and `~`, and that they are neither true nor false."""
+    """The operators of filters and subscriptions: `&`, `|` and `~`. Using one as a truth value raises
+    InvalidFilter."""
 
     __slots__ = ()
 
@@ -180,7 +181,7 @@ class Subscription(_Expression):
         raise AttributeError(f"subscriptions do not change: cannot delete {name}")
 
     def all_filters(self) -> Iterator[Filter]:
-        """Those in compounds included."""
+        """All filters, those inside compounds included."""
         yield from self.filters
         for each in self.compounds:
             for part in _parts(each):

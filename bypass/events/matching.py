@@ -1,4 +1,4 @@
-"""Does an event satisfy a subscription? The one answer that broker and clients share."""
+"""The rule by which broker and clients decide whether an event satisfies a subscription."""
 
 from __future__ import annotations
 

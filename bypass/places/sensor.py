@@ -1,4 +1,4 @@
-"""Where a client is: fixes, requests for them, and the sensor that every runtime provides."""
+"""The location sensor that every runtime provides, its fixes, and requests for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Fix(NamedTuple):
 
 
 class LocationRequest(BaseModel):
-    """How often, in seconds, a client's place is wanted."""
+    """A request for fixes every `interval` seconds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

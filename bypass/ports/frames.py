@@ -1,4 +1,4 @@
-"""What the ports of every runtime have in common: how a mechanism's wishes become frames."""
+"""The sending side of a port, the same in every runtime: it turns calls of a mechanism into frames."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from bypass.protocol.messages import Frame, Publish
 
 
 class SendingPort:
-    """The sending side of one port of the client with this number, and whom the port belongs to.
+    """The sending side of one port of the client with this number.
 
-    Frames say what the tuning says that they were sent with.
+    Each frame carries the flag, the counter and the scope of the tuning with which it was sent.
     """
 
     __slots__ = ("_client", "_hello", "_number", "_place", "_receiver", "_sender", "_strange", "_tuning")

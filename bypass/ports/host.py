@@ -36,7 +36,7 @@ class Host(Protocol):
 
     @property
     def state_info(self) -> StateInformation:
-        """What is known about this and other participants."""
+        """The readings that are known about this and other participants."""
 
     @property
     def monitor(self) -> Monitor:
@@ -53,7 +53,7 @@ class Host(Protocol):
 
 
 class _Refusing:
-    """Stands for the link outside the time in which a mechanism may communicate."""
+    """Stands in for the link while a mechanism must not communicate: every access raises the given error."""
 
     def __init__(self, refuse: Callable[[], NoReturn]) -> None:
         self._refuse = refuse

@@ -1,4 +1,4 @@
-"""What a client itself wants, by its own subscriptions and its own place: it needs no broker to tell."""
+"""Tests whether an event concerns a client, by the client's own subscriptions and place, without a broker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Interest:
         subscriptions.on_change = self._forget
 
     def handles(self, publication: Publish) -> tuple[int, ...]:
-        """The handles that an event concerns. Asked again for the same publication, it says the same."""
+        """The handles that an event concerns. The answer for one publication stays the same."""
         if publication is self._publication:
             return self._handles
         if publication.event is not self._event:
@@ -62,5 +62,5 @@ class Interest:
         self._most = max((reach for reach, _ in self._accepting), default=-1.0)
 
     def _forget(self) -> None:
-        """Subscriptions have changed: what was found out does not hold any more."""
+        """Forget all answers, because subscriptions have changed."""
         self._event = self._publication = None

@@ -1,4 +1,4 @@
-"""How a dissemination mechanism reaches devices nearby, and what it hears from them.
+"""The interfaces by which a dissemination mechanism reaches devices nearby and hears from them.
 
 Each mechanism has a port of its own at every client. What almost every mechanism needs is done by the port,
 for all of them: telling first copies of an event from further ones, counting copies, knowing the neighbours.
@@ -32,7 +32,7 @@ SEND = Unless()
 
 
 class LocalPort(Protocol):
-    """What a dissemination mechanism has as `host.link`."""
+    """The `host.link` of a dissemination mechanism."""
 
     def broadcast(self, publication: Publish, delay: float = 0.0, unless: Unless = SEND) -> None:
         """Send an event to all in reach, `delay` seconds from now.
@@ -64,7 +64,7 @@ class LocalPort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What a port must know of the mechanism that listens at it, and of the decision that put it there.
+    """The settings of a port: the mechanism that listens there, and the decision that put it there.
 
     `flag` names the mechanism (0: nothing listens), `counter` and `scope` the decision. With `places`, frames
     say where their sender is. Copies from senders within `near_m` metres count as near; a device that has not
@@ -80,7 +80,7 @@ class Tuning:
 
 
 class LocalReceiver(Protocol):
-    """What a port tells the mechanism that listens at it."""
+    """The calls that a port makes to the mechanism that listens at it."""
 
     def heard(self, publication: Publish, sender: int, distance: float) -> None:
         """The first copy of an event arrived, from a device `distance` metres away (0 if it did not say)."""
@@ -93,13 +93,13 @@ class LocalReceiver(Protocol):
 
 
 class FrameSender(Protocol):
-    """What a port sends through: the client's local transport."""
+    """The client's local transport, through which ports send."""
 
     def send(self, frame: Frame, target: int | None, delay: float, unless: Unless) -> None: ...
 
 
 class TunedPort(LocalPort, Protocol):
-    """A port as the client handles it."""
+    """A port as the client sees it, which binds and tunes it."""
 
     def bind(
         self,
@@ -108,18 +108,18 @@ class TunedPort(LocalPort, Protocol):
         strange: Callable[[Frame], bool],
         place: Callable[[], tuple[float, float] | None],
     ) -> None:
-        """Say who hears, who sends, and where the device is; once.
+        """Set once who receives, who sends, and where the device is.
 
         `strange` is asked what to do with a frame whose sender follows another decision about the same area,
         and may tune the port meanwhile; if it gives true, the frame is taken as any other.
         """
 
     def tune(self, tuning: Tuning) -> None:
-        """Another mechanism listens now, or by another decision."""
+        """Apply the settings of another mechanism or another decision."""
 
 
 class Radios(Protocol):
-    """What a local transport has as `host.link`: the device's radios, by name."""
+    """The `host.link` of a local transport: the device's radios, by name."""
 
     def switch(self, radio: str, on: bool) -> None:
         """Turn a radio on or off; what waits in the queue of a radio that is turned off is lost."""

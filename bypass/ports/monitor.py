@@ -1,4 +1,4 @@
-"""Instrumentation, which never changes what it looks at.
+"""Instrumentation: analyzers hear what happens and never change it.
 
 A mechanism calls an analyzer interface, a class or Protocol whose methods return None, and every analyzer
 that implements it hears the call.

@@ -1,4 +1,4 @@
-"""What the exchangeable parts besides the filter schemes can be asked to do.
+"""The interfaces of the exchangeable parts, except for filter schemes.
 
 Together with the filter scheme these are the mechanism proxies of a client (`transport`, `direct`,
 `gateway-logic`, `gateway`, `mode`, `filter`) and of a broker (`filter`, `gateway-selection`). Where no
@@ -66,4 +66,5 @@ class GatewaySelection(Protocol):
         """
 
     def assign(self, out_of: Collection[int]) -> Mapping[int, frozenset[int]]:
-        """As many gateways out of these clients as the mechanism thinks right; none: serve them directly."""
+        """Choose gateways, as many as the mechanism thinks right. An empty result means: serve the clients
+        directly."""

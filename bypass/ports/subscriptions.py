@@ -14,7 +14,7 @@ from bypass.places.sensor import LocationRequest
 
 @dataclass(frozen=True, slots=True)
 class SubHandle:
-    """What `subscribe` returns; stays valid, and the same, whatever mechanisms are exchanged."""
+    """The handle that `subscribe` returns. It stays valid, and equal, whichever mechanisms are exchanged."""
 
     id: int
     subscription: Subscription
@@ -43,7 +43,7 @@ class Subscriptions:
     def __init__(self) -> None:
         self._registered: dict[int, Registered] = {}
         self.get: Callable[[int], Registered | None] = self._registered.get
-        """What is behind the handle with this number, if it is subscribed; asked at every delivery."""
+        """The subscription behind the handle with this number, if there is one; called at every delivery."""
         self.kept: dict[int, SubHandle] = {}
         """Handles of an earlier life of the client, which nobody has claimed yet."""
         self._intervals: Counter[float] = Counter()  # at which the place is wanted, and by how many
@@ -76,7 +76,7 @@ class Subscriptions:
         return registered
 
     def keep(self, handle: SubHandle) -> None:
-        """A handle of an earlier life: the next subscription that is equal takes over its number."""
+        """Keep a handle of an earlier process: the next equal subscription takes over its number."""
         self.kept[handle.id] = handle
         self.last_number = max(self.last_number, handle.id)
 
@@ -109,4 +109,4 @@ class Subscriptions:
 
 
 def _nothing() -> None:
-    """What happens on a change that nobody wants to know of."""
+    """Do nothing: the default where nobody listens to changes."""

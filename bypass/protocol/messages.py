@@ -1,4 +1,4 @@
-"""What clients and broker, and clients nearby, say to each other, as plain slotted objects.
+"""The messages between clients and broker, and between clients nearby, as plain slotted objects.
 
 Events and subscriptions travel in messages that every filter scheme understands; what only one scheme
 understands is a `ContextMessage`, which may ride on another message (`piggyback`) to save a packet.
@@ -18,7 +18,7 @@ MOST_TOGETHER = 16
 
 
 class Kind(IntEnum):
-    """What an event's place is: none, the publisher's position, or a place the publisher chose."""
+    """The kind of an event's place: none, the publisher's position, or a place that the publisher chose."""
 
     PLAIN = 0
     LOCAL = 1
@@ -125,7 +125,7 @@ class Publish(Message):
     _received: Event | None = field(default=None, init=False, repr=False, compare=False)
 
     def received(self) -> Event:
-        """The event as those get it for whom it is: it says where, who and when. Always the same one."""
+        """The event as subscribers get it, with its origin. Every call gives the same object."""
         if self._received is None:
             publisher = Publisher(self.client, self.publisher)
             origin = Origin(self.id, publisher, self.at_us / 1e6, self.location)

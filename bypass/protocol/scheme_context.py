@@ -1,8 +1,8 @@
-"""What the two parts of a filter scheme say to each other, where the scheme is not built in.
+"""Messages between the two parts of a filter scheme that is not built in.
 
 A scheme declares a class of typed fields; the wire carries their values in the order of the fields, in three
-lists: whole numbers, real numbers, texts. Truth values are numbers; so are, before what they are about, the
-length of a tuple that may have any, and whether an optional value is there.
+lists: whole numbers, real numbers, texts. Truth values travel as numbers. A number before a tuple of any
+length gives the length, and one before an optional value says whether the value is there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What a live broker and its clients say about their connection: greetings, receipts, refusals, requests.
+"""Messages between a live broker and its clients about their connection: greetings, receipts, refusals,
+requests.
 
 A session is the broker's memory of one client: it outlives connections and, if it is durable, processes.
 """
@@ -143,14 +144,14 @@ class Refused(Message):
 
 @dataclass(slots=True)
 class Ping(Message):
-    """Still here; who `asks` wants to hear the same."""
+    """Says that the sender is still here; if it `asks`, the receiver answers with a ping."""
 
     asks: bool = False
 
 
 @dataclass(slots=True)
 class Bye(Message):
-    """Client to broker: leaves, for good if it says `forget`. Broker to client: shuts down."""
+    """From a client: it leaves, for good with `forget`. From a broker: it shuts down."""
 
     forget: bool = False
 

@@ -55,7 +55,7 @@ class CellularModel(BaseModel):
 
 
 class Traffic(IntEnum):
-    """What bytes are counted as."""
+    """The kinds of traffic by which bytes are counted."""
 
     EVENTS = 0
     SUBSCRIPTIONS = 1
@@ -93,9 +93,11 @@ def reserve(
     free: Ints, last: Ints, counted: Ints, number: Ints, clients: Ints,
     now: int, duration: int, latency: int, size: int,
 ) -> bool:  # fmt: skip
-    """Hand over now a message of `size` bytes to each of the (distinct) clients: `last` is when it arrives.
+    """Send one message of `size` bytes to each of the (distinct) clients; `last` becomes the arrival time at
+    each.
 
-    It waits for the link, and it does not overtake. Gives whether it arrives at the same moment everywhere.
+    A message waits until the link is free, and never overtakes an earlier one. Returns whether all arrive at
+    the same moment.
     """
     alike = True
     for client in clients:
@@ -151,24 +153,25 @@ class Cellular:
         return int(self._notifications[client]), float(self._events_down[client]) * 8 / self._bandwidth
 
     def attach_broker(self, receive: Callable[[Message], None]) -> None:
-        """Messages from clients go to `receive`."""
+        """Set the function that receives messages from clients."""
         self._broker = receive
 
     def attach_client(self, station: Station) -> None:
-        """The next client, in the order of their numbers."""
+        """Add the next client, in the order of their numbers."""
         self._receive.append(station.receive)
         self._notified.append(station.notified)
         self._relayed.append(station.relayed)
 
     def replace_client(self, number: int, station: Station) -> None:
-        """Another station in the place of a client's; what is on its way from or to that is lost."""
+        """Put another station in the place of a client's. Messages on their way from or to the old one are
+        lost."""
         self._replaced[number] = self._clock.now_us
         self._receive[number] = station.receive
         self._notified[number] = station.notified
         self._relayed[number] = station.relayed
 
     def send_up(self, message: Message) -> None:
-        """From the client that the message names to the broker."""
+        """Send a message from the client that it names to the broker."""
         client = message.client
         kind = COUNTED_AS.get(type(message), Traffic.CONTEXT)
         size = encoded_size(message) + self._header
@@ -185,7 +188,7 @@ class Cellular:
         self._clock.at(due, self._reach_broker, message, now)
 
     def send(self, client: int, message: Message) -> None:
-        """From the broker to one client."""
+        """Send a message from the broker to one client."""
         kind = COUNTED_AS.get(type(message), Traffic.CONTEXT)
         size = encoded_size(message) + self._header
         self.down[kind, client] += size
@@ -197,7 +200,7 @@ class Cellular:
         self._clock.at(due, self._deliver, client, message, self._clock.now_us)
 
     def notify(self, deliveries: Sequence[Delivery]) -> None:
-        """Notify clients of events, of one after the other."""
+        """Notify clients of several events, one event after the other."""
         for publication, gateways, groups, _ in deliveries:
             if gateways is not None:
                 self.relay(publication, *gateways)

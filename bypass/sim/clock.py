@@ -1,5 +1,5 @@
-"""Virtual time: a heap of things to do, in whole microseconds. What is due at the same time happens in the
-order in which it was asked for."""
+"""Virtual time: a heap of actions, in whole microseconds. Actions that are due at the same time are done in
+the order in which they were requested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TimerAction = Callable[..., None]
 
 
 class SimTimer:
-    """A thing to do that can still be called off."""
+    """An action that can still be cancelled."""
 
     __slots__ = ("_action", "_args")
 
@@ -32,20 +32,20 @@ class SimTimer:
 
 
 class Process(Protocol):
-    """Something that keeps its own list of what is due, such as a radio medium."""
+    """A part of the simulation with its own list of due actions, such as a radio medium."""
 
     next_us: int
     """When it wants to go on; NEVER if it does not."""
 
     def advance(self, until_us: int) -> None:
-        """Go on, before `until_us`, at least up to the first thing that concerns others, and do that.
+        """Advance, before `until_us`, at least to the first action that concerns others, and do it.
 
-        Whoever is called meanwhile must find the clock at the right time.
+        The clock must show the right time to everything that is called meanwhile.
         """
 
 
 class VirtualClock:
-    """Time that passes only by what is done in it."""
+    """A clock that moves only when the actions that are due are done."""
 
     def __init__(self) -> None:
         self.now_us = 0
@@ -58,7 +58,8 @@ class VirtualClock:
         return self.now_us / MICROSECONDS
 
     def at(self, time_us: int, action: TimerAction, *args: Any) -> None:
-        """Call `action(*args)` at a time, now at the earliest. Cannot be called off: that would cost time."""
+        """Call `action(*args)` at a time, now at the earliest. It cannot be cancelled, which makes it
+        cheaper."""
         due = time_us if time_us > self.now_us else self.now_us
         heappush(self._heap, (due, next(self._number), action, args))
 
@@ -69,11 +70,11 @@ class VirtualClock:
         return timer
 
     def attach(self, process: Process) -> None:
-        """Let a process go on as time passes. At the same time, it comes after what the clock has to do."""
+        """Let a process advance with the clock. At the same time, the clock's own actions come first."""
         self._processes.append(process)
 
     def run_until(self, time_us: int) -> None:
-        """Do everything that is due before `time_us`, then let it be `time_us`."""
+        """Do everything that is due before `time_us`, then set the clock to `time_us`."""
         heap = self._heap
         processes = self._processes
         while True:
@@ -92,8 +93,7 @@ class VirtualClock:
         self.now_us = max(self.now_us, time_us)
 
     def _advance(self, due_us: int) -> bool:
-        """Let that one of several processes go on which is the first to want to before `due_us`; false if
-        none does."""
+        """Advance the process that is due first, if one is due before `due_us`; returns whether one was."""
         first, second, *_ = sorted(self._processes, key=lambda process: process.next_us)
         due_us = min(due_us, second.next_us + 1)  # no further than the next one
         if first.next_us >= due_us:

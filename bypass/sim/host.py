@@ -12,7 +12,7 @@ from bypass.sim.streams import stream
 
 
 class SimHost:
-    """What a participant of the simulation sees of the world."""
+    """A `Host` in virtual time: clock, timers, sensor, monitor and random streams of one participant."""
 
     def __init__(
         self, number: int, clock: VirtualClock, location: LocationSensor, monitor: Monitor, seed: int

@@ -1,7 +1,8 @@
-"""Who should have got an event, who did, and when: kept apart from the system that is observed.
+"""The ledger of a simulation: for each event, who should have got it, who did, and how late.
 
-The experimenter enters each publication with the clients it concerned at that moment (the truth); the ledger
-hears of deliveries as an analyzer. An event's row is closed some time after its publication.
+It is kept apart from the system that is observed. The experimenter enters each publication with the clients
+it concerned at that moment (the truth); the ledger hears of deliveries as an analyzer. An event's row is
+closed some time after its publication.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ Known = tuple[int, bool, int]
 
 
 def _nobody(publication: Publish, sender: int, distance: float) -> None:
-    """Hears for a port that nobody is bound to."""
+    """Ignores frames at a port that is bound to nobody."""
 
 
 class LocalNetwork:
@@ -80,7 +80,7 @@ class LocalNetwork:
         return self.media[radio]
 
     def flush(self) -> None:
-        """Let the ports' tables be as after all that was sent so far."""
+        """Bring the ports' tables up to date with everything that was sent so far."""
         for running in self.media.values():
             running.medium.flush()
 
@@ -129,7 +129,7 @@ class LocalNetwork:
 
 
 class _RunningMedium:
-    """One medium, its frames as objects, and the way from what is found in them to those who listen."""
+    """One medium with its frames as objects; it hands what is found in them to the ports that listen."""
 
     def __init__(self, medium: Medium, network: LocalNetwork) -> None:
         self.medium = medium
@@ -220,9 +220,9 @@ class _RunningMedium:
 
 
 class _Arrived:
-    """A frame with what the medium knows of it, to be looked at once more.
+    """A frame with the medium's data about it, kept to be looked at once more.
 
-    A copy: its row may be another frame's as soon as somebody sends.
+    It is a copy, because the frame's row may be given to another frame as soon as somebody sends.
     """
 
     def __init__(self, frame: Frame, medium: Medium, row: int) -> None:

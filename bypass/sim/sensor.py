@@ -1,4 +1,4 @@
-"""A location sensor that knows the truth: fixes at regular moments, exact, from a client's trace."""
+"""A location sensor with exact fixes at regular moments, taken from a client's trace."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TraceSensor:
         return self._position(self._client, self._clock.now_us / MICROSECONDS)
 
     def _plan_next(self) -> None:
-        """The next fix: at the first regular moment that is not over yet. What was planned before is void."""
+        """Plan the next fix for the first regular moment that is not over yet. An earlier plan is void."""
         self._round += 1
         if not self._listeners:
             return

@@ -1,4 +1,4 @@
-"""The cellular network under durable sessions: what is for a client that is cut off waits for it."""
+"""The cellular network with durable sessions: messages for a client that is cut off wait for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Handles = tuple[int, ...]
 
 
 class NotDurable(BypassError):
-    """A client was to be cut off whose session would not outlast that."""
+    """A client cannot be cut off, because its session is not durable."""
 
 
 class _Notification(NamedTuple):

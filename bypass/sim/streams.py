@@ -1,4 +1,4 @@
-"""Random numbers by what they are for: each host draws from a stream of its own for each purpose."""
+"""Random streams: each host draws from a stream of its own for each purpose."""
 
 from __future__ import annotations
 

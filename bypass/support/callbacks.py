@@ -1,4 +1,4 @@
-"""What functions that an application gives can be called for."""
+"""A check of the functions that an application hands in as callbacks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Random numbers without state: each is a function of what it is for, so it can be had in any order.
+"""Random numbers without state: each is a function of its purpose, client and number, so they can be had in
+any order.
 
-Who draws the n-th number for a client gets the same bits whoever else draws, on whichever machine. The
-generator is Philox 4×32 with 10 rounds (Salmon et al. 2011): the seed is its key; purpose, client and
-number are its counter.
+The n-th number for a client has the same bits whichever others are drawn, on every machine. The generator is
+Philox 4×32 with 10 rounds (Salmon et al. 2011): the seed is its key; purpose, client and number are its
+counter.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from bypass.support.kernel import kernel
 
 
 class Purpose(IntEnum):
-    """What a number is for. A value, once given, stays: it is part of the counter."""
+    """The purposes of random numbers. A value never changes, because it is part of the counter."""
 
     MOBILITY = 1
     WORKLOAD = 2

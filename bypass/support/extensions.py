@@ -1,4 +1,4 @@
-"""What others bring: a name in a module, in a file, or one that an installed package offers.
+"""Loads code of others by reference: from a module, from a file, or from an installed package.
 
 A reference is `module:Name` or `path/to/file.py:Name`. A file is executed once, under a name that follows
 from its path alone, so that processes elsewhere that were sent the file import it under the same one.
@@ -26,8 +26,7 @@ _sources: dict[str, bytes] = {}  # of files that were executed, by the name of t
 
 
 def absolute(reference: str, folder: Path) -> str:
-    """The same reference wherever it is used; `folder` is where the file is that a relative path stands
-    in."""
+    """The same reference with an absolute path; `folder` is the one that a relative path starts from."""
     path = file_of(reference)
     return reference if path is None else f"{os.path.abspath(folder / path)}:{reference.rpartition(':')[2]}"
 
@@ -45,7 +44,7 @@ def module_of(reference: str) -> str | None:
 
 
 def load(reference: str) -> Any:
-    """What a reference leads to; a relative path is one from the working directory. Raises
+    """Load the object that a reference names; relative paths start from the working directory. Raises
     UnusableMechanism."""
     where, _, name = reference.rpartition(":")
     try:
@@ -66,7 +65,7 @@ def _line(error: Exception) -> str:
 
 
 def module_name(path: Path) -> str:
-    """The name of the module that a file becomes: no other file has the same."""
+    """The name of the module that a file becomes. No other file has the same."""
     whole = os.path.abspath(path)
     stem = re.sub(r"\W", "_", path.stem)
     return f"{stem}_{hashlib.sha256(whole.encode()).hexdigest()[:10]}"
@@ -104,13 +103,13 @@ def executed_files() -> dict[str, bytes]:
 
 
 def installed_names(group: str) -> list[str]:
-    """What installed packages offer in a group of entry points; nothing is imported."""
+    """The names that installed packages offer in a group of entry points. Nothing is imported."""
     return sorted({each.name for each in _entry_points(group)})
 
 
 def load_installed(group: str, name: str) -> Any:
-    """What an installed package offers under a name; None if none does, or, with a warning, if it is
-    broken."""
+    """Load the object that an installed package offers under a name. None if there is none or, with a
+    warning, if loading it fails."""
     for entry in _entry_points(group):
         if entry.name == name:
             try:

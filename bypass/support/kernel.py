@@ -1,4 +1,4 @@
-"""The one way in which this project compiles Python functions to machine code."""
+"""The decorator that compiles Python functions to machine code."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ def kernel(fn: F) -> F:
 
 @cache
 def _private_cache() -> Path | None:
-    """A folder for what is compiled, which nobody else can read or write; None, and a warning, without one.
+    """A folder for compiled code that only this user can read or write; None, with a warning, if there is
+    none.
 
-    Whoever could write there could have this process execute anything.
+    Anybody who could write there could make this process execute anything.
     """
     for folder in _candidates():
         try:
@@ -65,7 +66,8 @@ def _private_cache() -> Path | None:
 
 
 def _candidates() -> Iterator[Path]:
-    """Folders that services and sessions are given, and one among temporary files with the user's id."""
+    """The folders to try: those given to services and sessions, then one with the user's id among temporary
+    files."""
     for variable in ("CACHE_DIRECTORY", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"):
         given = os.environ.get(variable, "").partition(":")[0]
         if given:

@@ -1,4 +1,4 @@
-"""Names that a package offers but imports only when they are first used."""
+"""Names that a package offers but imports only at their first use."""
 
 from __future__ import annotations
 

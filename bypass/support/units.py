@@ -1,4 +1,4 @@
-"""The unit that times are counted in."""
+"""The unit of times."""
 
 # compiled into kernels
 MICROSECONDS = 1_000_000

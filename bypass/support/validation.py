@@ -1,4 +1,4 @@
-"""Turns what pydantic complains about in a file into one line: key, value, expectation."""
+"""Turns pydantic errors into one line that names the key, its value and what was expected."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _EXPECTATION = re.compile(r"\w+ (?:should (?:be|have)|is not) (.*)", re.DOTALL)
 
 
 class Misfit(ValueError):
-    """A complaint about one key. Where pydantic calls a validator, `path` is what comes below the validated
-    group of keys."""
+    """An error about one key. In one that a pydantic validator raises, `path` starts below the validated
+    group."""
 
     def __init__(self, path: KeyPath, complaint: str) -> None:
         super().__init__(complaint)
@@ -26,7 +26,7 @@ class Misfit(ValueError):
 
 
 def first_misfit(error: ValidationError, keys: Callable[[KeyPath], Iterable[str]]) -> Misfit:
-    """The first thing that pydantic complains about. `keys(path)` are those that a group may have."""
+    """The first error that pydantic found. `keys(path)` gives the keys that a group may have."""
     problem = first_problem(error)
     if isinstance(problem.raised, Misfit):
         return Misfit(problem.path + problem.raised.path, problem.raised.args[0])
@@ -38,5 +38,6 @@ def first_misfit(error: ValidationError, keys: Callable[[KeyPath], Iterable[str]
 
 
 def expectation(message: str) -> str:
-    """What pydantic says is wrong, as what was expected, if it says that."""
+    """Turn "X should be Y" or "X is not Y" of a pydantic message into "expected Y"; other messages stay as
+    they are."""
     return _EXPECTATION.sub(r"expected \1", message, count=1)

@@ -1,4 +1,4 @@
-"""BROADCAST: everybody in reach, and nobody else."""
+"""BROADCAST: an event reaches the devices in reach, and nobody passes it on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bypass.protocol.messages import Publish
 
 
 class Broadcast(Disseminator):
-    """Sends an event once; who hears it does not pass it on."""
+    """Sends an event once; receivers do not pass it on."""
 
     flag: ClassVar[int] = 2
 

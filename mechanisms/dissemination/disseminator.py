@@ -1,4 +1,4 @@
-"""What all dissemination mechanisms have in common."""
+"""The base of all dissemination mechanisms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FLOODING: who hears an event passes it on, once."""
+"""FLOODING: every receiver passes an event on once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GOSSIP: who hears an event passes it on with a certain probability."""
+"""GOSSIP: every receiver passes an event on with a certain probability."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ STEPS = ((23, 0.3), (15, 0.5), (12, 0.6), (10, 0.7), (8, 0.8))
 
 
 class HyperGossip(Disseminator):
-    """Every client says hello every `hello` seconds; who has not for twice that time is no neighbour any
-    more.
+    """Clients say hello every `hello` seconds. One that has been silent for twice that time is no neighbour
+    any more.
 
     An event is passed on with a probability that falls with the number of neighbours, after up to
     `hesitation` seconds, unless `copies` copies of it have been heard by then. Two clients that meet for the
@@ -47,7 +47,7 @@ class HyperGossip(Disseminator):
 
     @property
     def new_after_s(self) -> float:  # type: ignore[override] # follows a parameter here
-        """Who was heard of within the time that events are kept cannot have missed much."""
+        """The time for which events are kept: a neighbour heard of more recently cannot have missed much."""
         return self.keep
 
     def disseminate_locally(self, publication: Publish, targets: Collection[int] | None = None) -> None:  # noqa: ARG002

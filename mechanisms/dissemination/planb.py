@@ -1,4 +1,4 @@
-"""PLAN-B: who is farther from the sender passes an event on sooner, and more likely."""
+"""PLAN-B: receivers farther from the sender pass an event on sooner, and with a higher probability."""
 
 from __future__ import annotations
 

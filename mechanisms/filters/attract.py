@@ -60,7 +60,7 @@ class AttractClient(FilterClient):
         return AssignmentRequest((fix.x, fix.y))
 
     def bootstrap(self, fix: Fix) -> None:
-        """Without the channel map, nothing: the broker sends it right after the switch."""
+        """Say nothing: the broker sends the channel map right after the switch."""
         if self.known is not None:
             self.moved(fix)
 
@@ -113,7 +113,7 @@ class ChannelMap:
 
 
 class CircleBroker(FilterBroker):
-    """What the broker's parts of ATTRACT and MULTI share: the channel map and its protocol.
+    """The base of the broker's parts of ATTRACT and MULTI: the channel map and its protocol.
 
     `extension` enlarges the circles when places of events are looked up, by the largest (`max`) or the
     average (`mean`) radius of this scheme's subscriptions, or by a number of metres.

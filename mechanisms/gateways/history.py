@@ -1,4 +1,4 @@
-"""Who was gateway, how often and when.
+"""The record of which clients were gateways, how often and when.
 
 All selection algorithms remember the same, so that one that follows another does not start from nothing.
 """
@@ -34,7 +34,7 @@ SERVICE = np.dtype(
     ],
     align=True,
 )
-"""What is remembered about one client.
+"""The record of one client.
 
 Rounds are its own: different events concern different clients, and nobody is late in rounds it was no part
 of. In a round it should be chosen with probability P, the number of gateways by that of clients, which
@@ -80,7 +80,7 @@ class History:
         self._rows: dict[int, int] = {}
 
     def of(self, client: int) -> dict[str, Any]:
-        """What is remembered about a client: the fields of `SERVICE`, all 0 if it never took part."""
+        """The record of a client: the fields of `SERVICE`, all 0 if it never took part."""
         row = self._rows.get(client)
         service = np.zeros((), SERVICE) if row is None else self.services[row]
         return {name: service[name].item() for name in SERVICE.fields or ()}

@@ -1,4 +1,5 @@
-"""Gateways in turn, after LEACH (Heinzelman et al. 2000): who has served is spared until others have.
+"""Gateways in turn, after LEACH (Heinzelman et al. 2000): a client that has served is spared until others
+have.
 
 LEACH has periods of 1/P rounds in which all nodes take part. At a broker each event concerns other clients
 and P changes with their number, so periods are a client's own, measured in shares (see `SERVICE`). With the
@@ -19,7 +20,7 @@ from bypass.support.kernel import kernel
 
 @kernel
 def turns(services: Services, rows: Ints, order: Ints, x: Floats, y: Floats, k: int) -> Ints:
-    """Whose turn it is: `k` clients, those that have waited for most rounds since they served, or first came.
+    """Choose the `k` clients that have waited for most rounds since they served, or first came.
 
     Of those who have waited equally long, the farthest from all chosen so far is next; then `order` decides.
     """
@@ -76,7 +77,7 @@ def chance(share: float, passed: float, served: bool) -> float:
 
 @kernel
 def drawn(services: Services, rows: Ints, share: float, draws: Floats) -> Ints:
-    """Who is chosen, by a uniform random number for each."""
+    """Choose clients by chance, with one uniform random number for each."""
     found = np.empty(len(rows), np.int64)
     n = 0
     for i in range(len(rows)):

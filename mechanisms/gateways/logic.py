@@ -1,4 +1,4 @@
-"""What a client does that the broker has made a gateway for an event."""
+"""The client's part of gateways: it passes on events that the broker has sent to a gateway."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from bypass.transitions import Mechanism
 
 
 class RelayLogic(Mechanism):
-    """Does something with events that the broker has sent to a gateway; its link is the gateway
-    dissemination."""
+    """The base of mechanisms behind `gateway-logic`. The link is the gateway dissemination."""
 
     @abstractmethod
     def relay(self, publication: Publish, targets: Collection[int]) -> None:
-        """An event is to be passed on to the clients at these addresses, or to all nearby if there are
-        none."""
+        """Pass an event on to the clients at these addresses, or to all nearby if there are none."""
 
 
 class Relay(RelayLogic):
     """Passes events on by the client's gateway dissemination, which is its link.
 
-    It remembers nothing: who is gateway next is the broker's business, and changing it costs nothing here.
+    It keeps no state: the broker decides who is gateway next, and exchanging this mechanism costs nothing.
     """
 
     def relay(self, publication: Publish, targets: Collection[int]) -> None:

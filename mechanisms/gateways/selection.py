@@ -1,4 +1,4 @@
-"""What the algorithms that choose gateways have in common: the rules of the result, and who serves whom."""
+"""The base of the algorithms that choose gateways: the rules of the result, and which gateway serves whom."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from bypass.support.kernel import kernel
 from bypass.transitions import MechanismState
 
 DEGREE, DISTANCE, SPEED, TENURE = 0.7, 0.2, 0.05, 0.05
-"""What counts how much, for a gateway."""
+"""Weights of the terms in a gateway's score."""
 
 
 @kernel
@@ -89,7 +89,7 @@ def heads(x: Floats, y: Floats, weight: Floats, order: Ints, reach: float) -> In
 
 @kernel
 def nearest_lighter(x: Floats, y: Floats, left: Bools, b: int) -> tuple[int, float]:
-    """Which of the heads before `b` that are left is the nearest to it, and the square of the distance."""
+    """The remaining head before `b` that is nearest to it, and the square of the distance."""
     least, found = np.inf, 0
     for a in range(b):
         dx, dy = x[a] - x[b], y[a] - y[b]

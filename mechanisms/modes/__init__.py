@@ -41,7 +41,8 @@ class Cloud(HybridMode):
 class AdHoc(HybridMode):
     """Everything goes to clients nearby; the broker is not told of anything.
 
-    Nor can it tell a client anything that has been in this mode from the beginning: it does not know it.
+    A client that has been in this mode from the beginning is unknown to the broker, which can tell it
+    nothing.
     """
 
     by_radio, by_broker = ALL, NONE

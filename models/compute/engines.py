@@ -44,7 +44,7 @@ LOOK_AGAIN_S = 0.2
 
 
 class WorkerLost(BypassError):
-    """Whoever ran a piece of work died of it each time: it crashed, or was killed for its use of memory."""
+    """A worker died each time it tried a piece of work: it crashed, or was killed for its use of memory."""
 
 
 def unwatched(_done: int, _total: int) -> None:
@@ -60,7 +60,8 @@ class ComputeEngine(Protocol):
     def run(
         self, function: Callable[[T], R], pieces: Sequence[T], progress: WorkProgress = unwatched
     ) -> list[R]:
-        """What `function` gives for each piece, in their order. Raises what a piece raises first."""
+        """Call `function` with each piece; results are in the order of the pieces. Raises the first error of
+        a piece."""
 
 
 class LocalEngine:
@@ -89,7 +90,7 @@ class LocalEngine:
 class SparkEngine:
     """Tasks of a Spark session, one for each piece.
 
-    What a piece raises is raised when all others have been tried, too; so is WorkerLost.
+    An error of a piece, and WorkerLost, is raised when all other pieces have been tried.
     """
 
     name = "spark"
@@ -121,10 +122,10 @@ class SparkEngine:
         return results
 
     def call(self, work: Callable[[], R], group: str = "") -> R:
-        """What `work` gives, which may use the session; its jobs are cancelled if we are interrupted.
+        """Call `work`, which may use the session, and return its result. An interruption cancels its jobs.
 
-        It is done by another thread, with jobs in a group of that name: a thread that is interrupted while
-        it calls Java spoils its connection, and the jobs would go on.
+        Another thread does it, with jobs in a group of that name: a thread that is interrupted while it calls
+        Java spoils its connection, and the jobs would go on.
         """
         group = group or uuid4().hex
 
@@ -163,15 +164,16 @@ class SparkEngine:
 
 @dataclass(frozen=True)
 class _Raised:
-    """Instead of a result: what the piece raised."""
+    """Stands for the error of a piece, in the place of its result."""
 
     error: Exception
 
 
 def _attempt(function: Callable[[T], R], piece: T) -> R | _Raised:
-    """An error comes back as it is; through Spark only its text would, after further attempts.
+    """Run a piece and return its error as it is; through Spark only the text would come back, after further
+    attempts.
 
-    The last attempt that Spark allows is not made: if its worker died, too, all other pieces would fail.
+    The last attempt that Spark allows is not made: if its worker died too, all other pieces would fail.
     """
     from pyspark import TaskContext
 

@@ -1,4 +1,4 @@
-"""Spark: started on this machine or at a cluster, with this package for the workers, and stopped."""
+"""Spark sessions: started on this machine or at a cluster, with this package for the workers, and stopped."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def spark_session(name: str, master: str | None = None) -> Iterator[SparkSession
 
 
 def _add(context: SparkContext, file: Path) -> None:
-    """Have workers import from a file; this process goes on importing from where it did."""
+    """Let workers import from a file. This process goes on importing from its own files."""
     path = list(sys.path)
     context.addPyFile(str(file))
     sys.path[:] = path
@@ -87,7 +87,7 @@ class Shipping:
 
 
 def _started(name: str, master: str) -> SparkSession:
-    """A session. Started by another thread: Spark leaves its Java process behind if that is interrupted."""
+    """Start a session in another thread: Spark leaves its Java process behind if that is interrupted."""
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(_session, name, master)
         try:
@@ -133,7 +133,7 @@ def _running() -> SparkContext | None:
 
 
 def _reason(error: Exception) -> str:
-    """The line that says most: the first one, or what Java threw."""
+    """The line of an error that says most: the first one, or the one that Java threw."""
     thrown = re.search(r"^: (?:[\w.$]+: )?(.+)", str(error), re.MULTILINE)
     if thrown is None:
         return str(error).strip().partition("\n")[0]
@@ -141,13 +141,13 @@ def _reason(error: Exception) -> str:
 
 
 def _patient(master: str) -> str:
-    """On this machine, too, a task whose worker died is tried again."""
+    """Let Spark on this machine, too, retry a task whose worker died."""
     return re.sub(r"^local(?:\[([^],]+)])?$", lambda cores: f"local[{cores[1] or 1},{ATTEMPTS}]", master)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What is started meanwhile writes its warnings to nowhere; errors reach us as exceptions."""
+    """Hide what processes started meanwhile write to stderr. Errors reach us as exceptions."""
     kept = os.dup(2)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)

@@ -1,7 +1,8 @@
-"""Streets made fit for a map: cut at the borders, tidied, in one part.
+"""Prepares streets for a map: cuts them at the borders, removes duplicates, and keeps the largest connected
+part.
 
-`nodes` has a row (x, y) for each node, `edges` a row (node, node) for each street, here and in what is given
-back; nodes without a street are left out.
+`nodes` has a row (x, y) for each node, `edges` a row (node, node) for each street, in arguments and results;
+nodes without a street are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ SHORTEST = 1e-3
 
 
 def cut(nodes: Floats, edges: Ints, width: float, height: float) -> StreetNetwork:
-    """What lies in [0, width] × [0, height] m: a street that leaves ends at a new node on the border."""
+    """Keep the parts of streets in [0, width] × [0, height] m. A street that leaves ends at a new node on the
+    border."""
     a = nodes[edges[:, 0]]
     along = nodes[edges[:, 1]] - a
     # Shares of the way along each street at which it is inside of both pairs of borders.
@@ -55,7 +57,7 @@ def tidy(nodes: Floats, edges: Ints) -> StreetNetwork:
 
 
 def largest_part(nodes: Floats, edges: Ints) -> StreetNetwork:
-    """The part with the most nodes of which each can be reached from each other; the first of equal ones."""
+    """The largest set of nodes that can all reach each other; the first of equal ones."""
     shape = (len(nodes), len(nodes))
     _, part = connected_components(csr_array((np.ones(len(edges)), edges.T), shape=shape), directed=False)
     return _compact(nodes, edges[part[edges[:, 0]] == np.bincount(part).argmax()])

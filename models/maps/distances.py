@@ -1,4 +1,4 @@
-"""How far it is from everywhere on a map to some of its nodes."""
+"""Shortest distances on a map from every node to some of its nodes."""
 
 from __future__ import annotations
 

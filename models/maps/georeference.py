@@ -1,4 +1,4 @@
-"""Where on earth a map, or the world of a trace, is."""
+"""The place on earth of a map, or of the world of a trace."""
 
 from __future__ import annotations
 

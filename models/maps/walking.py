@@ -1,4 +1,4 @@
-"""Kernels that walk the streets of a map: where clients go, how they get there, when they are where.
+"""Kernels that walk the streets of a map: they choose goals and routes, and write waypoints.
 
 A client's draws are numbered in the order in which it makes them, so they are the same whoever else walks.
 """

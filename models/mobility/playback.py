@@ -1,4 +1,4 @@
-"""Movement that was recorded, or computed before."""
+"""Movement from a trace that was recorded or computed before."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class _Played:
 
 @lru_cache(maxsize=2)
 def _play(path: Path, _changed: int, _size: int) -> _Played:
-    """What is at `path`, read again if it has changed."""
+    """The trace at `path`, read again if it has changed."""
     return _Played(path)
 
 

@@ -1,4 +1,4 @@
-"""How long events take when those who send and receive them are ON only part of the time."""
+"""Delays of events whose senders and receivers are ON only part of the time."""
 
 from typing import TYPE_CHECKING
 

@@ -35,7 +35,7 @@ class Chain:
     empty: Floats
     growth: Floats
     sums: Floats
-    """What growth adds up to over all k."""
+    """The sum of growth^k over all k."""
 
     @classmethod
     def of(cls, centre: Centre) -> Chain:

@@ -1,13 +1,13 @@
-"""Events that are worth nothing after a while: how many expire, and how late the others are.
+"""Events with a lifetime: how many expire, and how late the others are.
 
-Two assumptions, and what follows exactly from each at one centre:
+There are two assumptions; the result of each is exact at one centre:
 
-- `discarded_late`: every event lives equally long, and whoever gets it late throws it away. Until then it is
+- `discarded_late`: every event lives equally long, and a receiver throws a late one away. Until then it is
   served like any other, so that it delays those behind it.
 - `dropped_waiting`: lifetimes are exponential, and an event disappears wherever it is the moment that
   it expires, from the queue or out of service. Those behind it wait less, and no load is too much.
 
-Along a path, centres are taken one by one with Poisson arrivals, as if each forgot how the others are.
+Along a path, centres are taken one by one with Poisson arrivals, as if they were independent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bypass.models.queueing.chain import switching
 from bypass.models.queueing.sojourn import Sojourn
 
 NEGLIGIBLE = 1e-16
-"""What the highest level that is looked at may hold."""
+"""The largest probability that may be left at the highest level of the chain."""
 LARGE = 1e100
 
 Pair = tuple[float, float]
@@ -29,7 +29,7 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of events: the share that `expired`, and the mean `delay` (s) of those that arrived.
+    """The outcome of events: the share that `expired`, and the mean `delay` (s) of those that arrived.
 
     The delay is not a number if none arrives.
     """
@@ -39,7 +39,7 @@ class Fate:
 
 
 def discarded_late(centres: Sequence[Centre], lifetime: float) -> Fate:
-    """Every event lives for `lifetime` (s) and is thrown away by who gets it later.
+    """Every event lives for `lifetime` (s); a receiver throws it away if it comes later.
 
     Raises `Unstable` and `InvalidCentre`.
     """
@@ -90,7 +90,9 @@ def _dropped_at(centre: Centre, expiry: float) -> Fate:
 
 
 def _mixed(on: float, off: float, ends: float, begins: float, out_on: float, out_off: float) -> Pair:
-    """What comes of `on` and `off` (per second) while a centre switches, until it is left at these rates."""
+    """Accumulate what comes in per second, `on` while ON and `off` while OFF, until the event leaves at the
+    rates `out_on` and `out_off`; the centre switches at the rates `ends` and `begins`. Gives the sums for a
+    start in ON and in OFF."""
     whole = out_on * (out_off + begins) + ends * out_off
     return (
         (on * (out_off + begins) + off * ends) / whole,
@@ -99,9 +101,10 @@ def _mixed(on: float, off: float, ends: float, begins: float, out_on: float, out
 
 
 def _steady_state(centre: Centre, expiry: float, levels: int) -> list[Pair]:
-    """The probabilities of ON and OFF with 0 to `levels` events, if no more than these find room.
+    """The probabilities of ON and OFF with 0 to `levels` events, if there is no room for more.
 
-    Level by level from the top, by sums and products of positive numbers only: nothing cancels out.
+    They are computed level by level from the top, by sums and products of positive numbers only, so that no
+    digits are lost by subtraction.
     """
     rate = centre.rate + centre.other
     ends, begins = switching(centre)

@@ -28,20 +28,21 @@ class _Group(BaseModel):
 
 
 class BrokerNode(_Group):
-    """`service` (s): how long it takes to find out who wants an event."""
+    """A broker. `service` (s) is the time to find out who wants an event."""
 
     service: Seconds | None = None
 
 
 class NetworkLink(_Group):
-    """Two brokers that talk to each other; `service` (s): how long it takes to send an event over it."""
+    """A link between two brokers. `service` (s) is the time to send an event over it."""
 
     between: tuple[str, str]
     service: Seconds | None = None
 
 
 class Peer(_Group):
-    """Who is ON for `on` and OFF for `off` seconds on average, at a broker; `service` (s) for each event."""
+    """A participant at a broker: ON for `on` and OFF for `off` seconds on average; `service` (s) for each
+    event."""
 
     broker: str
     on: Annotated[float, Field(gt=0, allow_inf_nan=True)] = inf
@@ -50,13 +51,14 @@ class Peer(_Group):
 
 
 class PublisherNode(Peer):
-    """`topics`: how many events of each (1/s)."""
+    """A publisher. `topics` gives its rate (1/s) of events of each topic."""
 
     topics: Annotated[dict[str, Rate], Field(min_length=1)]
 
 
 class Subscriber(Peer):
-    """`topics` that it wants; `service` (s) is to process an event, `sending` to send it one."""
+    """A subscriber and the `topics` that it wants; `service` (s) is to process an event, `sending` to send it
+    one."""
 
     topics: Names
     sending: Seconds | None = None
@@ -94,7 +96,7 @@ class BrokerNetwork(_Group):
     @model_validator(mode="before")
     @classmethod
     def _empty_brokers(cls, data: Any) -> Any:
-        """In YAML a broker without keys of its own has no value."""
+        """Accept a broker without keys of its own, which has no value in YAML."""
         brokers = data.get("brokers") if isinstance(data, dict) else None
         if not isinstance(brokers, dict):
             return data

@@ -1,4 +1,4 @@
-"""The way of events from a publisher to a subscriber: centres one after the other."""
+"""The path of events from a publisher to a subscriber: centres one after the other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALWAYS: MeanPeriods = (inf, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class CentreShare:
-    """What a centre has of the whole: its mean response (s), and the share of all that."""
+    """The part of one centre in a path: its mean response (s), and its share of the total."""
 
     centre: Centre
     response: float
@@ -41,7 +41,7 @@ class Breakdown:
 
     @property
     def busiest(self) -> CentreShare:
-        """The one that is the first to have too much to do as rates grow."""
+        """The centre that is the first to be overloaded as rates grow."""
         return max(self.parts, key=lambda part: part.centre.load)
 
 

@@ -1,4 +1,4 @@
-"""How much comes to each place of a network, and who waits how long in it."""
+"""Rates at each broker and link of a network, and the response along each route."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long an event stays: the whole distribution, not only its mean."""
+"""The distribution of the time that an event stays, not only its mean."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Sojourn:
 
     @classmethod
     def along(cls, centres: Iterable[Centre]) -> Sojourn:
-        """The time to pass centres one after the other, as if each forgot how the others are.
+        """The time to pass centres one after the other, as if they were independent.
 
         Each is taken by itself, with Poisson arrivals. Raises `Unstable`.
         """
@@ -96,5 +96,5 @@ class Sojourn:
         return shares
 
     def _after(self, values: Floats) -> Floats:
-        """What comes of `values`, per second, in all time to come."""
+        """The integral over all time to come of `values` per second."""
         return np.asarray(-np.linalg.solve(self.matrix, values), np.float64)

@@ -1,4 +1,4 @@
-"""How long an event will wait for a client, judged by when the client was there so far."""
+"""Estimates how long an event will wait for a client, from when the client was there so far."""
 
 from __future__ import annotations
 

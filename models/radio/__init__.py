@@ -1,1 +1,1 @@
-"""How devices nearby hear each other: a radio, a fast medium, and a slow one to compare with."""
+"""Radio between devices nearby: the parameters of a radio, and a medium that stations share."""

@@ -1,5 +1,5 @@
-"""What ports do with frames that arrive, before any mechanism hears of them: tell first copies from further
-ones, count copies, know neighbours, and set frames apart whose senders follow another decision."""
+"""Ports and arriving frames: kernels tell first copies from further ones, count copies, track neighbours, and
+set frames apart whose senders follow another decision."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How stations of a radio medium take turns: what they wait for, and when they may start.
+"""Turn-taking of stations on a radio medium: waiting for silence, counting slots, starting.
 
-Who has something to send waits until it has heard nobody for a while, and then as many slots as chance says;
-slots are not counted while somebody is heard.
+A station with something to send waits until it has heard nobody for a while, and then a random number of
+slots; slots are not counted while somebody is heard.
 """
 
 from __future__ import annotations

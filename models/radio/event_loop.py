@@ -1,4 +1,4 @@
-"""What happens on a radio medium, one thing after the other, in the order of time."""
+"""The event loop of a radio medium: it does everything that is due, in the order of time."""
 
 from __future__ import annotations
 

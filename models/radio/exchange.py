@@ -1,5 +1,5 @@
-"""Exchanges between two stations of a radio medium: requests to send, data, acknowledgements, and what others
-that overhear them do."""
+"""Exchanges between two stations: requests to send, data, acknowledgements, and silence of those who overhear
+them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bypass.support.kernel import kernel
 
 @kernel
 def receive(air: Air, ports: Ports, part: int, f: int, s: int, j: int, t: int, found: int) -> int:
-    """Station j has received what station s sent it."""
+    """Let station j receive the transmission that station s addressed to it."""
     other, frame = air.stations[j], air.frames[f]
     p = air.parameters
     if part == FrameKind.DATA:
@@ -78,7 +78,7 @@ def overhear(stations: Ints, heap: Ints, once: Ints, p: Ints, part: int, length:
 
 @kernel
 def finish_own(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
-    """What the end of a transmission means to the station that sent."""
+    """Finish a transmission at the station that sent it: go on to the next frame, or wait for the answer."""
     me, p = air.stations[s], air.parameters
     if part == FrameKind.CTS or part == FrameKind.ACK:
         if me[S.DOING] == Doing.RESPONDING:
@@ -96,7 +96,7 @@ def finish_own(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
 
 @kernel
 def conclude(air: Air, s: int, t: int) -> None:
-    """An exchange has ended well."""
+    """End an exchange that succeeded."""
     air.stations[s, S.DOING] = Doing.NOTHING
     take_off(air, s)
     draw(air, s, t)

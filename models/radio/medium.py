@@ -177,7 +177,7 @@ class Medium:
         self._set(references=references)
 
     def flush(self) -> None:
-        """Hand over what was posted at once, for those who look at what that changes."""
+        """Hand posted frames over at once, for callers that look at the state which that changes."""
         while self._posted and not hand_over(*self._handed, self._posted):
             self._make_room()
         self._posted = 0
@@ -236,7 +236,7 @@ class Medium:
         return duration
 
     def _refresh(self) -> None:
-        """Look at positions again: who hears whom from now on."""
+        """Take new positions: who hears whom from now on."""
         air, model = self.air, self.model
         refresh = 1000 * model.refresh_ms
         snapshot = int(air.once[G.NOW]) // refresh

@@ -1,4 +1,4 @@
-"""Who hears whom, and how strongly, as of one moment: rows of neighbours, one for each station."""
+"""The table of neighbours at one moment: for each station the stations that hear it, and how strongly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How strong a sender is heard, as both media compute it."""
+"""The received power of a sender at a distance. Both media compute it by this function."""
 
 from __future__ import annotations
 

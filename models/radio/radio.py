@@ -20,7 +20,7 @@ NEAREST_M = 1.0  # nobody is nearer to an antenna than this
 
 
 class FrameKind(IntEnum):
-    """What one transmission is: a frame of the user, or one of the small frames that a unicast needs."""
+    """The kinds of transmissions: a frame of the user, or one of the small frames that a unicast needs."""
 
     DATA = 0
     RTS = 1

@@ -11,7 +11,7 @@ NOBODY = -1
 
 
 class Due(IntEnum):
-    """What can be due, in the order in which it is done within one microsecond."""
+    """The kinds of due actions, in the order in which they are done within one microsecond."""
 
     END = 0
     NAV = auto()
@@ -22,7 +22,7 @@ class Due(IntEnum):
 
 
 class Doing(IntEnum):
-    """What a station is in the middle of."""
+    """The states of a station that takes part in an exchange."""
 
     NOTHING = 0
     AWAITING_CTS = auto()
@@ -105,7 +105,7 @@ class Q(IntEnum):
 
 
 class FrameUse(IntEnum):
-    """What a frame is to those who receive it. RAW ones are handed on as they are, whatever listens."""
+    """The uses of a frame. RAW ones are handed on as they are, whichever mechanism listens."""
 
     RAW = 0
     EVENTS = auto()
@@ -114,7 +114,7 @@ class FrameUse(IntEnum):
 
 
 class G(IntEnum):
-    """What there is once."""
+    """Fields that the whole medium has once."""
 
     NOW = 0
     HEAP = auto()
@@ -161,7 +161,7 @@ class L(IntEnum):
 
 
 class PortVerdict(IntEnum):
-    """What a row of `found` says about its station, if it is not the place of an event in the frame."""
+    """The meaning of a row of `found` that is not the place of an event in the frame."""
 
     FOREIGN = -1
     NEW_NEIGHBOUR = -2
@@ -171,5 +171,6 @@ class PortVerdict(IntEnum):
 
 @kernel
 def layout() -> int:
-    """Stands for this file among those that a kernel uses: what it numbers is compiled into kernels."""
+    """Do nothing: this kernel ties the kernels that use this file's numbers to it, so that they are compiled
+    again when it changes."""
     return NEVER

@@ -1,7 +1,7 @@
-"""What can be wrong with a trace."""
+"""The error of traces."""
 
 from bypass.errors import BypassError
 
 
 class InvalidTrace(BypassError):
-    """Files that are no trace of positions, or that are in the way of one."""
+    """Files are no trace of positions, or are in the way of one."""

@@ -1,4 +1,4 @@
-"""Files and folders that are there as a whole or not at all."""
+"""Writes files and folders so that they are there as a whole or not at all."""
 
 from __future__ import annotations
 

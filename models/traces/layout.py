@@ -1,4 +1,4 @@
-"""Positions of any layout, brought into the form of our traces."""
+"""Brings positions in Parquet of any layout into the form of our traces."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def lay_out(
 
 
 class Scan(NamedTuple):
-    """What there is in a part: clients, and the least and greatest t, x and y."""
+    """The contents of a part: its clients, and the least and greatest t, x and y."""
 
     path: str
     ids: pa.Array
@@ -98,7 +98,7 @@ def scan(part: RowGroups) -> Scan:
 
 
 class _Extent(NamedTuple):
-    """What there is in all parts. The ids are sorted."""
+    """The contents of all parts together. The ids are sorted."""
 
     ids: pa.Array
     rows: int
@@ -120,7 +120,8 @@ class _Extent(NamedTuple):
         )
 
     def _offset(self, keep: bool) -> tuple[float, float, float]:
-        """What is taken off t, x and y; of x and y, if one is to `keep` them, only what is negative."""
+        """The offsets to subtract from t, x and y. With `keep`, x and y are moved only if they are
+        negative."""
         start, *corner = self.low
         extent = max(high - low for high, low in zip(self.high[1:], corner, strict=True))
         x, y = (low if low < 0 or (low > extent and not keep) else 0.0 for low in corner)
@@ -186,7 +187,7 @@ class _Extent(NamedTuple):
 
 @dataclass(frozen=True)
 class _LayingOut:
-    """What all pieces of work have in common."""
+    """The data that all pieces of work share."""
 
     parts: tuple[RowGroups, ...]
     out: Path

@@ -1,4 +1,4 @@
-"""What a folder of positions says about itself, and where in it which positions are."""
+"""The manifest of a trace: what it is a trace of, and which file holds which positions."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Manifest(BaseModel):
 
 
 def load_manifest(folder: Path) -> Manifest:
-    """What the folder says about itself. Raises InvalidTrace."""
+    """Read the manifest of a folder. Raises InvalidTrace."""
     path = folder / MANIFEST
     if not folder.exists():
         raise InvalidTrace(f"{folder} does not exist: expected the folder of a trace")
@@ -160,7 +160,8 @@ def _step_problem(step: float) -> str | None:
 
 
 def sampling_problem(step: float, slab: float) -> str | None:
-    """What is wrong with a slab of so many seconds with a sample each `step` seconds, if anything is."""
+    """The problem with slabs of `slab` seconds and a sample each `step` seconds, in words; None if there is
+    none."""
     if (problem := _step_problem(step)) is not None:
         return problem
     if not (math.isfinite(slab) and slab > 0):

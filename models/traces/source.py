@@ -74,7 +74,7 @@ class RowGroups:
 
 
 def parts_of(source: Path) -> list[RowGroups]:
-    """What is to be read, in pieces that fit into memory. Raises InvalidTrace unless it is Parquet."""
+    """Divide files into parts that fit into memory. Raises InvalidTrace unless they are Parquet."""
     import pyarrow.dataset as ds  # not above: pandas comes with it, in half a second
 
     try:

@@ -1,4 +1,4 @@
-"""What a trace is like: speeds, pauses, where people go, who meets whom for how long."""
+"""Statistics of a trace: speeds, pauses, visited cells, contacts and the gaps between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bypass.errors import BypassError
 from bypass.support.arrays import Floats, Ints
 
 STILL = 0.01
-"""Who is slower (m/s) from one sample to the next stands still."""
+"""Clients that are slower (m/s) from one sample to the next count as standing still."""
 
 ROUNDING = 1e-6
 """By this share of the world's size may positions lie outside of it: traces keep them in single precision."""

@@ -1,4 +1,4 @@
-"""From a mobility model to a trace on disk."""
+"""Writes the movement of a mobility model as a trace on disk."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def finish(manifest: Manifest, out: Path) -> Trace:
 
 @dataclass(frozen=True)
 class _Generation:
-    """What all pieces of work have in common; a piece is a block of clients."""
+    """The data that all pieces of work share. A piece is a block of clients."""
 
     model: MobilityModel
     out: Path

@@ -1,4 +1,4 @@
-"""Augmented reality: what happens where the publisher is."""
+"""Augmented reality: every event belongs to its publisher's place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Location-based service: what happens at places that attract people."""
+"""Location-based service: every event belongs to a place that attracts people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random places: what happens anywhere."""
+"""Random places: every event belongs to a place anywhere in the world."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When clients publish, and where what they publish belongs."""
+"""The base of workloads: when clients publish, and to which places their events belong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bypass.support.units import MICROSECONDS
 
 
 class World(NamedTuple):
-    """What a workload may know of the world: the places that attract people, if any, and its size (m)."""
+    """The world as a workload sees it: the places that attract people, if any, and its size (m)."""
 
     attractions: tuple[AttractionPoint, ...]
     width: float

@@ -1,8 +1,8 @@
-"""What a stretch must know from before it begins.
+"""State that is carried from the start of a trace to the begin of each stretch.
 
-Most of what clients know is as old as their last fix, and what schemes say that they remember, so a stretch
-looks back that far. What has no bound is followed from the start of the trace, in blocks of clients, and kept
-for the begin of each stretch.
+Most of what clients know is no older than their last fix and the memory of their scheme, so a stretch looks
+back that far. State without such a bound is followed from the start of the trace, in blocks of clients, and
+kept in files for the begin of each stretch.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ class Block:
     folder: Path
 
     def published(self, start_us: int, end_us: int) -> Publications:
-        """What the clients, numbered from 0 on, publish from `start_us` on and before `end_us`."""
+        """The publications of the block's clients, numbered from 0 on, from `start_us` on and before
+        `end_us`."""
         p = self.question.events.between(self.first, self.last, start_us, end_us)
         return Publications(p.at_us, p.client - np.int32(self.first), p.x, p.y)
 
 
 def follow(block: Block) -> None:
-    """Write what has to be known of the clients of a block at the begin of each stretch."""
+    """Write the carried state of a block's clients at the begin of each stretch."""
     q, end = block.question, max(block.begins) + 1
     trace = Trace.open(q.trace)
     x, y = trace.read_clients(block.first, block.last)
@@ -63,7 +64,8 @@ def _keep(jury: Judges, block: Block, begin: int) -> None:
 
 
 def carried(folder: Path, begin: int, blocks: tuple[int, ...]) -> dict[str, Ints]:
-    """What has to be known of all clients, who were followed in these blocks, at the begin of a stretch."""
+    """Read the carried state of all clients, which was followed in these blocks, at the begin of a
+    stretch."""
     parts = []
     for first in blocks:
         with np.load(folder / f"{begin}-{first}.npz") as kept:

@@ -1,4 +1,4 @@
-"""Evaluations from the question to the files."""
+"""Evaluations: from the arguments, over pieces of work on an engine, to the files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ OURS = ("events", "cells", "pieces.json", "summary.json", "_context")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of an evaluation: a summary for each event source, by its name, and what pieces reported."""
+    """The result of an evaluation: a summary for each event source, by its name, and the reports of
+    pieces."""
 
     summaries: dict[str, dict[str, Any]]
     pieces: tuple[dict[str, Any], ...]
@@ -189,7 +190,7 @@ def _check_trace(trace: Trace, path: Path, schemes: tuple[Scheme, ...], out: Pat
 
 @contextmanager
 def _kept_if_finished(out: Path) -> Iterator[None]:
-    """Take away what was written to `out`, where nothing of ours was before, if something goes wrong."""
+    """Remove everything that was written to `out`, which was empty before, if an error is raised."""
     made = [path for path in (out, *out.parents) if not path.exists()]
     try:
         yield

@@ -1,4 +1,4 @@
-"""Where an evaluation takes its events from: a workload, or a table of recorded publications."""
+"""The sources of an evaluation's events: a workload, or a table of recorded publications."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class EventSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What the figures are filed under."""
+        """The name under which the figures are filed."""
 
     @property
     def late(self) -> int:
         """How many events come after the end of the trace, and are not judged."""
 
     def between(self, first: int, last: int, start_us: int, end_us: int) -> Publications:
-        """What clients `first` to `last` - 1 publish from `start_us` on and before `end_us`."""
+        """The publications of clients `first` to `last` - 1 from `start_us` on and before `end_us`."""
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ class InstantSystem:
         self._waiting.append(message)
 
     def _settle(self) -> None:
-        """The broker hears what clients have said, as a broker does."""
+        """Let the broker hear, in order, what clients have said in this microsecond."""
         waiting, self._waiting = self._waiting, []
         for message in sorted(waiting, key=_rank):
             client = message.client
@@ -164,7 +164,7 @@ class InstantSystem:
             self._broker.context_arrived(client, message)
 
     def _engine(self, number: int, sensor: LocationSensor, link: object) -> Engine:
-        """What runs the part of one participant."""
+        """Make the engine that runs the part of one participant."""
         host = SimHost(number, self._clock, sensor, self._monitor, self._seed)
         return Engine(lease=lambda _: Lease(host, f"the filter of {number}", link), clock=self._clock.now)
 
@@ -175,18 +175,18 @@ def _values(scheme: Scheme, part: type[Mechanism]) -> dict[str, Any]:
 
 
 def _rank(message: Message) -> int:
-    """What is heard first of what is said in the same microsecond."""
+    """The order in which messages of one microsecond are heard: the lowest first."""
     if not isinstance(message, Publish):
         return 2
     return 0 if message.piggyback is None else 1
 
 
 def _ignore(_event: Event, _handle: SubHandle) -> None:
-    """What an application does with an event here."""
+    """Ignore an event: applications do nothing with events here."""
 
 
 def _no_plan(_message: Message) -> None:
-    """What clients do with plans: there are none."""
+    """Ignore a plan: there are none here."""
 
 
 class _NoGateway:

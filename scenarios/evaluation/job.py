@@ -1,4 +1,4 @@
-"""All that decides the figures of an evaluation."""
+"""The job of an evaluation: everything that decides its figures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_lengths(radius: float, interval: float, cell: float | None) -> None:
 
 @dataclass(frozen=True)
 class EvaluationJob:
-    """How well do these schemes serve these events on this trace?
+    """A trace, the events on it, and the filter schemes to judge.
 
     Everybody subscribes within `radius` (m) and has a fix each `interval` (s), at phases that `seed` decides
     as in the simulator. Figures by place are for squares of `cell` m.
@@ -60,11 +60,12 @@ class EvaluationJob:
 
     @property
     def divisible(self) -> bool:
-        """Whether stretches can be judged one without the other: what has no bound must be carried."""
+        """Whether stretches can be judged independently: no scheme has state of unbounded age that cannot be
+        carried."""
         return all(scheme.memory is not None or scheme.is_carried for scheme in self.schemes)
 
     def look_back(self, trace: Trace) -> int:
-        """How many samples before a stretch all is found that decides what is known when it begins."""
+        """The number of samples before a stretch that decide what is known when it begins."""
         memory = max((scheme.memory for scheme in self.schemes if scheme.memory is not None), default=0.0)
         return math.ceil((self.interval + memory) / trace.step) + 1
 

@@ -22,7 +22,7 @@ CELL = 1.5  # radii: a crowd in such cells is looked through the fastest
 
 
 def conditions_in(region: Region, radius: float) -> Conditions:
-    """What holds for everybody who subscribes within `radius` (m) in a region."""
+    """The conditions of an evaluation in which everybody subscribes within `radius` (m) in a region."""
     columns = ([getattr(place, name) for place in region.places] for name in ("x", "y", "radius"))
     circles = Circles(*(np.array(column, np.float64) for column in columns))
     return Conditions(float(radius), region.area, circles, CellularModel().header)
@@ -86,7 +86,7 @@ class Judges:
             seat.judge.pass_window(window)
 
     def carried(self) -> dict[str, Ints]:
-        """All that has to be followed from the start of the trace, by the first scheme of whose it is."""
+        """The carried state of all schemes that need it, by the first scheme of each judge."""
         return {seat.carries: seat.judge.carried() for seat in self._seats if seat.carries is not None}
 
     def begin(self, carried: Mapping[str, Ints]) -> None:

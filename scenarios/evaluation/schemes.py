@@ -1,4 +1,4 @@
-"""Which filter schemes an evaluation looks at, and what it has to know of them: it asks the schemes."""
+"""The filter schemes of an evaluation, parsed as users write them, and the properties they declare."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bypass.transitions.state.schema import MISSING
 
 
 class InvalidEvaluation(BypassError):
-    """An evaluation that was asked for in a way that makes no sense."""
+    """The arguments of an evaluation make no sense."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ class Scheme:
 
     @property
     def memory(self) -> float | None:
-        """How many seconds before the last fixes matter, None if all do: as the scheme itself says."""
+        """The number of seconds before the last fixes that still matter, as the scheme declares it; None for
+        all."""
         return cast("float | None", vars(self.scheme).get("memory"))
 
     @property

@@ -1,4 +1,4 @@
-"""When clients know where they are: fixes at regular moments, as the sensors of the simulator have them."""
+"""The clients' location sensors in an evaluation: fixes at regular moments, as in the simulator."""
 
 from __future__ import annotations
 

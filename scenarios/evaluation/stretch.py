@@ -41,9 +41,11 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What a stretch adds to the figures: sums over events, context messages and bytes of each scheme; and
-    what it took: clients tested one by one, counted in bulk, boxes passed over; events; seconds; the worker's
-    memory so far (MiB)."""
+    """The result of a stretch: sums over events, and context messages and bytes of each scheme.
+
+    `report` says what it took: clients tested one by one, counted in bulk, boxes passed over; events;
+    seconds; the worker's memory so far (MiB).
+    """
 
     totals: Totals
     traffic: Ints

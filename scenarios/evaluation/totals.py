@@ -1,7 +1,7 @@
 """Figures that can be added up in any order, to the last digit: all sums are of whole numbers.
 
 Recall and precision are shares; their sums are kept in units of 2**-30, their percentiles to the nearest
-1/10000. Who adds up which parts when, on whichever machines, makes no difference.
+1/10000. The result does not depend on the order or the machines on which parts are added up.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Totals:
         )  # fmt: skip
 
     def add(self, other: Totals) -> None:
-        """Add what somebody else has added up."""
+        """Add the totals of another part."""
         self.overall += other.overall
         self.by_scheme += other.by_scheme
         self.histogram += other.histogram

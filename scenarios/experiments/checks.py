@@ -1,4 +1,4 @@
-"""Our figures beside the thesis': what is compared, and whether ours fits."""
+"""Checks: a figure of the thesis, the path of ours, and whether ours fits."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ class Check(BaseModel):
         return (*(path for path in single if path is not None), *self.among)
 
     def of(self, look: Callable[[str], float]) -> float:
-        """What is compared, made of the figures that `look` finds; NaN if one is missing or divides by 0."""
+        """The figure to compare, made of those that `look` finds; NaN if one is missing, or a divisor is
+        0."""
         try:
             if self.among:
                 figures = [look(path) for path in self.paths]
@@ -159,7 +160,7 @@ def _judge(check: Check, value: float) -> CheckVerdict:
 
 
 def unexplained(verdicts: Iterable[CheckVerdict]) -> list[CheckVerdict]:
-    """Those that differ or were not measured, and nobody has said why."""
+    """The verdicts that differ or were not measured, without an explanation."""
     return [verdict for verdict in verdicts if verdict.verdict in ("differs", "unknown")]
 
 
@@ -172,7 +173,7 @@ def figure(summary: Any, path: str) -> float:
 
 
 def find(summary: Any, path: str) -> Any:
-    """Whatever is at a path. Raises KeyError with the part of it that is not there."""
+    """The value at a path. Raises KeyError with the part of the path that is missing."""
     place, parts = summary, path.split(".")
     while parts:
         part = parts.pop(0)

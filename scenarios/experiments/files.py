@@ -1,4 +1,4 @@
-"""Experiment files: where the built-in ones are, and what their YAML says."""
+"""Experiment files: finds and reads the built-in ones and others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def builtin_names() -> list[str]:
 
 
 def read(scenario: str | Path) -> dict[str, Any]:
-    """What a built-in scenario or a YAML file says; nothing is checked but that it has keys.
+    """Read a built-in scenario or a YAML file. Nothing is checked but that it has keys.
 
     Files that it refers to as `file.py:Name` are found from where it is. Raises InvalidScenario.
     """

@@ -1,5 +1,5 @@
-"""What an experiment is made of beside its parameters: files by name, modules by name; and all of it written
-out, so that the same can be run again."""
+"""The inputs of an experiment beside its parameters, files and modules; and the experiment written out as a
+file that gives the same run."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ def input_modules(scenario: Scenario) -> list[str]:
 
 
 def _references(scenario: Scenario) -> tuple[str, ...]:
-    """All that a scenario may have of others; names of what is built in or installed are among it."""
+    """All references of a scenario; names of what is built in or installed are among them."""
     models = scenario.mobility.model, scenario.workload.model, scenario.churn.model
     return (*scenario.mechanisms, *models, *scenario.rules.sources)
 
 
 def origin(scenario: Scenario) -> dict[str, Any]:
-    """What decides about a scenario's figures beside its parameters and seed. Raises OSError."""
+    """The data that decide a scenario's figures beside its parameters and seed: version, code, modules,
+    inputs. Raises OSError."""
     return {
         "version": library_version(),
         "code": code_hash(),

@@ -1,4 +1,4 @@
-"""Where a result comes from: the code, its state in git, the inputs by their contents, and the machine."""
+"""The provenance of a result: the code, its state in git, hashes of the inputs, and the machine."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def write_provenance(path: Path, about: Mapping[str, Any]) -> None:
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """The commit that a folder is of, and whether something has changed since; None if git has it not."""
+    """The commit of a folder, and whether something has changed since; None if the folder is not in git."""
     try:
         # A library that is merely installed inside of somebody's repository is not of that repository.
         _git(folder, "ls-files", "--error-unmatch", "__init__.py")

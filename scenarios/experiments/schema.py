@@ -1,4 +1,4 @@
-"""What an experiment file says. Everything in it is checked before anything runs."""
+"""The schema of an experiment file. Everything in it is checked before anything runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Strict(BaseModel):
 
 
 class WorldSize(Strict):
-    """Metres."""
+    """Width and height of a world, in metres."""
 
     width: float = Field(default=1300.0, gt=0)
     height: float = Field(default=1300.0, gt=0)
@@ -102,7 +102,7 @@ class Mobility(_Choice[MobilityModel]):
 
 
 class Publishing(_Choice[Workload]):
-    """What clients publish; `start` (s) leaves the first subscriptions time to arrive.
+    """The workload; `start` (s) leaves the first subscriptions time to arrive.
 
     Subscriptions have a radius in whole metres, so `radius` has to be one.
     """
@@ -155,7 +155,7 @@ class RuleSettings(Strict):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Where rules are."""
+        """The names or paths of the rules."""
         if isinstance(self.use, tuple):
             return self.use
         return (self.use,) if self.use else ()
@@ -300,7 +300,7 @@ class Scenario(Strict):
         return actions
 
     def registry(self) -> Registry:
-        """What mechanisms a system has that the scenario is run with: one of its own each time."""
+        """A new registry with the mechanisms that the scenario may use."""
         return Registry(self.mechanisms)
 
     @field_validator("network")

@@ -34,7 +34,7 @@ def variants(scenario: Scenario) -> dict[str, Scenario]:
 
 
 def changed(source: str, data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What a scenario's file says, with other values at dotted keys. Raises InvalidScenario."""
+    """The scenario's data with other values at dotted keys. Raises InvalidScenario."""
     copied = copy.deepcopy(data)
     for key, value in changes.items():
         *parents, last = key.split(".")

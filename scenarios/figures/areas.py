@@ -1,4 +1,4 @@
-"""Which mechanisms were in use around each attraction point."""
+"""Use of mechanisms around each attraction point."""
 
 from __future__ import annotations
 

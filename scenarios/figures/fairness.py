@@ -1,4 +1,4 @@
-"""How evenly work is shared out."""
+"""Jain's index of fairness."""
 
 from __future__ import annotations
 

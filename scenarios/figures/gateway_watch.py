@@ -1,4 +1,4 @@
-"""Who was gateway for which events, and how many copies their clients got."""
+"""Observes which clients were gateways for which events, and how many copies their clients got."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class GatewayWatch:
             self._attempts[number] = sum(copies.tolist()) / len(served)  # numpy's mean of a few costs more
 
     def use(self) -> GatewayUse:
-        """What was observed so far."""
+        """The observations so far."""
         columns = EVENT_COLUMNS[:-1]
         values = list(zip(*self._rows, strict=True)) or [()] * len(columns)
         events: dict[str, EventColumn] = {

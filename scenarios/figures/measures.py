@@ -42,7 +42,7 @@ class Stats:
 
     @classmethod
     def of(cls, values: NDArray[np.float64]) -> Stats:
-        """Values that are NaN do not count."""
+        """Statistics of the values that are not NaN."""
         values = values[~np.isnan(values)]
         if not len(values):
             return cls(0, float("nan"), tuple(float("nan") for _ in PERCENTILES))
@@ -135,7 +135,8 @@ class Around:
         )
 
     def summary(self) -> dict[str, Any]:
-        """What happened: the lowest recall of a bin, what was lost, and how it was before and after."""
+        """The figures around the transition: lowest recall of a bin, recall lost, and recall before and
+        after."""
         close = (self.start_s >= -0.5) & (self.start_s < 2.0)
         return {
             "at_s": self.at_s,

@@ -1,4 +1,4 @@
-"""What one experiment has shown: phases, events, traffic, transitions, and the figures made of them."""
+"""The outcome of one experiment: phases, events, traffic, transitions, and the figures made of them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def rates(up: NDArray[np.int64], down: NDArray[np.int64], client_seconds: float)
 
 @dataclass(frozen=True)
 class Run:
-    """What one experiment has shown. `events` and `traffic` are columns, one row an event or a second.
+    """The outcome of one experiment. `events` and `traffic` are columns, with one row an event or a second.
 
     `begun` is what clients began with, by proxy; `attendance` is empty if all took part all the time.
     """

@@ -1,4 +1,4 @@
-"""Which mechanism each client used when, and how fast transitions reached them."""
+"""The mechanisms that each client used over time, and how fast transitions reached clients."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def courses(
     executions: Iterable[ClientExecution],
     attendance: Sequence[JoinOrLeave],
 ) -> list[Course]:
-    """What each client used behind a proxy; all begin with `first` whenever they join."""
+    """The mechanisms that each client used behind a proxy; all begin with `first` whenever they join."""
     changes: list[tuple[float, int, str]] = [
         (each.record.at, each.client, each.record.target)
         for each in executions

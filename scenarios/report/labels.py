@@ -1,4 +1,5 @@
-"""How reports name mechanisms: with a spot in their colour, and with what tells equal ones apart."""
+"""Labels of mechanisms in reports: a spot in their colour, a name, and parameters that tell equal ones
+apart."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def _environment() -> Environment:
 
 
 def rendered(template: str, **values: Any) -> Markup:
-    """What a template makes of these values."""
+    """Render a template with these values."""
     return Markup(_environment().get_template(template).render(**values))  # noqa: S704 - it escapes its values
 
 
@@ -52,7 +52,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], kind: str = 
 
 
 def _groups(columns: Sequence[Column]) -> list[tuple[str, int]]:
-    """What stands above the columns, and above how many; nothing where no column has a group."""
+    """The groups above the columns, each with the number of its columns; empty if no column has a group."""
     if not any(column.group for column in columns):
         return []
     found: list[tuple[str, int]] = []

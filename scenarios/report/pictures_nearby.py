@@ -41,7 +41,7 @@ def taking_part(run: Run) -> Picture | None:
 
 
 def in_use(run: Run) -> Iterator[Markup]:
-    """What radios did, and which mechanisms clients used behind proxies where that changes."""
+    """The work of radios, and the mechanisms that clients used behind proxies where these change."""
     radio = run.local
     yield paragraph(
         f"Radios sent {grouped(radio['frames'])} frames. {grouped(radio['called_off'])} more were called off"

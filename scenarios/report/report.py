@@ -58,7 +58,7 @@ def write_report(result: Result, directory: Path) -> Path:
 
 
 def in_notebook(result: Result) -> str:
-    """What a notebook shows of a result: the verdict, and the phases of its runs."""
+    """The HTML that a notebook shows of a result: the verdict, and the phases of its runs."""
     tables = [(name, phase_table(run.phases)) for name, run in result.runs.items()]
     return rendered("notebook.html", result=result, verdict=verdict_line(result.verdicts), tables=tables)
 
@@ -171,7 +171,7 @@ def _reaches(run: Run) -> list[str]:
 
 
 def rerun(scenario: Scenario) -> Iterator[Markup]:
-    """What to type to get the same again, and everything that can be set."""
+    """The command that gives the same result again, and all parameters."""
     if _as_built_in(scenario):
         duration = repr(scenario.duration).removesuffix(".0")
         yield preformatted(

@@ -161,7 +161,7 @@ def assembled(scenario: Scenario, runs: Mapping[str, dict[str, Any]]) -> dict[st
 
 
 def _against(base: dict[str, Any], run: dict[str, Any]) -> dict[str, float]:
-    """What a run saves of the baseline's cellular download, and what recall it loses for that."""
+    """The share of the baseline's cellular download that a run saves, and the recall that it loses."""
     down = [each["extra"]["traffic"]["cellular_down"] for each in (base, run)]
     means = [math.nan if each["extra"]["recall"] is None else each["extra"]["recall"] for each in (base, run)]
     return {
@@ -213,7 +213,7 @@ def timeline(run: Run) -> dict[str, Any]:
 
 
 def _without_nan(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null instead."""
+    """The same data with null for NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

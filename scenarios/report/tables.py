@@ -36,7 +36,8 @@ _SMALL = ("context_up", "context_down", "coordination")  # columns that need mor
 
 
 def verdict_table(result: Result) -> Markup:
-    """What differs comes first, then what is not known, what differs for a known reason, and what holds."""
+    """The verdicts: first figures that differ, then unknown ones, those with a known reason, and those that
+    hold."""
     summary = result.summary()
     columns = [Column(name) for name in ("figure", "source", "thesis", "ours", "expected", "verdict")]
     order = list(SYMBOLS)
@@ -93,7 +94,8 @@ def _unbroken(text: str) -> Markup:
 
 
 def run_table(runs: Mapping[str, Run]) -> Markup:
-    """What `phase_table` shows, one row a run; what a run with several phases uses is in their table."""
+    """The columns of `phase_table`, one row a run. Mechanisms of a run with several phases are in their own
+    table."""
     wholes = [whole(name, run) for name, run in runs.items()]
     columns, cells = mechanism_columns(wholes)
     for run, own in zip(runs.values(), cells, strict=True):
@@ -151,7 +153,8 @@ def grouped(count: int) -> str:
 
 
 def gateway_table(result: Result) -> Markup:
-    """What gateways did, one row a run that has any, and what that saved and lost beside the baseline."""
+    """Figures of gateways, one row a run that has any, and what the run saved and lost beside the
+    baseline."""
     rows = {name: run.gateways.summary() for name, run in result.runs.items()}
     compared: dict[str, Any] = {}
     if result.scenario.baseline:

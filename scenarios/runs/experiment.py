@@ -48,7 +48,7 @@ EXPERIMENTER = -2  # the number of its random streams among those of hosts
 
 
 class ExperimentFailed(BypassError):
-    """An experiment that could not be carried out as its file says."""
+    """An experiment could not be carried out as its file says."""
 
 
 class _Watch:
@@ -218,7 +218,8 @@ class Experiment:
         self.system.leave(number)
 
     def _drain(self) -> None:
-        """Have all arrive that was published. Clients come and go as before, and in the end all are back."""
+        """Let everything arrive that was published. Clients come and go as before, and in the end all are
+        back."""
         system = self.system
         system.run_until(self.scenario.duration + DRAIN_S)
         while system.waiting:
@@ -245,9 +246,9 @@ class Experiment:
         self._schedule_next()
 
     def _settle(self) -> None:
-        """Enter what was published since the last time, and count what was delivered.
+        """Enter the publications since the last call, and count what was delivered.
 
-        Together, because kernels are called several times as fast in a row as in between of all the rest.
+        Kernels that are called in a row are several times as fast as kernels called between other work.
         """
         inside = self._inside()
         for event, at_us, kind, number, place in self._published:
@@ -261,7 +262,8 @@ class Experiment:
         self._ledger.settle()
 
     def _inside(self) -> NDArray[np.bool_]:
-        """Which clients are at an attraction point: told apart, for there they may hear of each other."""
+        """The clients at an attraction point, who are told apart because they may hear of each other
+        there."""
         x, y = self._trace.positions(self.system.clock.now())
         return distance_to_border(x, y, self.region.places) <= 0
 
@@ -280,7 +282,7 @@ class Experiment:
                 raise ExperimentFailed(f"plan {step.plan.plan!r} at {step.at} s: {record.error}")
 
     def _mark(self) -> None:
-        """The experiment begins or ends, or one phase ends and another begins."""
+        """Note the moment at which the experiment begins or ends, or at which one phase follows another."""
         up, down = self._counters()
         self._marks.append((up, down))
         schemes = [s for s in self.system.broker.schemes.active if isinstance(s, FilterBroker)]
@@ -373,10 +375,11 @@ class Experiment:
 
 
 def _main_mechanism(mechanisms: dict[str, Any]) -> str:
-    """What a phase is named for: the filter scheme or, where the broker is told nothing, what clients use."""
+    """The name of a phase without one: the filter scheme or, if the broker is told nothing, the
+    dissemination."""
     alone = mechanisms.get("mode", {}).get("name") == AdHoc.name and "direct" in mechanisms
     return str(mechanisms["direct" if alone else "filter"]["name"])
 
 
 def _application(event: Event, handle: object) -> None:
-    """What a client's application does with an event here: nothing, but it is called."""
+    """Ignore an event. It stands for the application, whose callback is called."""

@@ -1,4 +1,5 @@
-"""Scenarios out of files: keys changed as asked, everything checked, and in one line what is wrong."""
+"""Loads scenarios from files: changes keys as asked, checks everything, and names the first error in one
+line."""
 
 from __future__ import annotations
 

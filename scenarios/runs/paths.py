@@ -1,4 +1,4 @@
-"""Which figures a scenario will have: paths of checks are looked up before anything runs."""
+"""Looks up the paths of checks before anything runs, in the figures that a scenario will have."""
 
 from __future__ import annotations
 

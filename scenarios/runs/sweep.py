@@ -33,12 +33,12 @@ ParameterGrid = Mapping[str, Sequence[Any]]
 
 
 class InvalidSweep(BypassError):
-    """Seeds or a grid that a scenario cannot be run with."""
+    """A scenario cannot be run with these seeds or this grid."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep has shown, as the files in `folder` have it: `results` has a row for each phase of each
+    """The results of a sweep, as the files in `folder` have them: `results` has a row for each phase of each
     run, `means` one for each phase at each point of the grid, both with the keys in `grid`."""
 
     folder: Path
@@ -149,7 +149,7 @@ def _run(
     master: str | None,
     progress: WorkProgress,
 ) -> None:
-    """Every trial has an outcome afterwards. Raises SweepFailed if one cannot be found."""
+    """Run all trials that have no outcome yet. Raises SweepFailed if one cannot be found afterwards."""
     before = total - len(trials)
     progress(before, total)
     if not trials:

@@ -1,4 +1,4 @@
-"""One run of a sweep and the file that keeps what came of it."""
+"""One run of a sweep, and the file that keeps its outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_NAME = 120
 
 
 class SweepFailed(BypassError):
-    """A sweep whose results cannot be kept where they should be."""
+    """The results of a sweep cannot be kept where they should be."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Trial:
         return self.identify(self.variant, self.point, self.seed, self.experiment)
 
     def outcome(self, folder: Path) -> dict[str, Any] | None:
-        """What the trial's file in `folder` says; None if there is none, or none of ours."""
+        """The contents of the trial's file in `folder`; None if there is none, or none of ours."""
         try:
             data = json.loads((folder / f"{self.key}.json").read_bytes())
         except (FileNotFoundError, ValueError):
@@ -77,7 +77,7 @@ class Trial:
         self._keep(folder, {"outcome": "failed", "error": said, "summary": None})
 
     def forget(self, folder: Path) -> None:
-        """Remove the outcome, and what somebody left who was killed while writing it."""
+        """Remove the outcome, and the remains of a process that was killed while writing it."""
         (folder / f"{self.key}.json").unlink(missing_ok=True)
         for draft in folder.glob(f".{self.key}.*"):
             draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What version 0.1.0 says is understood, and who understands no more than 0.1.0 is told nothing else.
+"""Messages of version 0.1.0 are understood, and a peer of 0.1.0 is sent nothing that it does not understand.
 
 `0.1.0.json` was recorded by `record.py`: messages, and a dialogue of real clients with a real broker. One
 side of the dialogue is replayed here, byte by byte, to the other side of this version.
@@ -103,7 +103,7 @@ class Client:
         assert [anonymous(data) for data in told] == [anonymous(self._renumbered(data)) for data in expected]
 
     def close(self) -> list[bytes]:
-        """What came beyond what was expected."""
+        """Close the connection; gives what arrived beyond what was expected."""
         self._socket.close()
         return self._told
 

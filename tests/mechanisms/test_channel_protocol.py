@@ -285,7 +285,7 @@ def test_parameters_out_of_bounds_change_nothing(new_world: type[World]) -> None
 
 
 def test_only_places_travel(new_world: type[World]) -> None:
-    """Whatever a client of a channel scheme does, its context messages are requests with its place."""
+    """Every context message of a client of a channel scheme is a request with its place."""
     world = in_town(new_world, "egrid", (0.0, 0.0))
     world.put(0, (0.0, 0.0), (37.0, 29.0))
     world.run(20.0)

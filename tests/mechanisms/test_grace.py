@@ -1,4 +1,4 @@
-"""What a transition replaced goes on matching for a while, and then no longer."""
+"""A replaced index goes on matching for the grace period, and then no longer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to subscriptions whose owner has not said where it is."""
+"""Subscriptions whose owner has not said where it is are ignored, served unfiltered, or served late."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_a_newcomer_is_served_by_the_default(new_world: type[World]) -> None:
 
 @pytest.mark.parametrize("first", ["grid", "egrid"])
 def test_parameters_change_while_somebody_is_leaving(new_world: type[World], first: str) -> None:
-    """What lingers for the grace period must not stay for good in the index of the new layout."""
+    """Rows that linger for the grace period must not stay for good in the index of the new layout."""
     world = populated(new_world, first, grace=1.0)
     world.execute(to="radial", members=MOVED)
     world.execute(grid=3)
@@ -153,7 +153,7 @@ def test_parameters_change_while_somebody_is_leaving(new_world: type[World], fir
 
 @pytest.mark.parametrize("scheme", ["grid", "egrid", "attract", "multi"])
 def test_there_and_back_in_one_instant(new_world: type[World], scheme: str) -> None:
-    """Who is welcomed too late, when it has left again, must not be taken for informed."""
+    """A client that is welcomed after it has left again must not be taken for informed."""
     world = populated(new_world, "radial", grace=1.0)
     world.execute(to=scheme, members=[5])
     world.run()

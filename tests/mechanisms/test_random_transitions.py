@@ -1,4 +1,4 @@
-"""Whatever is exchanged, and whatever people do meanwhile, everybody is served, once, by one scheme."""
+"""Everybody is served, once, by one scheme, after any sequence of exchanges and movements."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_what_was_to_be_sent_is_sent_though_its_mechanism_is_stopped() -> None:
 
 
 def told(world: Vicinity) -> list[EventListener]:
-    """Whom client 1 tells of events from nearby, as the state of its mechanism has it."""
+    """The listeners that client 1 tells of events from nearby, taken from the state of its mechanism."""
     active = world.clients[1].engine.active("direct")
     assert isinstance(active, Disseminator)
     return active.listeners
@@ -135,7 +135,7 @@ def told(world: Vicinity) -> list[EventListener]:
 @pytest.mark.parametrize("between", ["nothing", "gossip", "hyperg"])
 @pytest.mark.parametrize("mechanism", ["broadcast", "plan-b"])
 def test_listeners_survive(mechanism: str, between: str) -> None:
-    """Whatever was in between: they, and the client itself, hear what comes afterwards, once."""
+    """After any mechanism in between, listeners and the client itself hear each later event once."""
     world = Vicinity(row(2, 5.0), {"direct": mechanism})
     world.subscribe_all(None)
     heard = Heard()

@@ -1,4 +1,4 @@
-"""Whoever walks with areas of several sizes is told of each what the scheme promises for it."""
+"""A client that walks with areas of several sizes is told for each what the scheme promises."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from bypass.support.counter_rng import Purpose, uniform_pair
 
 @dataclass(eq=False)
 class _Frame:
-    """What a station wants to send. `received` is about its target; a broadcast has none."""
+    """A frame that a station wants to send. `received` is about its target; a broadcast has none."""
 
     number: int
     sender: int
@@ -32,7 +32,8 @@ class _Frame:
 
 @dataclass(eq=False)
 class _Transmission:
-    """What is on the air during [start_us, end_us); `standing` are those at whom it has stood out so far."""
+    """A transmission during [start_us, end_us); `standing` are the stations at which it has stood out so
+    far."""
 
     part: FrameKind
     frame: _Frame
@@ -45,7 +46,7 @@ class _Transmission:
 
 
 class _Response(NamedTuple):
-    """What a station sends without contention because of what it has received."""
+    """A transmission that a station owes for what it has received, sent without contention."""
 
     at_us: int
     part: FrameKind

@@ -103,7 +103,7 @@ def test_mannheim_has_more_and_more_even_places_than_darmstadt() -> None:
 
 
 class Visits(NamedTuple):
-    """What a population looks like on a grid of cells."""
+    """The distribution of a population on a grid of cells."""
 
     gini: float
     unvisited: float

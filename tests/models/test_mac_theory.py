@@ -151,7 +151,8 @@ def frozen_broadcast(stations: int, access: Access) -> Figures:
 
 
 def frozen_unicast(stations: int, access: Access) -> Figures:
-    """Who has succeeded and draws 0 sends again; who has not counts later, and others may begin meanwhile."""
+    """The figures if a station that has succeeded and draws 0 sends again, while one that has failed counts
+    later, so that others may begin meanwhile."""
     windows = access.windows
     late = -(-access.penalty_us // access.model.slot_us)
 

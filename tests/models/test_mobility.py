@@ -1,4 +1,4 @@
-"""What must hold for every model of movement without a map."""
+"""Properties of every model of movement without a map."""
 
 from __future__ import annotations
 

@@ -164,7 +164,8 @@ def test_the_chain_agrees_with_the_formula(centre: Centre) -> None:
 @settings(max_examples=50)
 @given(centres(most=0.8))
 def test_the_chain_is_in_balance_level_by_level(centre: Centre) -> None:
-    """What goes up equals what comes down, and it is ON for the share of time that it should be."""
+    """The flow up equals the flow down between all levels, and the centre is ON for the right share of
+    time."""
     chain = Chain.of(centre)
     levels = [chain.probability(k) for k in range(60)]
     for below, above in pairwise(levels):

@@ -109,7 +109,7 @@ def plainly(
     lifetime: float,
     periods: dict[str, Periods],
 ) -> list[list[float]]:
-    """What `passages` gives, in one piece."""
+    """The result of `passages`, computed in one piece."""
     moments = [list(produced)]
     for number, centre in enumerate(centres):
         slot = number + 1

@@ -20,7 +20,8 @@ def decibels(ratio: float) -> float:
 
 
 def test_link_budget() -> None:
-    """What is just received is 13.96 dB stronger than what just counts: 38 dB a decade of distance."""
+    """The weakest power that is received is 13.96 dB above the weakest that counts: 38 dB a decade of
+    distance."""
     assert WIFI.power(205) == UNIT
     assert decibels(WIFI.power(88) / WIFI.power(205)) == pytest.approx(13.96, abs=0.005)
     assert WIFI.power(88) / WIFI.power(205) == pytest.approx((205 / 88) ** 3.8, rel=1e-5)

@@ -315,7 +315,7 @@ def test_a_queue_is_bounded_and_what_is_on_the_air_counts() -> None:
 
 
 def test_switched_off_while_sending() -> None:
-    """What is on the air goes on, what waits is lost, what comes is dropped."""
+    """A transmission on the air goes on, waiting frames are lost, new ones are dropped."""
     it = medium(0, 10)
     it.send(1000, 0, SIZE)
     it.send(1000, 0, SIZE)

@@ -1,4 +1,4 @@
-"""What Spark makes is what is made without it, whatever the number of tasks."""
+"""Spark makes the same traces as one process, with any number of tasks."""
 
 from __future__ import annotations
 

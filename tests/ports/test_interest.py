@@ -1,4 +1,4 @@
-"""What a client wants by its own subscriptions, against asking each of them."""
+"""`Interest` finds the same handles as asking each subscription."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever can be said survives the wire, sizes are what they are said to be, and noise is refused."""
+"""Every message survives the wire, sizes are as foretold, and noise is refused."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_decoding_undoes_encoding(message: Message) -> None:
 
 @pytest.mark.parametrize("kind", WRITERS, ids=lambda kind: str(kind.__name__))
 def test_every_kind_of_message_is_drawn(kind: type[Message]) -> None:
-    """What is drawn depends on constants in all modules that happen to be imported: so it is looked for."""
+    """Search for each kind: strategies draw constants of all modules that happen to be imported, so chance is
+    not enough."""
     found = find(messages, lambda message: type(message) is kind, settings=thorough)
     assert type(found) is kind
 

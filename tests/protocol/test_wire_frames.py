@@ -1,4 +1,4 @@
-"""What clients nearby send each other: what is in a frame, what is not, and how many bytes it takes."""
+"""Frames between clients nearby: their contents, and how many bytes they take."""
 
 from __future__ import annotations
 

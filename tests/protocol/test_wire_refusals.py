@@ -1,4 +1,4 @@
-"""What is said about messages that cannot travel, and about bytes that are no message."""
+"""Error texts for messages that cannot travel, and for bytes that are no message."""
 
 from __future__ import annotations
 

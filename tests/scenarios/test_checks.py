@@ -147,7 +147,7 @@ def tiny(*paths: str) -> Scenario:
 
 
 def test_the_paths_that_are_expected_are_those_that_a_run_has() -> None:
-    """Whatever number a run gives may be compared; names of phases are known before."""
+    """Every number of a run can be compared by its path, which is known before the run."""
     made = Result(tiny(), {name: Experiment(each, 1).run() for name, each in variants(tiny()).items()})
     summary = made.summary()
     assert [phase["name"] for phase in summary["phases"]] == ["radial", "grid"]

@@ -60,7 +60,7 @@ def test_delays_include_the_waiting() -> None:
 
 
 def test_the_figures_do_not_depend_on_when_the_run_ends() -> None:
-    """What was published early has the same delays in a longer run: nobody comes back sooner for the end."""
+    """Early events have the same delays in a longer run: nobody comes back sooner because of the end."""
     scenario = run().scenario.model_copy(update={"duration": 2 * DURATION})
     longer = Experiment(scenario, 1).run().events
     own = run().events

@@ -1,4 +1,4 @@
-"""Who was gateway how often, and how many copies those around them got, against a run that can be counted."""
+"""Counts of gateways, and of copies around them, against a run that can be counted by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of results, and gives as data frames."""
+"""Results in notebooks: their HTML, and their data frames."""
 
 from __future__ import annotations
 

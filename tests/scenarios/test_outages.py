@@ -1,4 +1,4 @@
-"""What an outage around a transition counts as, on series whose outage is known."""
+"""Outages around a transition, on series whose outage is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is beside a result says where it comes from, and gives the same result again."""
+"""The files beside a result say where it comes from, and give the same result again."""
 
 from __future__ import annotations
 

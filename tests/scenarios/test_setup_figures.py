@@ -1,4 +1,4 @@
-"""What the thesis says of its mobility and workloads (§6.1), measured on ours.
+"""The figures that the thesis states of its mobility and workloads (§6.1), measured on ours.
 
 docs/mobility.md has the figures side by side.
 """

@@ -399,7 +399,7 @@ def test_a_run_is_done_again_if_an_input_has_changed(scenario: Path, monkeypatch
 
 
 def test_a_run_is_done_again_with_other_code(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What other code gave is removed, also where it is not asked for this time; other seeds' are kept."""
+    """Outcomes of other code are removed, also of seeds not asked for; those of the same code are kept."""
     here(scenario, seeds=[1, 2])
     assert here(scenario, seeds=[1])[1] == []
     assert len(files(scenario)) == 2

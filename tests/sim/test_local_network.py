@@ -52,7 +52,7 @@ def test_a_port_that_nothing_listens_at_hears_nothing() -> None:
 
 
 def test_ports_are_apart() -> None:
-    """What is said at one port is not heard at the other."""
+    """A frame for one port is not heard at the other."""
     world = Vicinity(row(3, 5.0), {"direct": "flooding"})
     world.change(1, "direct", "nothing")
     world.change(1, "gateway", "flooding")

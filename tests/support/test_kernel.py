@@ -23,7 +23,7 @@ USE = "import module; print(module.two(1), sum(getattr(module.two.stats, 'cache_
 
 
 def use(folder: Path, **environ: str) -> tuple[str, str]:
-    """What a process prints, and warns of, that finds no place for a cache beside sources and at home."""
+    """Run a process that can cache neither beside sources nor at home; gives its output and its warnings."""
     if not (folder / "module.py").exists():  # another time of change would be another version
         (folder / "module.py").write_text(MODULE)
     (folder / "__pycache__").touch()  # a file in the way: not even root can write into it

@@ -1,4 +1,4 @@
-"""What is cached is used as long as nothing has changed that it was made from, and only if it can be read."""
+"""A cached kernel is used as long as none of its sources has changed, and only if it can be read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def use(folder: Path, program: str = USE) -> str:
-    """What a process prints that calls `outer`: its result and how often it was in the cache."""
+    """Run a process that calls `outer`; gives its result and how often it was in the cache."""
     done = subprocess.run(
         [sys.executable, "-B", "-c", program], cwd=folder, capture_output=True, text=True, check=False
     )

@@ -1,6 +1,7 @@
-"""What the broker's part of every filter scheme has in common.
+"""The base of the broker's part of every filter scheme.
 
-Clients import it with every scheme and never use it: what computes with arrays is imported by brokers alone.
+Clients import this module with every scheme and never use it, so it imports nothing that computes with
+arrays.
 """
 
 from __future__ import annotations

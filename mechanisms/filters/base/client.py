@@ -1,4 +1,4 @@
-"""What the client's part of every filter scheme has in common."""
+"""The base of the client's part of every filter scheme."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class FilterClient(Mechanism):
                 self.bootstrap(fix)
 
     def bootstrap(self, fix: Fix) -> None:
-        """First thing after the switch: what the new broker's part needs to know now."""
+        """Send what the new broker's part must know, right after the switch."""
         self.report(fix)
 
     def _watch(self) -> None:

@@ -1,4 +1,4 @@
-"""Nothing lost in between: what a transition replaced keeps answering for a grace period.
+"""The grace period after a transition: replaced indexes keep matching, so that no event is lost in between.
 
 Clients learn of a transition later than the broker, and the broker learns the context of its new scheme
 later still. Until then the outgoing index matches beside the new one: an event reaches whom either selects.
@@ -51,7 +51,7 @@ class Grace:
         self._after(self.seconds, self._let_go, index, self._turn)
 
     def keep(self, index: Index, rows: Ints) -> None:
-        """The rows are in the index to stay, or gone from it already: they linger no more."""
+        """End the lingering of rows that are in the index to stay, or that have left it already."""
         lingering = self._lingering.get(index)
         if lingering:
             for row in rows.tolist():
@@ -68,7 +68,7 @@ class Grace:
             self.keep(index, rows)
 
     def match(self, publication: Publish) -> list[Ints]:
-        """What each outgoing index finds."""
+        """The rows that each outgoing index finds."""
         return [rows for index in self.indexes if (rows := index.match(publication)) is not None]
 
     def _forget(self, index: Index) -> None:

@@ -33,19 +33,18 @@ class FilterScheme:
     """
 
     name: ClassVar[str] = "scheme"
-    """What plans call the scheme: its own name in kebab-case, unless the class says otherwise."""
+    """The name in plans: the class name in kebab-case, unless the class sets another."""
 
     flag: ClassVar[int] = 0
     """The number by which messages name a built-in scheme; 0 for all others."""
 
     memory: ClassVar[float | None] = None
-    """How many seconds before the clients' last fixes decide what both parts know: 0 if those fixes and what
-    came after them do, None if there is no bound. It holds for the very class that says it, not for those
-    derived from it."""
+    """How many seconds before the clients' last fixes still decide what both parts know: 0 if nothing before
+    those fixes does, None if there is no bound. It holds for this very class, not for derived ones."""
 
     kernels: ClassVar[str | type | None] = None
-    """Who judges the scheme on traces faster than its parts do: a class (see `kernels.judge`), or its import
-    path, `module:Class`. It holds for the very class that says it, too."""
+    """A class that judges the scheme on traces faster than its parts do (see `kernels.judge`), or its import
+    path, `module:Class`. It, too, holds for this very class alone."""
 
     Context: ClassVar[type[SchemeContext] | None] = None
     Client: TypeAlias = FilterClient

@@ -1,4 +1,4 @@
-"""When a client reports its place: by distance moved, by time passed, or by whichever comes first."""
+"""The rules by which a client reports its place: by distance moved, by time passed, or by either."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Layout:
         return i0, i1, j0, j1
 
     def bounds(self, i0: int, i1: int, j0: int, j1: int) -> Rect:
-        """What these cells cover; the outermost ones reach to infinity."""
+        """The rectangle that these cells cover; the outermost cells reach to infinity."""
         width, height = self.cell_size
         x0, y0 = self.area[:2]
         last = self.n - 1

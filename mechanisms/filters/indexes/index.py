@@ -1,4 +1,4 @@
-"""What every index over the subscription table can do, whatever rule it follows."""
+"""The interface of every index over the subscription table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Index(ABC):
-    """Which rows of the table an event concerns, by the rule of one filter scheme.
+    """Finds the rows of the table that an event concerns, by the rule of one filter scheme.
 
     Holds rows of subscriptions with a radius whose owner's place is known. With `resolver`, the context is
     looked up for every row at each event; without, it is kept materialised so that an event only meets rows

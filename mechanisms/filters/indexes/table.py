@@ -1,4 +1,4 @@
-"""What a broker knows about its clients and their subscriptions, in columns.
+"""The table of subscriptions at a broker, with the places of their owners, in columns.
 
 One row a subscription. Filter schemes share the table and hand it over by reference in a transition:
 moving a hundred thousand subscriptions to another scheme copies none of them.
@@ -113,10 +113,11 @@ class SubscriptionTable:
     def locate(
         self, client: int, x: float, y: float, at: float, vector: tuple[float, float] | None = None
     ) -> bool:
-        """Note a client's place (and movement vector, if told); gives whether it is another one than before.
+        """Note a client's place and, if told, its movement vector. Returns whether it differs from the one
+        before.
 
-        Rows and listeners have to do with another one alone: who says the same with each of its many
-        subscriptions costs no more than who says it once.
+        Rows and listeners change only if it differs: a client that repeats its place with each of its many
+        subscriptions costs no more than one that tells it once.
         """
         vx, vy = vector if vector is not None else (0.0, 0.0)
         before = self._places.get(client)

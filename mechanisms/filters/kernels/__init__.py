@@ -1,4 +1,4 @@
-"""Filter schemes on whole traces: what their kernels are given, and the kernels of the built-in schemes.
+"""Filter schemes on whole traces: the interface of their kernels, and the kernels of the built-in schemes.
 
-Nothing here is imported by a scheme: its `kernels` names a class, which whoever judges traces looks up.
+No scheme imports anything from here: its `kernels` names a class, which evaluations look up.
 """

@@ -51,12 +51,12 @@ from bypass.support.arrays import Bools, Floats, Ints, Words
 from bypass.support.kernel import kernel
 
 REQUESTS, OUTSIDE = range(2)
-"""What is counted: requests for channels, fixes outside of all circles that need no request."""
+"""Columns of counts: requests for channels, fixes outside of all circles that need no request."""
 
 
 class CircleRules(NamedTuple):
-    """What each scheme does: by how much (m) circles are larger when an event is looked up, and whether those
-    who are outside of all are served by RADIAL's rule."""
+    """The rules of each scheme: by how much (m) circles grow when an event is looked up, and whether clients
+    outside of all circles are served by RADIAL's rule (`multi`)."""
 
     extension: Floats
     multi: Bools
@@ -86,9 +86,9 @@ def _follow(
 
 
 class Audience(NamedTuple):
-    """Who listens to the events of a window: of[e, a] is a number for the channels of event `e` in scheme
-    `a`, and hears[a, of[e, a], k] says whether clients with set `k` listen to one of these. In MULTI, those
-    who are `outside` of all circles listen to none."""
+    """The clients that listen to the events of a window: of[e, a] is a number for the channels of event `e`
+    in scheme `a`, and hears[a, of[e, a], k] says whether clients with set `k` listen to one of them. In
+    MULTI, clients `outside` of all circles listen to none."""
 
     of: Ints
     hears: Bools
@@ -317,7 +317,8 @@ class CircleKernels(Judge):
 
 
 def _metres(extension: float | str, radius: float) -> float:
-    """Every subscription has the same radius here, so the largest and the average one are that."""
+    """The extension of circles in metres. Every subscription has the same radius here, so the largest and the
+    average radius are equal."""
     if extension == "none":
         return 0.0
     return radius if isinstance(extension, str) else extension

@@ -1,8 +1,7 @@
-"""Clients sorted into groups that stand close together, with a box around each: a tree over every cell of a
-grid.
+"""Clients in groups that stand close together, with a box around each: a tree over every cell of a grid.
 
-An event meets boxes first. Who is in a box that lies wholly inside the event's area is counted without being
-looked at, who is in one that lies wholly outside is not looked at either: a crowd costs as little as its rim.
+An event is compared with boxes first. Clients in a box wholly inside the event's area are counted without a
+test, and those in a box wholly outside are skipped: a crowd costs as little as its rim.
 """
 
 from __future__ import annotations

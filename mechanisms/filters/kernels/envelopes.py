@@ -50,7 +50,8 @@ STANDS = -1.0
 
 
 class Reported(NamedTuple):
-    """What members of a crowd have last reported, in their order: `rows` as above, and when they report anew.
+    """The last reports of a crowd's members, in their order: `rows` with the columns above, and when each
+    reports again.
 
     `spots` are boxes around the places of each node's members, `areas` around all that envelopes there can
     hold; these extend by `stray` m at most beyond the cells of the crowd.
@@ -64,7 +65,7 @@ class Reported(NamedTuple):
 
 
 def reported_of(crowd: ClientTree, fixes: Fixes, radius: float, ahead: float) -> Reported:
-    """What members have reported, who all do so at each fix, for envelopes up to `ahead` s long."""
+    """Collect the members' reports, one at each fix, for envelopes up to `ahead` seconds long."""
     rows, spots, areas = _gather(crowd.order, fixes, radius, ahead)
     boxes = boxes_of(crowd.nodes, areas)
     stray = stray_of(boxes, crowd.roots, crowd.tiling)
@@ -73,7 +74,8 @@ def reported_of(crowd: ClientTree, fixes: Fixes, radius: float, ahead: float) ->
 
 @kernel
 def _gather(order: Ints, fixes: Fixes, radius: float, ahead: float) -> tuple[Floats, Floats, Floats]:
-    """What the tests need to know of each member side by side in memory; bounds of spots and areas."""
+    """Put the data that the tests need of each member side by side in memory; also gives the bounds of spots
+    and areas."""
     rows, spots, areas = np.empty((len(order), 2 * NEW)), np.empty((len(order), 4)), np.empty((len(order), 4))
     for m in range(len(order)):
         i = order[m]
@@ -117,7 +119,7 @@ def _gather(order: Ints, fixes: Fixes, radius: float, ahead: float) -> tuple[Flo
 def _near_cone(rows: Floats, m: int, last: int, bx: float, by: float, radius: float) -> bool:
     """Whether a place at (bx, by) from a member's own may be in the cone of its longest envelope.
 
-    Few are: without roots and divisions, that is found out faster.
+    A quick test without roots and divisions, because few places are.
     """
     ux, uy = rows[m, last + UX], rows[m, last + UY]
     along, aside = bx * ux + by * uy, abs(bx * uy - by * ux)
@@ -240,7 +242,7 @@ class EnvelopeKernels(Judge):
         self._fixes = 0
 
     def pass_window(self, window: Window) -> None:
-        """Nothing: what members have reported, the window says."""
+        """Do nothing: the window itself holds the members' reports."""
 
     def begin(self, carried: Ints | None) -> None:  # noqa: ARG002 - nothing is older than a fix
         self._fixes = 0

@@ -1,6 +1,6 @@
-"""Who should get each event: everybody within the radius, wherever the schemes believe them to be.
+"""The ground truth of an evaluation: everybody within the radius of an event should get it.
 
-It is found out once for each window, for all schemes.
+It does not depend on a scheme, so it is computed once for each window.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bypass.support.kernel import kernel
 from bypass.support.units import MICROSECONDS
 
 TESTED, IN_BULK, PASSED = range(3)
-"""What the work is counted in: clients tested one by one, clients counted by the box, boxes passed over."""
+"""Units of work: clients tested one by one, clients counted by the box, boxes passed over."""
 
 
 class GroundTruth(NamedTuple):

@@ -1,4 +1,4 @@
-"""What evaluations ask of whoever decides, for some filter schemes, whom the events of a trace reach."""
+"""The interface of a judge: it decides, for some filter schemes, whom the events of a trace reach."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Circles(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """What holds throughout an evaluation: everybody's radius, the world (x0, y0, x1, y1), its circles (m),
-    and how many bytes lower layers add to a message."""
+    """The conditions of an evaluation: everybody's radius, the world (x0, y0, x1, y1), its circles (m), and
+    how many bytes lower layers add to a message."""
 
     radius: float
     area: tuple[float, float, float, float]
@@ -84,6 +84,6 @@ class Judge(ABC):
 
 
 class Kernels(Protocol):
-    """What a scheme's `kernels` names: the class of a Judge for all schemes that name it, made by this."""
+    """The class that a scheme's `kernels` names: a Judge for all schemes that name it."""
 
     def __call__(self, conditions: Conditions, schemes: Sequence[SchemeSetting], leg: Leg) -> Judge: ...

@@ -1,4 +1,5 @@
-"""What becomes of the state of clients within a window: the channels that a client listens to, as a number.
+"""Changes of clients' states within a window. A state is a number that stands for the channels a client
+listens to.
 
 Changes are rows, chained for each client in the order of time.
 """
@@ -38,7 +39,8 @@ def note(rows: Ints, used: int, chains: Ints, at_us: int, client: int, state: in
 
 @kernel
 def state_at(state: int, rows: Ints, first: int, at_us: int) -> int:
-    """What has become of a client's `state` by `at_us`: its chain of changes begins at `first`."""
+    """The state of a client at `at_us`: it was `state` when the window began, and its chain of changes begins
+    at `first`."""
     k = first
     while k != NONE and rows[k, TIME] < at_us:
         state = rows[k, STATE]

@@ -1,4 +1,5 @@
-"""What kernels see of a trace: windows of time, in which everybody moves straight and has at most one fix.
+"""The view that kernels have of a trace: windows of time in which everybody moves straight and has at most
+one fix.
 
 Clients are numbers from 0 on. Places are in metres, times in microseconds unless they are said to be seconds.
 """
@@ -29,7 +30,8 @@ class Leg(NamedTuple):
 
 
 class Fixes(NamedTuple):
-    """What everybody's sensor has said: `before` the window, and `after` the fix in it, which is at `at_us`.
+    """The readings of everybody's sensor: `before` the window, and `after` the fix in it, which is at
+    `at_us`.
 
     A row is a place and a movement vector (m/s). `at_us` is NEVER for who has no fix in the window; both rows
     are the same then. Before the first fix, they are where a client was at the very beginning.

@@ -1,4 +1,4 @@
-"""What it takes to draft the streets of a town: crossings, streets between them, bends."""
+"""Functions that draft the streets of a town: crossings, streets between them, bends."""
 
 from __future__ import annotations
 

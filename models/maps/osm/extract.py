@@ -1,4 +1,4 @@
-"""What there is in an OpenStreetMap extract that a map is made of."""
+"""Reads from an OpenStreetMap extract the streets and attractive places that a map is made of."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LonLat = tuple[float, float]
 
 
 class Box(NamedTuple):
-    """Degrees, in the order of OpenStreetMap's tools."""
+    """A box in degrees, in the order of OpenStreetMap's tools."""
 
     min_lon: float
     min_lat: float
@@ -143,7 +143,7 @@ class Extract:
         self.streets += [(*a, *b) for a, b in pairwise(nodes) if a and b]
 
     def _add_area(self, area: Area, box: Box | None) -> bool:
-        """Whether the area is whole."""
+        """Add an area; returns whether it is whole."""
         from_relation = not area.from_way()
         kind = attraction(area.tags, is_area=from_relation or area.tags.get("area") == "yes")
         rings = list(area.outer_rings())

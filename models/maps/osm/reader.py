@@ -20,11 +20,11 @@ DEFAULT_RADIUS = 25.0
 """Radius (m) of attraction points that have no area."""
 
 LONGEST_SIDE = 100_000.0
-"""What is larger (m) does not fit into a plane, nor does anybody walk so far."""
+"""The largest side of a world (m): a larger one does not fit into a plane, and nobody walks so far."""
 
 
 class Skipped(NamedTuple):
-    """What of an extract is not in the map, though it ought to be: how many of each.
+    """Counts of what had to be left out of the map.
 
     `ways` lack nodes, and are used where they have them; `areas` lack ways or nodes, or are no areas; `nodes`
     belong to streets that cannot be reached from most others; `points` are attractive, but nowhere.

@@ -1,4 +1,4 @@
-"""What OpenStreetMap's tags say: where people may walk, and what attracts them."""
+"""Reads OpenStreetMap's tags: where people may walk, and which places attract them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Tags(Protocol):
 
 
 KEYS = ("highway", "leisure", "place", "amenity", "tourism")
-"""Whatever has none of these keys is of no interest."""
+"""Objects with none of these keys are skipped."""
 
 _STREETS = ("living_street", "residential", "service", "unclassified", "road", "track")
 _ROADS = ("primary", "primary_link", "secondary", "secondary_link", "tertiary", "tertiary_link")
@@ -43,7 +43,8 @@ def walkable(tags: Tags) -> bool:
 
 
 def attraction(tags: Tags, *, is_area: bool) -> str | None:
-    """What a place is that people go to, None if it is none or not for everybody.
+    """The kind of a place that people go to; None for other places, and for those that are not open to
+    everybody.
 
     `is_area` tells a square for pedestrians from a street for them.
     """

@@ -1,4 +1,4 @@
-"""What every mobility model can do."""
+"""The base of all mobility models."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What one finds who comes upon clients at any time: what takes long is met more often.
+"""Draws for clients that start in the steady state. What takes long is met more often at a random time.
 
-A model whose clients start like this is in its steady state from time 0 on: nothing that can be observed
-has another distribution later (Le Boudec & Vojnović 2006, "The random trip model").
+If clients start like this, nothing that can be observed has another distribution later (Le Boudec & Vojnović
+2006, "The random trip model").
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from bypass.support.kernel import kernel
 
 @kernel
 def time_left(shortest: float, longest: float, u: float, v: float) -> float:
-    """What is left of a duration, uniform in [shortest, longest], that one comes upon.
+    """The rest of a duration that is under way at a random time; durations are uniform in [shortest,
+    longest].
 
     Long ones are met in proportion to their length, at any of their moments. `u` and `v` are uniform draws.
     """

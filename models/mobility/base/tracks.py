@@ -86,7 +86,7 @@ def _cut(offsets: Ints, track: Floats, end: float) -> None:
 
 
 def waypoints(offsets: Ints, track: Floats, end: float) -> Waypoints:
-    """What a kernel wrote, cut at exactly `end` (s); changes `track`.
+    """Cut the tracks that a kernel wrote at exactly `end` (s); changes `track`.
 
     Each client's first waypoint is at time 0; its last one, and no other, is at `end` or later.
     """

@@ -1,4 +1,4 @@
-"""What models have in common whose clients go somewhere, stay for a while, and go on."""
+"""The base of models whose clients make a trip, stay for a while, and make the next one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Kernels of the simulation: random numbers, one centre's queue, and what is counted at the end of the path.
+"""Kernels of the simulation: random numbers, one centre's queue, and counts at the end of the path.
 
-A centre has a clock that runs only while it is ON. By that clock it is an ordinary queue. Who asks for
-moments in ascending order needs only a hand of the clock: one ON period, and how long it was ON before.
+A centre has a clock that runs only while it is ON. By that clock it is an ordinary queue. For moments in
+ascending order a hand of the clock is enough: one ON period, and how long it was ON before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EVENTS, OTHER, PERIODS = range(3)
 number of the draw."""
 
 ARRIVED, EXPIRED, DELAY = range(3)
-"""What is counted in each batch: events in time, events too late, and the sum of delays (s) of the former."""
+"""Counts of each batch: events in time, events too late, and the sum of delays (s) of the former."""
 
 FINENESS = 8
 BUCKETS = 64 << FINENESS
@@ -63,7 +63,8 @@ def produce(last: float, gaps: Floats, mean: float, moments: Floats) -> float:
 
 @kernel
 def first_begin(on: float, off: float, seed: np.uint64, centre: int) -> float:
-    """When it is ON first, in the steady state: what is left of an OFF period is like a whole one."""
+    """The first moment at which the centre is ON, in the steady state. The rest of an OFF period is
+    distributed like a whole one."""
     u, v = uniform_pair(seed, Purpose.QUEUEING, 3 * centre + PERIODS, 0)
     return 0.0 if u * (on + off) < on else -off * math.log(1.0 - v)
 
@@ -72,7 +73,8 @@ def first_begin(on: float, off: float, seed: np.uint64, centre: int) -> float:
 def turn(
     hand: Floats, on: float, off: float, periods: Floats, span: float, seed: np.uint64, centre: int
 ) -> None:
-    """Move a hand to the next ON period: a random one, or a recorded one, all over again after `span`."""
+    """Move a hand to the next ON period: a random one, or a recorded one; records start again after
+    `span`."""
     hand[BEFORE] += hand[LENGTH]
     hand[BEGIN] = hand[NEXT]
     number = int(hand[NUMBER])
@@ -89,13 +91,13 @@ def turn(
 
 @kernel
 def reading(hand: Floats, at: float) -> float:
-    """What the clock shows at a moment before the hand's next ON period."""
+    """The centre's ON clock at a moment before the hand's next ON period."""
     return float(hand[BEFORE] + min(max(at - hand[BEGIN], 0.0), hand[LENGTH]))
 
 
 @kernel
 def next_of_others(state: Floats, rate: float, service: float, seed: np.uint64, centre: int) -> None:
-    """The next event of others."""
+    """Draw the next event of others."""
     u, v = uniform_pair(seed, Purpose.QUEUEING, 3 * centre + OTHER, int(state[OTHERS]))
     state[OTHERS] += 1
     state[OTHER_AT] -= math.log(1.0 - u) / rate

@@ -1,4 +1,5 @@
-"""Response times by simulation: what formulas assume to be independent is not, behind the first centre."""
+"""Response times by simulation, because behind the first centre the independence that formulas assume does
+not hold."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _MOST = 2**32
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What became of `events` events. Delays are from production to the last departure (s).
+    """The results of a simulation of `events` events. Delays are from production to the last departure (s).
 
     The mean lies in `mean` ± `half_width` with a confidence of 95 %, by the means of 32 batches of successive
     events. These depend on each other if a batch has few ON and OFF periods: `correlation` is that of

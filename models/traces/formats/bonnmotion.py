@@ -92,7 +92,7 @@ def params_file(path: Path) -> Path:
 
 
 def _params(path: Path) -> dict[str, float]:
-    """What NAME.params says of the world; nothing if there is no such file."""
+    """The values of NAME.params that matter to us; empty if there is no such file."""
     beside = params_file(path)
     found: dict[str, float] = {}
     if beside.is_file():

@@ -1,4 +1,4 @@
-"""Which format a trace has."""
+"""Recognises the format of a trace."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ _HEADER = re.compile(r"# nodes: \d+, duration: (\S+), max x: (\S+), max y: (\S+)
 
 
 class _Order(NamedTuple):
-    """What a node is told: to go to (x, y) at `speed`; or, without a speed, to be there. NaN: as it was."""
+    """An order to a node: go to (x, y) at `speed`, or jump there if it has no speed. NaN keeps a coordinate
+    as it was."""
 
     at: float
     x: float

@@ -1,4 +1,4 @@
-"""What the formats have in common that keep a trace as text."""
+"""Helpers of the formats that keep a trace as text: lines, numbers, and errors that name the line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DECIMALS = 6
 Size = tuple[float, float]
 
 NO_TEXT = UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError
-"""What comes of reading a file that is something else."""
+"""Errors that reading a file of another kind raises."""
 
 _GZIP = b"\x1f\x8b"
 

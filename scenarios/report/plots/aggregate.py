@@ -1,4 +1,4 @@
-"""Many values to few: percentiles in bins of time, means and counts in cells of the map."""
+"""Aggregation of values: percentiles in bins of time, means and counts in cells of the map."""
 
 from __future__ import annotations
 

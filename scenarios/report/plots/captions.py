@@ -1,4 +1,4 @@
-"""What tells phases and runs apart: the proxy whose mechanisms differ, and lines in their colours."""
+"""Captions: the proxy whose mechanisms tell phases and runs apart, and a line in its colour for each run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROXIES = {
     "gateway-selection": "selection of gateways",
     "transport": "transport",
 }
-"""What is behind each proxy, in words; the first one that differs tells phases and runs apart."""
+"""The proxies in words; the first one whose mechanism differs tells phases and runs apart."""
 
 _RUNS = (INK, "#CC6677", "#44AA99", "#999933", "#AA4499", "#88CCEE")
 _DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (

@@ -1,4 +1,4 @@
-"""Which transitions moved everybody, which only some clients, and when each client followed."""
+"""Classifies transitions: those of all clients, with each client's delay, and those of single clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TransitionSpread:
 
 
 def _done(run: Run) -> tuple[dict[str, ClientExecution], list[ClientExecution]]:
-    """What the broker did to all clients at once, by id, and what clients did."""
+    """The executions at the broker that were for all clients, by id, and those at clients."""
     done = [each for each in run.executions if each.record.outcome == "done"]
     total = {e.record.id: e for e in done if np.isnan(e.x) and e.record.kind != "partial"}
     return total, [each for each in done if not np.isnan(each.x)]
@@ -40,7 +40,8 @@ def spreads(run: Run) -> list[TransitionSpread]:
 
 
 def single_executions(run: Run) -> list[ClientExecution]:
-    """What clients did that neither the broker nor the timeline meant for all: partial transitions."""
+    """The executions at clients that neither the broker nor the timeline meant for all: partial
+    transitions."""
     total, clients = _done(run)
     of_steps = [
         (phase.start_s, phase.end_s, {(a.proxy, a.to) for a in step.plan.actions if a.members is None})
@@ -48,7 +49,8 @@ def single_executions(run: Run) -> list[ClientExecution]:
     ]
 
     def follows_a_step(record: Record) -> bool:
-        """Whether a client did what a step wants, then or, if it heard of it from others, whenever."""
+        """Whether a client executed a step of the timeline, within its phase or, if it heard of it from
+        others, later."""
         return any(
             start <= record.at
             and (record.at < end or record.who == HEALED)

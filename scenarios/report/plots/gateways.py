@@ -1,4 +1,4 @@
-"""What gateways do: deliveries and gateways an event by place, and how fairly clients take turns."""
+"""Pictures of gateways: deliveries and gateways an event by place, and how fairly clients take turns."""
 
 from __future__ import annotations
 

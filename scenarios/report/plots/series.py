@@ -112,7 +112,7 @@ def means_over_time(runs: Mapping[str, Run], main: Run, metric: str, values: Map
 
 
 def traffic_over_time(run: Run, kind: str) -> Picture | None:
-    """What clients send and receive, of one of the kinds of `TRAFFIC`; None if nothing."""
+    """Bytes that clients send and receive, of one of the kinds of `TRAFFIC`; None if there are none."""
     edges = time_edges(run.scenario.duration)
     rates = {way: traffic_rate(run, kind, way, edges) for way in ("down", "up")}
     if not any(rate.any() for rate in rates.values()):

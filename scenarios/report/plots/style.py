@@ -1,4 +1,4 @@
-"""How all pictures look: colours, lines and letters, and the way from a figure to SVG inside a page.
+"""The style of all pictures: colours, lines and letters, and the conversion of a figure to SVG inside a page.
 
 Pictures have no background and take the colours of ink and rules from the page, so that they fit light and
 dark pages. Text stays text, in the page's typeface.

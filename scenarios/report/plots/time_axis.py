@@ -1,4 +1,4 @@
-"""What the time axes of a run share: where transitions happen, and what is in use between them."""
+"""Time axes of runs: where transitions happen, and which mechanism is in use between them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def draw_marks(axes: Axes, run: Run) -> None:
 
 
 def _shortened(label: str, letters: int) -> str:
-    """What fits of a label: too little of it is worth nothing."""
+    """The label cut to a number of letters; empty if hardly anything of it would be left."""
     if len(label) <= letters:
         return label
     return label[: letters - 1].rstrip() + "…" if letters > 3 else ""

@@ -14,7 +14,7 @@ from bypass.scenarios.report.plots.style import WIDE, Picture, mechanism_colour,
 from bypass.support.arrays import Floats, Ints
 
 UsageCourse = Sequence[tuple[float, str]]
-"""What one client uses, and from when on (s), in the order of time; before that, it uses nothing."""
+"""The mechanisms of one client, each with its begin (s), in the order of time; none before the first."""
 
 NOTHING = "nothing"
 STEPS = 600  # of a run's time: a picture shows no more
@@ -23,7 +23,7 @@ _ORDER = ("unicast", "broadcast", "flooding", "gossip", "hyperg", "plan-b")  # o
 
 
 class Usage:
-    """Who uses what, at the middles of even steps of a run's time.
+    """The mechanism that each client uses, at the middles of even steps of a run's time.
 
     `names` are the mechanisms that are used then, known ones first, nothing last; `used` has a row for each
     client and a column for each step: the mechanism's number in `names`. Steps lie between `edges` (s).
