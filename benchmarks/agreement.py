@@ -21,7 +21,7 @@ from bypass.models.compute.engines import ComputeEngine, LocalEngine, spark_engi
 from bypass.models.mobility import Darmstadt
 from bypass.models.traces import Trace, write_trace
 from bypass.scenarios.evaluation import evaluate
-from bypass.scenarios.evaluation.sensors import sensor_phases
+from bypass.scenarios.evaluation.judging.sensors import sensor_phases
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.runs.experiment import Experiment
 from bypass.support.arrays import Bools, Floats, Ints

@@ -35,9 +35,9 @@ from bypass.models.workloads import World
 from bypass.places.region import Region
 from bypass.scenarios.evaluation import Evaluation, evaluate, make_workload, parse_schemes
 from bypass.scenarios.evaluation.events import WorkloadEvents
-from bypass.scenarios.evaluation.judges import Judges
-from bypass.scenarios.evaluation.sensors import sensor_phases
-from bypass.scenarios.evaluation.windows import windows
+from bypass.scenarios.evaluation.judging.judges import Judges
+from bypass.scenarios.evaluation.judging.sensors import sensor_phases
+from bypass.scenarios.evaluation.judging.windows import windows
 from bypass.support.arrays import Bools, Floats, Ints, Singles
 from bypass.support.counter_rng import Purpose, normal_pair
 from bypass.support.units import MICROSECONDS

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bypass.mechanisms.filters.kernels.window import Window
 from bypass.models.workloads import Publications
 from bypass.places.region import Place, Region
-from bypass.scenarios.evaluation.windows import windows
+from bypass.scenarios.evaluation.judging.windows import windows
 from bypass.support.arrays import Floats
 
 WORLD = 1000.0

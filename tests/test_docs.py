@@ -30,7 +30,13 @@ from bypass.models.churn import CHURN
 from bypass.models.compute.engines import LocalEngine
 from bypass.models.maps import MAPS, load_map, write_map
 from bypass.models.mobility import MOBILITY, Darmstadt
-from bypass.models.queueing.network import BrokerNetwork, BrokerNode, NetworkLink, PublisherNode, Subscriber
+from bypass.models.queueing.network.network import (
+    BrokerNetwork,
+    BrokerNode,
+    NetworkLink,
+    PublisherNode,
+    Subscriber,
+)
 from bypass.models.radio.radio import BluetoothModel, RadioModel
 from bypass.models.traces import write_trace
 from bypass.models.traces.manifest import Manifest

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-TOP = ("bypass", "mechanisms", "models", "scenarios", "transitions")
+from tests.product import modules
+
 RIDDLE = re.compile(r"(What|Who|Whom|Whose|Whoever|Whatever|That which)\b")
 
 RIDDLES = '''
@@ -20,16 +19,6 @@ A = 1
 def g():
     """Whether it is."""
 '''
-
-
-def modules() -> list[Path]:
-    """All modules of the product but generated ones; those that are linked into `bypass` count once."""
-    found = [path for top in TOP for path in sorted((ROOT / top).rglob("*.py"))]
-    return [
-        path
-        for path in found
-        if not path.name.endswith("_pb2.py") and not any(folder.is_symlink() for folder in path.parents)
-    ]
 
 
 def docstrings(source: str) -> list[str]:
@@ -50,5 +39,5 @@ def test_riddles_are_found() -> None:
 
 def test_docstrings_name_their_subject() -> None:
     assert len(modules()) > 200
-    found = {str(path.relative_to(ROOT)): riddles(path.read_text()) for path in modules()}
+    found = {path: riddles(source) for path, source in modules().items()}
     assert {path: lines for path, lines in found.items() if lines} == {}

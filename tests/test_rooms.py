@@ -1,13 +1,34 @@
-"""The map in CONTRIBUTING names every room of the project."""
+"""The map in CONTRIBUTING names every room; rooms and modules are small; a name stands for one thing."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import ast
+from collections import Counter, defaultdict
+from pathlib import PurePath
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-TOP = ("bypass", "mechanisms", "models", "scenarios", "transitions")
+from tests.product import ROOT, TOP, modules
+
+MOST_MODULES, MOST_LINES = 14, 400
+
+
+def classes(source: str) -> set[str]:
+    """The public classes that a module defines."""
+    found = {node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)}
+    return {name for name in found if not name.startswith("_")}
+
+
+def aliases(source: str) -> set[str]:
+    """The names in CapWords to which a module assigns something else than a class of its own."""
+    targets = [
+        target
+        for node in ast.parse(source).body
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    return {name for name in names if name[:1].isupper() and not name.isupper()}
 
 
 def rooms() -> list[str]:
@@ -41,3 +62,28 @@ def test_the_map_names_every_room(room: str) -> None:
     known = room.split("/")[1 : depth + 1] if room.startswith("bypass/") else room.split("/")[:2]
     named = line_of(room)
     assert all(f"{part}/" in named for part in known), named
+
+
+def test_rooms_are_small() -> None:
+    paths = [PurePath(path) for path in modules()]
+    sizes = Counter(str(path.parent) for path in paths if path.name != "__init__.py")
+    assert {room: size for room, size in sizes.items() if size > MOST_MODULES} == {}
+
+
+def test_modules_are_small() -> None:
+    lines = {path: source.count("\n") for path, source in modules().items()}
+    assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path, source in modules().items():
+        for name in classes(source):
+            homes[name].append(path)
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_an_alias_is_not_named_like_a_class() -> None:
+    known = {name for source in modules().values() for name in classes(source)}
+    found = {path: aliases(source) & known for path, source in modules().items()}
+    assert {path: names for path, names in found.items() if names} == {}

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from bypass.events.event import Event
-from bypass.models.radio.state import S
+from bypass.models.radio.kernels.state import S
 from bypass.ports.local_access import DIRECT_PORT
 from bypass.protocol.messages import Publish
 from bypass.transitions import Action, Plan, Record, Stamp

@@ -25,7 +25,7 @@ MAX_DEPTH = 16
 
 LONGEST_REPR = 200  # characters of a subscription where it is shown in one line
 
-Check: TypeAlias = tuple[str, tuple[type, ...], Test, Any]
+CompiledFilter: TypeAlias = tuple[str, tuple[type, ...], Test, Any]
 """A filter as matching wants it: attribute name, classes of values to look at, test, filter value."""
 
 
@@ -73,7 +73,7 @@ class Filter(_Expression):
     attribute: Attribute
     value: Any
     op: str
-    check: Check = field(init=False, compare=False)
+    check: CompiledFilter = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         attribute = self.attribute
@@ -142,7 +142,7 @@ class Subscription(_Expression):
 
     filters: tuple[Filter, ...]
     compounds: tuple[Compound, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[CompiledFilter, ...]
     size: int
     depth: int
     _set: frozenset[Term]

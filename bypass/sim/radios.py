@@ -11,16 +11,16 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.models.radio.arrivals import (
+from bypass.models.radio.kernels.arrivals import (
     count_neighbours,
     forget_event,
     forget_station,
     make_ports,
     take,
 )
+from bypass.models.radio.kernels.state import NOBODY, FrameUse, L, PortVerdict, S
 from bypass.models.radio.medium import Medium, Positions, grown
 from bypass.models.radio.radio import BLUETOOTH, WIFI, RadioModel
-from bypass.models.radio.state import NOBODY, FrameUse, L, PortVerdict, S
 from bypass.ports.frames import SendingPort
 from bypass.ports.local_access import PORTS, FrameSender, LocalReceiver, Tuning, Unless
 from bypass.protocol.messages import Frame, Publish
@@ -34,7 +34,7 @@ HELLO_SIZES = (frame_size((), False), frame_size((), True))
 LEAST_EVENTS = 2048  # that ports remember at a time, or 4 for each client if that is more
 
 Heard = Callable[[Publish, int, float], None]
-Known = tuple[int, bool, int]
+PortEntry = tuple[int, bool, int]
 """An event's place in the ports' tables, whether its first sender said where it was, and its frame's size."""
 
 
@@ -61,7 +61,7 @@ class LocalNetwork:
         events = max(LEAST_EVENTS, 4 * clients)
         self.ports = make_ports(clients, PORTS, events)
         self.references = np.zeros(events, np.int64)  # how many frames there are with each event
-        self.known: tuple[dict[int, Known], ...] = tuple({} for _ in range(PORTS))  # by port and id
+        self.known: tuple[dict[int, PortEntry], ...] = tuple({} for _ in range(PORTS))  # by port and id
         self._keepers: list[tuple[int, int] | None] = [None] * events  # port and id of the event at a place
         self._next_place = 0
         self.media: dict[str, _RunningMedium] = {}
@@ -96,7 +96,7 @@ class LocalNetwork:
         known = self.known[port].get(publication.id)
         return NOBODY if known is None else known[0]
 
-    def make_known(self, port: int, publication: Publish, placed: bool) -> Known:
+    def make_known(self, port: int, publication: Publish, placed: bool) -> PortEntry:
         """Give an event that is new to the ports a place in their tables."""
         self.flush()
         place = self._next_place

@@ -12,7 +12,7 @@ from bypass.sim.cellular import Cellular, CellularModel, Station
 from bypass.sim.clock import VirtualClock
 from bypass.support.arrays import Ints
 
-Handles = tuple[int, ...]
+HandleNumbers = tuple[int, ...]
 
 
 class NotDurable(BypassError):
@@ -23,9 +23,9 @@ class _Notification(NamedTuple):
     """An event for a client: what it was notified of, or is to pass on to `targets`."""
 
     publication: Publish
-    handles: Handles
+    handles: HandleNumbers
     unfiltered: bool = False
-    targets: Handles | None = None
+    targets: HandleNumbers | None = None
 
 
 class DurableCellular(Cellular):
@@ -40,7 +40,7 @@ class DurableCellular(Cellular):
         super().__init__(clock, model, clients, seed)
         self._away: set[int] = set()
         self._outboxes: list[dict[int, Publish]] = [{} for _ in range(clients)]  # by number
-        self._inboxes: list[dict[tuple[int, Handles], _Notification]] = [{} for _ in range(clients)]
+        self._inboxes: list[dict[tuple[int, HandleNumbers], _Notification]] = [{} for _ in range(clients)]
 
     @property
     def waiting(self) -> int:
@@ -91,7 +91,7 @@ class DurableCellular(Cellular):
             super().send(client, message)
 
     def multicast(
-        self, publication: Publish, clients: Ints, handles: list[Handles], unfiltered: bool
+        self, publication: Publish, clients: Ints, handles: list[HandleNumbers], unfiltered: bool
     ) -> None:
         there = []
         for i, (client, own) in enumerate(zip(clients.tolist(), handles, strict=True)):
@@ -102,7 +102,11 @@ class DurableCellular(Cellular):
             super().multicast(publication, clients[there], [handles[i] for i in there], unfiltered)
 
     def relay(
-        self, publication: Publish, clients: list[int], handles: list[Handles], targets: list[Handles]
+        self,
+        publication: Publish,
+        clients: list[int],
+        handles: list[HandleNumbers],
+        targets: list[HandleNumbers],
     ) -> None:
         for client, own, others in zip(clients, handles, targets, strict=True):
             self._inboxes[client][publication.id, own] = _Notification(publication, own, targets=others)
@@ -115,7 +119,7 @@ class DurableCellular(Cellular):
         self,
         publication: Publish,
         clients: list[int],
-        handles: list[Handles],
+        handles: list[HandleNumbers],
         unfiltered: bool,
         sent_us: int,
     ) -> None:
@@ -124,7 +128,7 @@ class DurableCellular(Cellular):
                 self._notified[client](publication, own, unfiltered)
 
     def _pass_on(
-        self, client: int, publication: Publish, own: Handles, others: Handles, sent_us: int
+        self, client: int, publication: Publish, own: HandleNumbers, others: HandleNumbers, sent_us: int
     ) -> None:
         if self._takes(client, publication, own, sent_us):
             self._relayed[client](publication, own, others)
@@ -135,7 +139,7 @@ class DurableCellular(Cellular):
                 self._outboxes[message.client].pop(message.id, None)
             self._broker(message)
 
-    def _takes(self, client: int, publication: Publish, handles: Handles, sent_us: int) -> bool:
+    def _takes(self, client: int, publication: Publish, handles: HandleNumbers, sent_us: int) -> bool:
         """Whether a notification arrives, for the first time; it does not wait any more."""
         if self._is_lost(client, sent_us):
             return False

@@ -8,7 +8,7 @@ from typing import Any
 from bypass.events.event import Event
 from bypass.events.filters import attr
 from bypass.mechanisms import Registry
-from bypass.models.radio.state import S
+from bypass.models.radio.kernels.state import S
 from bypass.places.geo import PlanarLocation
 from bypass.places.region import Region
 from bypass.ports.subscriptions import SubHandle

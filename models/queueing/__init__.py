@@ -8,7 +8,8 @@ from bypass.support.lazy import lazy_names
 if TYPE_CHECKING:
     from bypass.models.queueing.chain import Chain
     from bypass.models.queueing.lifetimes import Fate, discarded_late, dropped_waiting
-    from bypass.models.queueing.network import BrokerNetwork, InvalidNetwork
+    from bypass.models.queueing.network.network import BrokerNetwork, InvalidNetwork
+    from bypass.models.queueing.network.routing import Route, routes
     from bypass.models.queueing.path import (
         Breakdown,
         CentreShare,
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
         longest_off,
     )
     from bypass.models.queueing.published_figures import ROWS, PublishedRow
-    from bypass.models.queueing.routing import Route, routes
     from bypass.models.queueing.simulation.connectivity import (
         Connectivity,
         InvalidConnectivity,
@@ -44,14 +44,14 @@ else:
             "DelayEstimator": "bypass.models.queueing.waiting",
             "Fate": "bypass.models.queueing.lifetimes",
             "InvalidConnectivity": "bypass.models.queueing.simulation.connectivity",
-            "InvalidNetwork": "bypass.models.queueing.network",
+            "InvalidNetwork": "bypass.models.queueing.network.network",
             "InvalidPeriods": "bypass.models.queueing.simulation.periods",
             "Journey": "bypass.models.queueing.simulation.connectivity",
             "Means": "bypass.models.queueing.simulation.connectivity",
-            "BrokerNetwork": "bypass.models.queueing.network",
+            "BrokerNetwork": "bypass.models.queueing.network.network",
             "CentreShare": "bypass.models.queueing.path",
             "Periods": "bypass.models.queueing.simulation.periods",
-            "Route": "bypass.models.queueing.routing",
+            "Route": "bypass.models.queueing.network.routing",
             "PublishedRow": "bypass.models.queueing.published_figures",
             "Simulated": "bypass.models.queueing.simulation.simulation",
             "Sojourn": "bypass.models.queueing.sojourn",
@@ -62,7 +62,7 @@ else:
             "largest_rate": "bypass.models.queueing.path",
             "longest_off": "bypass.models.queueing.path",
             "read_connectivity": "bypass.models.queueing.simulation.connectivity",
-            "routes": "bypass.models.queueing.routing",
+            "routes": "bypass.models.queueing.network.routing",
             "simulate": "bypass.models.queueing.simulation.simulation",
             "sweep_paths": "bypass.models.queueing.study",
             "write_connectivity": "bypass.models.queueing.simulation.connectivity",

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bypass.models.queueing.routing import Route
+from bypass.models.queueing.network.routing import Route
 from bypass.models.queueing.sojourn import Sojourn
 
 MOST = 12

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bypass.errors import BypassError
-from bypass.models.radio.arrivals import Ports, make_ports
-from bypass.models.radio.backoff import Air
-from bypass.models.radio.event_loop import DONE, FOUND, NEEDS_FRAMES, NEEDS_POSITIONS, run
+from bypass.models.radio.kernels.arrivals import Ports, make_ports
+from bypass.models.radio.kernels.backoff import Air
+from bypass.models.radio.kernels.event_loop import DONE, FOUND, NEEDS_FRAMES, NEEDS_POSITIONS, run
+from bypass.models.radio.kernels.queue import hand_over, switch
+from bypass.models.radio.kernels.state import NEVER, NOBODY, F, FrameUse, G, P, Q, S
 from bypass.models.radio.neighbour_table import find_neighbours
-from bypass.models.radio.queue import hand_over, switch
 from bypass.models.radio.radio import Ending, FrameKind, RadioModel
-from bypass.models.radio.state import NEVER, NOBODY, F, FrameUse, G, P, Q, S
 from bypass.support.arrays import Floats, Ints
 
 Positions = Callable[[float], tuple[Floats, Floats]]

@@ -16,9 +16,9 @@ import numpy as np
 from bypass.models.traces import Trace
 from bypass.models.workloads import Publications
 from bypass.scenarios.evaluation.job import EvaluationJob
-from bypass.scenarios.evaluation.judges import Judges
-from bypass.scenarios.evaluation.sensors import sensor_phases
-from bypass.scenarios.evaluation.windows import windows
+from bypass.scenarios.evaluation.judging.judges import Judges
+from bypass.scenarios.evaluation.judging.sensors import sensor_phases
+from bypass.scenarios.evaluation.judging.windows import windows
 from bypass.support.arrays import Ints
 
 

@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,9 +26,8 @@ from bypass.models.workloads import World
 from bypass.scenarios.evaluation.carried_state import Block, follow
 from bypass.scenarios.evaluation.events import EventSource, RecordedEvents, WorkloadEvents, make_workload
 from bypass.scenarios.evaluation.job import EvaluationJob, check_lengths
-from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme, parse_schemes
-from bypass.scenarios.evaluation.stretch import Stretch, judge
-from bypass.scenarios.evaluation.totals import (
+from bypass.scenarios.evaluation.results.evaluation import Evaluation
+from bypass.scenarios.evaluation.results.totals import (
     CORRECT,
     EVENTS,
     NOTIFIED,
@@ -41,6 +39,8 @@ from bypass.scenarios.evaluation.totals import (
     UNIT,
     Totals,
 )
+from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme, parse_schemes
+from bypass.scenarios.evaluation.stretch import Stretch, judge
 from bypass.transitions.mechanism import plan_name
 
 EvaluationProgress = Callable[[int, int], None]
@@ -52,21 +52,6 @@ LONGEST_STRETCH_S = 60.0
 MOST_POSITIONS = 30_000_000  # that one piece of work judges
 TRAFFIC = ("messages_up", "bytes_up", "messages_down", "bytes_down")
 OURS = ("events", "cells", "pieces.json", "summary.json", "_context")
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The result of an evaluation: a summary for each event source, by its name, and the reports of
-    pieces."""
-
-    summaries: dict[str, dict[str, Any]]
-    pieces: tuple[dict[str, Any], ...]
-    out: Path
-
-    def summary(self) -> dict[str, Any]:
-        """The file's contents: the first source at the top, all of them under `workloads`."""
-        first = next(iter(self.summaries.values()))
-        return {**first, "workloads": self.summaries}
 
 
 def evaluate(

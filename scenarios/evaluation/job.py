@@ -14,7 +14,7 @@ from bypass.mechanisms.filters.kernels.window import Leg
 from bypass.models.traces import Trace
 from bypass.places.region import Place, Region
 from bypass.scenarios.evaluation.events import EventSource
-from bypass.scenarios.evaluation.judges import Judges
+from bypass.scenarios.evaluation.judging.judges import Judges
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme
 from bypass.support.units import MICROSECONDS
 

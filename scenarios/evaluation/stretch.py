@@ -14,12 +14,12 @@ import numpy as np
 
 from bypass.models.traces import Trace
 from bypass.scenarios.evaluation.carried_state import carried
-from bypass.scenarios.evaluation.event_table import EventTable
 from bypass.scenarios.evaluation.job import EvaluationJob
-from bypass.scenarios.evaluation.judges import Counted, Judges
-from bypass.scenarios.evaluation.sensors import sensor_phases
-from bypass.scenarios.evaluation.totals import Totals
-from bypass.scenarios.evaluation.windows import windows
+from bypass.scenarios.evaluation.judging.judges import Counted, Judges
+from bypass.scenarios.evaluation.judging.sensors import sensor_phases
+from bypass.scenarios.evaluation.judging.windows import windows
+from bypass.scenarios.evaluation.results.event_table import EventTable
+from bypass.scenarios.evaluation.results.totals import Totals
 from bypass.support.arrays import Ints
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.models.radio.state import NOBODY
+from bypass.models.radio.kernels.state import NOBODY
 from bypass.ports.local_access import GATEWAY_PORT
 from bypass.protocol.messages import Publish
 from bypass.scenarios.figures.fairness import jain

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.models.radio.state import S
+from bypass.models.radio.kernels.state import S
 from bypass.places.region import Region
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.figures.areas import by_area, stays

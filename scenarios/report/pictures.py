@@ -10,7 +10,6 @@ from bypass.scenarios.figures.measures import Columns, between, precision, recal
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.report.page import heading, paragraph, pictures
 from bypass.scenarios.report.pictures_nearby import spread_maps, taking_part
-from bypass.scenarios.report.plots.around_transition import around_transition
 from bypass.scenarios.report.plots.bars import bars
 from bypass.scenarios.report.plots.boxes import boxes
 from bypass.scenarios.report.plots.captions import (
@@ -23,16 +22,17 @@ from bypass.scenarios.report.plots.captions import (
     uses_radios,
 )
 from bypass.scenarios.report.plots.executions import spreads
-from bypass.scenarios.report.plots.maps import METRIC_CELL_M, metric_map, transition_map
-from bypass.scenarios.report.plots.series import (
+from bypass.scenarios.report.plots.maps.world import METRIC_CELL_M, metric_map, transition_map
+from bypass.scenarios.report.plots.style import SMALL, WIDE, mechanism_colour
+from bypass.scenarios.report.plots.time.around_transition import around_transition
+from bypass.scenarios.report.plots.time.series import (
     delay_over_time,
     means_over_time,
     over_time,
     traffic_over_time,
 )
-from bypass.scenarios.report.plots.spread import spread
-from bypass.scenarios.report.plots.style import SMALL, WIDE, mechanism_colour
-from bypass.scenarios.report.plots.time_axis import stretches, told_apart
+from bypass.scenarios.report.plots.time.spread import spread
+from bypass.scenarios.report.plots.time.time_axis import stretches, told_apart
 from bypass.scenarios.report.result import Result
 from bypass.scenarios.report.tables import whole
 

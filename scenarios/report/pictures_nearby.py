@@ -10,12 +10,12 @@ from bypass.scenarios.figures.outcome import LOCAL_PROXIES, Run
 from bypass.scenarios.figures.usage import Course, courses
 from bypass.scenarios.report.page import paragraph, pictures
 from bypass.scenarios.report.plots.captions import PROXIES
-from bypass.scenarios.report.plots.gateways import count_map, lorenz_curves
-from bypass.scenarios.report.plots.shares import shares
-from bypass.scenarios.report.plots.spread_map import spread_map
+from bypass.scenarios.report.plots.maps.gateways import count_map, lorenz_curves
+from bypass.scenarios.report.plots.maps.spread_map import spread_map
 from bypass.scenarios.report.plots.style import WIDE, Picture
-from bypass.scenarios.report.plots.time_axis import stretches
-from bypass.scenarios.report.plots.utilisation import utilisation
+from bypass.scenarios.report.plots.time.shares import shares
+from bypass.scenarios.report.plots.time.time_axis import stretches
+from bypass.scenarios.report.plots.time.utilisation import utilisation
 from bypass.scenarios.report.result import Result
 from bypass.scenarios.report.tables import grouped
 

@@ -18,7 +18,7 @@ from bypass.mechanisms.families import BROKER_PROXIES
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.modes import AdHoc
 from bypass.models.churn import OnOff
-from bypass.models.radio.state import S
+from bypass.models.radio.kernels.state import S
 from bypass.models.waypoints import within
 from bypass.models.workloads import World
 from bypass.places.geo import PlanarLocation

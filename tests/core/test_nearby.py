@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.models.radio.state import S
+from bypass.models.radio.kernels.state import S
 from tests.conftest import Point
 from tests.vicinity import MECHANISMS, Choice, Vicinity, row
 

@@ -13,12 +13,19 @@ from numpy.typing import NDArray
 
 from bypass.events.event import Event
 from bypass.live.adhoc.port import MOST_COPIES, MOST_EVENTS, MOST_NEIGHBOURS, Copies, LivePort
-from bypass.models.radio import arrivals
-from bypass.models.radio.arrivals import arrive, count_neighbours, forget_station, make_ports, meet, take
+from bypass.models.radio.kernels import arrivals
+from bypass.models.radio.kernels.arrivals import (
+    arrive,
+    count_neighbours,
+    forget_station,
+    make_ports,
+    meet,
+    take,
+)
+from bypass.models.radio.kernels.queue import join_queue
+from bypass.models.radio.kernels.state import F, FrameUse, L, PortVerdict, S
 from bypass.models.radio.medium import Medium
-from bypass.models.radio.queue import join_queue
 from bypass.models.radio.radio import WIFI
-from bypass.models.radio.state import F, FrameUse, L, PortVerdict, S
 from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, PORTS, Tuning, Unless
 from bypass.protocol.messages import Frame, Publish
 from bypass.protocol.wire import decode, encode

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bypass.events.event import Event
 from bypass.mechanisms.dissemination import HyperGossip
-from bypass.models.radio.state import S
+from bypass.models.radio.kernels.state import S
 from tests.conftest import Point
 from tests.vicinity import REACH, Choice, Vicinity
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.events.event import Event
-from bypass.models.radio.state import S
+from bypass.models.radio.kernels.state import S
 from tests.conftest import Point
 from tests.vicinity import Choice, Vicinity
 

@@ -12,11 +12,11 @@ from matplotlib.colors import to_rgba
 from matplotlib.image import imread
 
 from bypass.places.region import Place, Region
-from bypass.scenarios.report.plots.gateways import count_map, lorenz_curves
-from bypass.scenarios.report.plots.shares import shares
-from bypass.scenarios.report.plots.spread_map import spread_map
+from bypass.scenarios.report.plots.maps.gateways import count_map, lorenz_curves
+from bypass.scenarios.report.plots.maps.spread_map import spread_map
 from bypass.scenarios.report.plots.style import SMALL, Picture, mechanism_colour
-from bypass.scenarios.report.plots.utilisation import NOTHING, Usage, UsageCourse, utilisation
+from bypass.scenarios.report.plots.time.shares import shares
+from bypass.scenarios.report.plots.time.utilisation import NOTHING, Usage, UsageCourse, utilisation
 from bypass.support.arrays import Floats
 
 pytestmark = pytest.mark.slow

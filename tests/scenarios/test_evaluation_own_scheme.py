@@ -19,8 +19,8 @@ from bypass.models.compute.engines import ComputeEngine, LocalEngine, SparkEngin
 from bypass.models.mobility import Darmstadt
 from bypass.models.traces import Trace, write_trace
 from bypass.scenarios.evaluation import Evaluation, InvalidEvaluation, evaluate
+from bypass.scenarios.evaluation.judging.sensors import sensor_phases
 from bypass.scenarios.evaluation.schemes import Scheme
-from bypass.scenarios.evaluation.sensors import sensor_phases
 from tests.own_schemes import Strips
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]

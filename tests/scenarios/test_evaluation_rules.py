@@ -13,7 +13,7 @@ from bypass.mechanisms.filters.kernels.client_tree import ClientTree
 from bypass.mechanisms.filters.kernels.ground_truth import find_concerned, pairs
 from bypass.mechanisms.filters.kernels.window import Window
 from bypass.models.workloads import Publications
-from bypass.scenarios.evaluation.judges import Judges
+from bypass.scenarios.evaluation.judging.judges import Judges
 from bypass.scenarios.evaluation.schemes import parse_schemes
 from bypass.support.arrays import Floats
 from tests.crowds import CIRCLES, RADIUS, REGION, WORLD, MovingCrowd, crowds

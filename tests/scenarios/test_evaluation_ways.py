@@ -26,11 +26,11 @@ from bypass.models.mobility import Darmstadt
 from bypass.models.traces import Trace, write_trace
 from bypass.models.workloads import Publications
 from bypass.places.region import Place, Region
-from bypass.scenarios.evaluation.judges import conditions_in
-from bypass.scenarios.evaluation.replay import Replay
+from bypass.scenarios.evaluation.judging.judges import conditions_in
+from bypass.scenarios.evaluation.judging.replay import Replay
+from bypass.scenarios.evaluation.judging.sensors import sensor_phases
+from bypass.scenarios.evaluation.judging.windows import windows
 from bypass.scenarios.evaluation.schemes import Scheme
-from bypass.scenarios.evaluation.sensors import sensor_phases
-from bypass.scenarios.evaluation.windows import windows
 from tests.crowds import RADIUS, REGION, MovingCrowd, crowds
 from tests.own_schemes import Strips
 

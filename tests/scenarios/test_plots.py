@@ -20,22 +20,22 @@ from bypass.scenarios.figures.measures import Around, Stats, precision, recall
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.figures.usage import ClientExecution
 from bypass.scenarios.report.plots.aggregate import time_edges
-from bypass.scenarios.report.plots.around_transition import around_transition
 from bypass.scenarios.report.plots.bars import bars
 from bypass.scenarios.report.plots.boxes import boxes
 from bypass.scenarios.report.plots.captions import MOST_LINES, Line, run_colours, run_lines, told_by, used_in
 from bypass.scenarios.report.plots.executions import TransitionSpread, single_executions, spreads
-from bypass.scenarios.report.plots.maps import metric_map, transition_map
-from bypass.scenarios.report.plots.series import (
+from bypass.scenarios.report.plots.maps.world import metric_map, transition_map
+from bypass.scenarios.report.plots.style import SMALL, Picture, mechanism_colour, sheet, to_svg
+from bypass.scenarios.report.plots.time.around_transition import around_transition
+from bypass.scenarios.report.plots.time.series import (
     delay_over_time,
     means_over_time,
     over_time,
     traffic_over_time,
     traffic_rate,
 )
-from bypass.scenarios.report.plots.spread import spread
-from bypass.scenarios.report.plots.style import SMALL, Picture, mechanism_colour, sheet, to_svg
-from bypass.scenarios.report.plots.time_axis import stretches
+from bypass.scenarios.report.plots.time.spread import spread
+from bypass.scenarios.report.plots.time.time_axis import stretches
 from bypass.scenarios.runs.experiment import Experiment
 from bypass.support.arrays import Floats
 from bypass.transitions import Record

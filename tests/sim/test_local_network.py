@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.events.event import Event
-from bypass.models.radio.state import S
+from bypass.models.radio.kernels.state import S
 from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, PORTS, Tuning
 from bypass.protocol.messages import Kind, Publish
 from bypass.sim.clock import VirtualClock

@@ -1,1 +1,1 @@
-"""Pictures of runs as inline SVG, one module for each kind."""
+"""Pictures of runs as inline SVG: time/ and maps/, boxes and bars, and the style that they share."""

@@ -3,8 +3,8 @@ them."""
 
 from __future__ import annotations
 
-from bypass.models.radio.arrivals import Ports, arrive
-from bypass.models.radio.backoff import (
+from bypass.models.radio.kernels.arrivals import Ports, arrive
+from bypass.models.radio.kernels.backoff import (
     Air,
     contend,
     draw,
@@ -13,8 +13,8 @@ from bypass.models.radio.backoff import (
     take_off,
     turn_busy,
 )
+from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
 from bypass.models.radio.radio import FrameKind
-from bypass.models.radio.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
 from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum, auto
 
-from bypass.support.kernel import kernel
-
+# compiled into kernels
 NEVER = 1 << 62
 NOBODY = -1
 
@@ -167,10 +166,3 @@ class PortVerdict(IntEnum):
     NEW_NEIGHBOUR = -2
     DIGEST = -3
     RAW = -4
-
-
-@kernel
-def layout() -> int:
-    """Do nothing: this kernel ties the kernels that use this file's numbers to it, so that they are compiled
-    again when it changes."""
-    return NEVER

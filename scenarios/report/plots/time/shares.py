@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bypass.scenarios.report.plots.style import WIDE, Picture, mechanism_colour, share_axis, sheet, to_svg
-from bypass.scenarios.report.plots.utilisation import Usage, UsageCourse
+from bypass.scenarios.report.plots.time.utilisation import Usage, UsageCourse
 
 
 def shares(title: str, courses: Sequence[UsageCourse], duration_s: float) -> Picture | None:

@@ -6,17 +6,17 @@ Since it must stand out by a factor of at least 1, a station can be receiving at
 
 from __future__ import annotations
 
-from bypass.models.radio.arrivals import Ports, arrive
-from bypass.models.radio.backoff import (
+from bypass.models.radio.kernels.arrivals import Ports, arrive
+from bypass.models.radio.kernels.backoff import (
     Air,
     is_busy,
     schedule,
     turn_busy,
     turn_idle,
 )
-from bypass.models.radio.exchange import finish_own, overhear, receive
+from bypass.models.radio.kernels.exchange import finish_own, overhear, receive
+from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
 from bypass.models.radio.radio import UNIT, FrameKind
-from bypass.models.radio.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
 from bypass.support.kernel import kernel
 
 

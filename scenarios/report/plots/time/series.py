@@ -22,7 +22,7 @@ from bypass.scenarios.report.plots.style import (
     sheet,
     to_svg,
 )
-from bypass.scenarios.report.plots.time_axis import draw_marks, stretches
+from bypass.scenarios.report.plots.time.time_axis import draw_marks, stretches
 from bypass.support.arrays import Floats
 
 HEIGHT = 2.6

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from bypass.scenarios.evaluation.evaluator import Evaluation
+from bypass.scenarios.evaluation.results.evaluation import Evaluation
 
 
 def draw(evaluation: Evaluation, path: Path) -> None:

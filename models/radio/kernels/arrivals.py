@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.models.radio.backoff import Air
-from bypass.models.radio.state import F, FrameUse, L, PortVerdict, S
+from bypass.models.radio.kernels.backoff import Air
+from bypass.models.radio.kernels.state import F, FrameUse, L, PortVerdict, S
 from bypass.support.arrays import Bytes, Floats, Ints
 from bypass.support.kernel import kernel
 

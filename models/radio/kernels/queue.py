@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bypass.models.radio.arrivals import Ports
-from bypass.models.radio.backoff import (
+from bypass.models.radio.kernels.arrivals import Ports
+from bypass.models.radio.kernels.backoff import (
     STEP,
     Air,
     contend,
@@ -11,8 +11,8 @@ from bypass.models.radio.backoff import (
     is_busy,
     release_frame,
 )
-from bypass.models.radio.heap import push
-from bypass.models.radio.state import NEVER, NOBODY, Doing, Due, F, G, L, P, Q, S
+from bypass.models.radio.kernels.heap import push
+from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, G, L, P, Q, S
 from bypass.support.arrays import Bytes, Ints
 from bypass.support.kernel import kernel
 

@@ -13,7 +13,7 @@ from bypass.mechanisms.filters.kernels.ground_truth import find_concerned
 from bypass.mechanisms.filters.kernels.judge import Circles, Conditions, Judge, Kernels
 from bypass.mechanisms.filters.kernels.window import Events, Leg, Window
 from bypass.places.region import Region
-from bypass.scenarios.evaluation.replay import Replay
+from bypass.scenarios.evaluation.judging.replay import Replay
 from bypass.scenarios.evaluation.schemes import Scheme
 from bypass.sim.cellular import CellularModel
 from bypass.support.arrays import Ints

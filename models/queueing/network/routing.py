@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import inf
 
 from bypass.models.queueing.centre import Centre
-from bypass.models.queueing.network import BrokerNetwork, Peer
+from bypass.models.queueing.network.network import BrokerNetwork, Peer
 from bypass.models.queueing.path import Breakdown, break_down, check_stable
 
 NetworkPlace = tuple[str, ...]

@@ -9,7 +9,7 @@ import numpy as np
 
 from bypass.mechanisms.filters.kernels.window import Events, Leg, Window
 from bypass.models.workloads import Publications
-from bypass.scenarios.evaluation.sensors import Sensors
+from bypass.scenarios.evaluation.judging.sensors import Sensors
 from bypass.support.arrays import Ints, Singles
 from bypass.support.units import MICROSECONDS
 

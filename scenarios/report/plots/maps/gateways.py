@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from bypass.places.region import Region
 from bypass.scenarios.figures.fairness import jain
 from bypass.scenarios.report.plots.aggregate import cell_means
-from bypass.scenarios.report.plots.maps import METRIC_CELL_M, means_map
+from bypass.scenarios.report.plots.maps.world import METRIC_CELL_M, means_map
 from bypass.scenarios.report.plots.style import MUTED, SMALL, Picture, sheet, to_svg
 from bypass.support.arrays import Floats, Ints
 

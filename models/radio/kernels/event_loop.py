@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from bypass.models.radio.arrivals import Ports
-from bypass.models.radio.backoff import (
+from bypass.models.radio.kernels.arrivals import Ports
+from bypass.models.radio.kernels.backoff import (
     STEP,
     Air,
     is_busy,
     schedule,
     turn_idle,
 )
-from bypass.models.radio.exchange import time_out
-from bypass.models.radio.heap import pop
-from bypass.models.radio.queue import SLOTS, hand_over, join_queue
-from bypass.models.radio.state import NEVER, Due, G, P, S
-from bypass.models.radio.transmission import answer, end, start
+from bypass.models.radio.kernels.exchange import time_out
+from bypass.models.radio.kernels.heap import pop
+from bypass.models.radio.kernels.queue import SLOTS, hand_over, join_queue
+from bypass.models.radio.kernels.state import NEVER, Due, G, P, S
+from bypass.models.radio.kernels.transmission import answer, end, start
 from bypass.support.arrays import Bytes, Floats, Ints
 from bypass.support.kernel import kernel
 

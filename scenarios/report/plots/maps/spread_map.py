@@ -7,7 +7,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import NullFormatter
 
 from bypass.places.region import Region
-from bypass.scenarios.report.plots.maps import draw_world
+from bypass.scenarios.report.plots.maps.world import draw_world
 from bypass.scenarios.report.plots.style import INK, WIDE, Picture, share_axis, sheet, to_svg
 from bypass.support.arrays import Floats
 

@@ -9,7 +9,7 @@ from bypass.mechanisms.filters.kernels.ground_truth import GroundTruth, pairs
 from bypass.mechanisms.filters.kernels.judge import Conditions, Counts, Judge
 from bypass.mechanisms.filters.kernels.window import Leg, Window
 from bypass.places.region import Region
-from bypass.scenarios.evaluation.instant_system import InstantSystem
+from bypass.scenarios.evaluation.judging.instant_system import InstantSystem
 from bypass.scenarios.evaluation.schemes import Scheme
 from bypass.sim.clock import VirtualClock
 from bypass.support.arrays import Ints

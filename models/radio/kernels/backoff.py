@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.models.radio.heap import push
+from bypass.models.radio.kernels.heap import push
+from bypass.models.radio.kernels.state import NEVER, Doing, Due, F, G, P, S
 from bypass.models.radio.radio import UNIT
-from bypass.models.radio.state import NEVER, Doing, Due, F, G, P, S
 from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
 from bypass.support.kernel import kernel

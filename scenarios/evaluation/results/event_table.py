@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bypass.models.traces.files import replacing
-from bypass.scenarios.evaluation.judges import Counted
+from bypass.scenarios.evaluation.judging.judges import Counted
 from bypass.scenarios.evaluation.schemes import Scheme
 
 

@@ -1,0 +1,1 @@
+"""Networks of brokers: read from a file, and the routes of events through them."""

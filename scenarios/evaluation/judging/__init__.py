@@ -1,0 +1,1 @@
+"""Judging the events of one stretch: windows of time, the sensors in them, and judges for all schemes."""

@@ -1,0 +1,1 @@
+"""Pictures by place: figures of events, transitions of clients, and gateways."""

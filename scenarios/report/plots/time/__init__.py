@@ -1,0 +1,1 @@
+"""Pictures over the time of a run, or around one transition."""
