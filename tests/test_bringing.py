@@ -326,7 +326,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (place / "strolling_nearby.py").write_text(NEARBY)
     (place / "strolling_broken.py").write_text("raise RuntimeError('not today')\n")
     monkeypatch.syspath_prepend(str(place))
-    for name in ("strolling", "strolling_nearby", "strolling_broken"):
+    (place / "beside_it.py").write_text("")
+    for name in ("strolling", "strolling_nearby", "strolling_broken", "beside_it"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return place
 
@@ -365,6 +366,39 @@ def test_it_is_among_the_figures_of_a_run(installed: Path, tmp_path: Path) -> No
     summary = run(tmp_path / "mine.yaml").summary()
     assert summary["extra"]["usage"]["direct"]["rumour"] == 1.0
     assert "rumour" in summary["extra"]["areas"]["without"]
+
+
+@pytest.mark.parametrize(
+    ("text", "module"),
+    [
+        ("workload: {model: corner, radius: 300}", "strolling"),
+        ("mobility: {model: strollers}", "strolling"),
+        ("churn: {model: latecomers}", "strolling"),
+        ("filter: {scheme: shifted}", "strolling"),
+        ("mechanisms: [shifted]", "strolling"),
+        ("begin: [{proxy: direct, to: rumour}]", "strolling_nearby"),
+        ("timeline: [{at: 3, plan: {plan: p, actions: [{proxy: filter, to: shifted}]}}]", "strolling"),
+        ("rules: {use: density}", "strolling_nearby"),  # what they change to shows when they run
+        ("runs: {a: {workload.model: corner}, b: {}}", "strolling"),
+    ],
+)
+def test_other_code_under_its_name_is_another_origin(
+    installed: Path, tmp_path: Path, text: str, module: str
+) -> None:
+    """Also what that code imports, and another version of the package, whatever it has in it."""
+    (tmp_path / "mine.yaml").write_text(f"about: x\nclients: 2\nduration: 6\n{text}\n")
+    about = installed / "strolling-1.0.dist-info" / "METADATA"
+    with (installed / f"{module}.py").open("a") as source:
+        source.write("\nimport beside_it\n")
+    scenario = load(tmp_path / "mine.yaml")
+    seen = [origin(scenario)]
+    assert origin(scenario) == seen[0]
+    for path in (installed / f"{module}.py", installed / "beside_it.py", about):
+        path.write_text(path.read_text().replace("1.0", "1.0.1") + "\n# changed\n")
+        seen.append(origin(scenario))
+        assert seen[-1] not in seen[:-1]
+    (tmp_path / "mine.yaml").write_text("about: x\nclients: 2\nduration: 6\n")
+    assert origin(load(tmp_path / "mine.yaml"))["modules"] == {}
 
 
 def test_nothing_of_it_is_imported_before_it_is_named(installed: Path) -> None:

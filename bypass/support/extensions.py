@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from bypass.errors import UnusableMechanism
 
@@ -105,6 +105,24 @@ def executed_files() -> dict[str, bytes]:
 def installed_names(group: str) -> list[str]:
     """The names that installed packages offer in a group of entry points. Nothing is imported."""
     return sorted({each.name for each in _entry_points(group)})
+
+
+class Offer(NamedTuple):
+    """An entry point: the module that it leads to, and the version of the distribution that has it, by its
+    name."""
+
+    module: str
+    distribution: dict[str, str]
+
+
+def offers(group: str, names: Iterable[str]) -> list[Offer]:
+    """What installed packages offer in a group under these names; nothing is imported."""
+    wanted = set(names)
+    return [
+        Offer(entry.module, {entry.dist.name: entry.dist.version} if entry.dist else {})
+        for entry in _entry_points(group)
+        if entry.name in wanted
+    ]
 
 
 def load_installed(group: str, name: str) -> Any:

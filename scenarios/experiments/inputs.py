@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bypass.scenarios.experiments.provenance import code_hash, input_hashes, library_version, module_hashes
+from bypass.mechanisms.registry import INSTALLED
+from bypass.models.catalogue import INSTALLED_MODELS, INSTALLED_WORKLOADS
+from bypass.scenarios.experiments.dependencies import Dependencies
+from bypass.scenarios.experiments.provenance import code_hash, input_hashes, library_version
 from bypass.scenarios.experiments.rulebooks import rule_file
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.experiments.variants import variants
-from bypass.support.extensions import file_of, module_of
+from bypass.support.extensions import file_of, installed_names, module_of, offers
 from bypass.transitions.yaml_text import dump_yaml
 
 EXPERIMENT = "experiment.yaml"
@@ -29,10 +32,18 @@ def input_files(scenario: Scenario) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def input_modules(scenario: Scenario) -> list[str]:
-    """The modules that the runs of a scenario name: of mechanisms, of models and of rules, each once."""
-    named = [module_of(path) for each in variants(scenario).values() for path in _references(each)]
-    return list(dict.fromkeys(module for module in named if module is not None))
+def input_code(scenario: Scenario) -> tuple[list[str], dict[str, str]]:
+    """The modules of others that the runs of a scenario name, and the versions of the distributions that
+    offer them, where one does."""
+    modules: list[str] = []
+    distributions: dict[str, str] = {}
+    for each in variants(scenario).values():
+        modules += [module for path in _references(each) if (module := module_of(path)) is not None]
+        for group, names in _offered(each).items():
+            for offer in offers(group, names):
+                modules.append(offer.module)
+                distributions |= offer.distribution
+    return list(dict.fromkeys(modules)), distributions
 
 
 def _references(scenario: Scenario) -> tuple[str, ...]:
@@ -41,14 +52,30 @@ def _references(scenario: Scenario) -> tuple[str, ...]:
     return (*scenario.mechanisms, *models, *scenario.rules.sources)
 
 
+def _offered(scenario: Scenario) -> dict[str, Iterable[str]]:
+    """The names that a scenario may have of installed packages, by group of entry points."""
+    actions = (*scenario.begin, *(action for step in scenario.timeline for action in step.plan.actions))
+    named = (*scenario.mechanisms, scenario.filter.scheme, *(a.to or a.of or "" for a in actions))
+    return {
+        # Rules say only when they are applied what they change to.
+        INSTALLED: installed_names(INSTALLED) if scenario.rules.sources else named,
+        INSTALLED_MODELS: (scenario.mobility.model, scenario.churn.model),
+        INSTALLED_WORKLOADS: (scenario.workload.model,),
+    }
+
+
 def origin(scenario: Scenario) -> dict[str, Any]:
-    """The data that decide a scenario's figures beside its parameters and seed: version, code, modules,
-    inputs. Raises OSError."""
+    """The data that decide a scenario's figures beside its parameters and seed: version, code of ours and of
+    others, inputs. Raises OSError."""
+    files = input_files(scenario)
+    modules, distributions = input_code(scenario)
+    code = Dependencies(modules, [file for file in files if file.suffix == ".py"])
     return {
         "version": library_version(),
         "code": code_hash(),
-        "modules": module_hashes(input_modules(scenario)),
-        "inputs": input_hashes(input_files(scenario)),
+        "modules": dict(sorted(code.modules.items())),
+        "distributions": dict(sorted((code.distributions | distributions).items())),
+        "inputs": input_hashes(files),
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import platform
@@ -32,22 +31,12 @@ def library_version() -> str:
 @cache
 def code_hash() -> str:
     """A hash of the library's own files: other code, or another built-in scenario, has another one."""
-    return _hash_of(_PACKAGE)
-
-
-def module_hashes(modules: Iterable[str]) -> dict[str, str]:
-    """A hash of the source of each module that can be imported; those without a file have none."""
-    found = {}
-    for name in modules:
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.origin is not None and Path(spec.origin).is_file():
-            found[name] = _hash_of(Path(spec.origin))
-    return found
+    return hash_of(_PACKAGE)
 
 
 def input_hashes(inputs: Iterable[Path]) -> dict[str, str]:
     """The hash of each file or folder, by its absolute path. Raises OSError."""
-    return {str(path.absolute()): _hash_of(path) for path in inputs}
+    return {str(path.absolute()): hash_of(path) for path in inputs}
 
 
 def write_provenance(path: Path, about: Mapping[str, Any]) -> None:
@@ -93,8 +82,8 @@ def _git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def _hash_of(path: Path) -> str:
-    """Of a file, or of all files in a folder with their names."""
+def hash_of(path: Path) -> str:
+    """The hash of a file, or of all files in a folder with their names. Raises OSError."""
     whole = hashlib.sha256()
     for file in [path] if path.is_file() else _files_in(path):
         if file != path:

@@ -121,8 +121,10 @@ def _write_origin(
         folder / PROVENANCE,
         {
             **trials[0].origin,
-            "inputs": {path: sha for trial in trials for path, sha in trial.origin["inputs"].items()},
-            "modules": {name: sha for trial in trials for name, sha in trial.origin["modules"].items()},
+            **{
+                what: {name: known for trial in trials for name, known in trial.origin[what].items()}
+                for what in ("modules", "distributions", "inputs")
+            },
             "asked": {
                 "scenario": str(scenario),
                 "grid": {key: list(values) for key, values in grid.items()},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from bypass.models.maps import street_grid, write_map
 from bypass.scenarios import run
-from bypass.scenarios.experiments.inputs import input_files, input_modules, parameters
-from bypass.scenarios.experiments.provenance import code_hash, git_state, input_hashes, module_hashes
+from bypass.scenarios.experiments.dependencies import Dependencies
+from bypass.scenarios.experiments.inputs import input_files, origin, parameters
+from bypass.scenarios.experiments.provenance import code_hash, git_state, input_hashes
 from bypass.scenarios.experiments.variants import variants
 from bypass.scenarios.report.result import FILES, Result
 from bypass.scenarios.runs.experiment import Experiment
@@ -156,7 +158,7 @@ def test_hashes_are_of_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for text in ("a = 1", "a = 2", "a = 1"):
         file.write_text(text)
         module.write_text(text)
-        seen.append((input_hashes([tmp_path / "trace", file]), module_hashes([module.stem])))
+        seen.append((input_hashes([tmp_path / "trace", file]), Dependencies([module.stem], []).modules))
     assert seen[0] == seen[2]
     assert seen[0] != seen[1]
     assert all(a != b for a, b in zip(seen[0][0].values(), seen[1][0].values(), strict=True))
@@ -169,7 +171,35 @@ def test_the_modules_that_a_scenario_names_are_part_of_it(
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "rules_of_mine.py").write_text("RULES = []\n")
     (tmp_path / "x.yaml").write_text("about: x\nclients: 2\nrules: {use: 'rules_of_mine:RULES'}\n")
-    assert input_modules(load(tmp_path / "x.yaml")) == ["rules_of_mine"]
+    assert list(origin(load(tmp_path / "x.yaml"))["modules"]) == ["rules_of_mine"]
+
+
+def test_what_code_imports_belongs_to_it_up_to_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also inside of functions and packages, in circles, and where a file is no Python at all. Nothing of it
+    is imported, nor what cannot be found."""
+    monkeypatch.syspath_prepend(tmp_path)
+    sources = {
+        "named_one.py": "import json\nimport numpy as np\nfrom parcel.inner import deep\nimport bypass\n",
+        "parcel/__init__.py": "raise AssertionError('imported')\n",
+        "parcel/unused.py": "",
+        "parcel/inner/__init__.py": "",
+        "parcel/inner/deep.py": "def f():\n    from .. import aside\n    import not_there.at_all\n",
+        "parcel/aside.py": "from ... import beyond\nfrom loose import thing\nimport named_one\n",
+        "loose/thing.py": "this is no Python",
+        "own.py": "import only_of_a_file\n",
+        "only_of_a_file.py": "",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = Dependencies(["named_one"], [tmp_path / "own.py"])
+    assert sorted(found.modules) == [
+        *("loose.thing", "named_one", "only_of_a_file", "parcel", "parcel.aside", "parcel.inner"),
+        "parcel.inner.deep",
+    ]
+    assert found.distributions == {"numpy": version("numpy")}
 
 
 def test_git_says_whether_something_has_changed(tmp_path: Path) -> None:
