@@ -72,4 +72,8 @@ def _candidates() -> Iterator[Path]:
         given = os.environ.get(variable, "").partition(":")[0]
         if given:
             yield Path(given, "bypass-kernels")
-    yield Path(tempfile.gettempdir(), f"bypass-kernels-{os.geteuid()}")
+    try:
+        temporary = tempfile.gettempdir()
+    except FileNotFoundError:  # nothing on this machine can be written to
+        return
+    yield Path(temporary, f"bypass-kernels-{os.geteuid()}")

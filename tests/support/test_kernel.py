@@ -22,14 +22,18 @@ def two(x):
 USE = "import module; print(module.two(1), sum(getattr(module.two.stats, 'cache_hits').values()))"
 
 
-def use(folder: Path, **environ: str) -> tuple[str, str]:
-    """Run a process that can cache neither beside sources nor at home; gives its output and its warnings."""
+NO_FILES = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0));"
+
+
+def use(folder: Path, before: str = "", **environ: str) -> tuple[str, str]:
+    """Run a process that can cache neither beside sources nor at home, and does something `before`; gives its
+    output and its warnings."""
     if not (folder / "module.py").exists():  # another time of change would be another version
         (folder / "module.py").write_text(MODULE)
     (folder / "__pycache__").touch()  # a file in the way: not even root can write into it
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
     done = subprocess.run(
-        [sys.executable, "-c", USE],
+        [sys.executable, "-c", before + USE],
         cwd=folder,
         env={**kept, "HOME": "/dev/null", **environ},
         capture_output=True,
@@ -70,6 +74,13 @@ def test_a_folder_that_others_could_write_to_is_not_used(tmp_path: Path) -> None
     assert printed == "3 0"
     assert warned.count("no folder to cache compiled kernels in") == 1
     assert not list(folder.iterdir())
+
+
+def test_where_nothing_can_be_written_to_each_process_compiles_anew(tmp_path: Path) -> None:
+    """There is no folder for temporary files either."""
+    printed, warned = use(tmp_path, NO_FILES)
+    assert printed == "3 0"
+    assert warned.count("no folder to cache compiled kernels in") == 1
 
 
 def test_what_was_compiled_for_a_class_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:
