@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from bypass.errors import UnusableMechanism, shown
@@ -30,6 +31,11 @@ INSTALLED = "bypass.mechanisms"
 SIDES: tuple[Side, ...] = ("broker", "client")
 """Those that plans of a broker are for."""
 
+MechanismDefaults = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""Values of parameters by proxy, mechanism and name."""
+
+NO_DEFAULTS: MechanismDefaults = MappingProxyType({})
+
 Kinds = dict[str, type[Any]]
 Parts = dict[str, type[Mechanism]]
 
@@ -38,12 +44,16 @@ class Registry:
     """The mechanisms and custom transitions of one system, with the numbers of its filter schemes.
 
     `mechanisms` are those of others: classes, references to them, or names under which installed packages
-    offer them. What an installed package offers is also found when a plan names it. Systems with registries
-    of their own do not disturb each other.
+    offer them. What an installed package offers is also found when a plan names it. Mechanisms begin with
+    `defaults` rather than with what their classes say. Systems with registries of their own do not disturb
+    each other.
     """
 
-    def __init__(self, mechanisms: Iterable[str | type] = ()) -> None:
+    def __init__(
+        self, mechanisms: Iterable[str | type] = (), defaults: MechanismDefaults = NO_DEFAULTS
+    ) -> None:
         """Raises UnusableMechanism, which names the reference, what was found and what was expected."""
+        self.defaults = defaults
         self._kinds: dict[str, Kinds] = {}  # by family, once somebody asks
         self._catalogues: dict[Side, dict[str, Parts]] = {}
         self._transitions: list[tuple[AtomicTransition[Any, Any], list[FamilyProxy]]] = []
@@ -134,11 +144,16 @@ class Registry:
         proxy = proxies(side)[name]
         default = self.find(side, name, first or proxy.first)
         kinds = self.catalogue(side)[name].values()
+        own = self.defaults.get(name, {})
+        known = default.parameters()
+        set = {**{n: value for n, value in own.get(default.name, {}).items() if n in known}, **set}  # noqa: A001
         made: Any
         if proxy.group:
             made = engine.create_group(name, default, mechanisms=kinds, set=set, state=state)
         else:
             made = engine.create_proxy(name, proxy.interface, default, mechanisms=kinds, set=set, state=state)
+        for mechanism, values in own.items():
+            engine.set_defaults(name, values, of=mechanism)
         for transition, places in self._transitions:
             if proxy in places:
                 engine.register_transition(name, transition)

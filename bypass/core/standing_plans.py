@@ -179,7 +179,8 @@ class Standing:
     def _begun(self, proxy: str, held: Held, names: Iterable[str]) -> dict[str, JsonValue]:
         """Give the values that those of the parameters begin with which were not set since."""
         known = self._parameters(proxy, held.to)
-        given = self._settings if proxy == FILTER_PROXY else {}
+        own = self._registry.defaults.get(proxy, {}).get(held.to, {})
+        given = {**own, **(self._settings if proxy == FILTER_PROXY else {})}
         values = {
             name: given.get(name, known[name].default)
             for name in sorted(names)

@@ -7,14 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from bypass.mechanisms.families import FILTER_PROXY
 from bypass.mechanisms.registry import INSTALLED
 from bypass.models.catalogue import INSTALLED_MODELS, INSTALLED_WORKLOADS
 from bypass.scenarios.experiments.dependencies import Dependencies
+from bypass.scenarios.experiments.mechanism_defaults import mechanism_defaults
 from bypass.scenarios.experiments.provenance import code_hash, input_hashes, library_version
 from bypass.scenarios.experiments.rulebooks import rule_file
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.experiments.variants import variants
 from bypass.support.extensions import file_of, installed_names, module_of, offers
+from bypass.transitions import Action, Plan
 from bypass.transitions.yaml_text import dump_yaml
 
 EXPERIMENT = "experiment.yaml"
@@ -80,8 +83,11 @@ def origin(scenario: Scenario) -> dict[str, Any]:
 
 
 def parameters(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as data that gives the same one wherever it is read: defaults are written out, those of
-    models included, and files have absolute paths."""
+    """Give the scenario as data that gives the same one wherever it is read, also by a version with other
+    defaults: they are written out, those of models and mechanisms included, and files have absolute paths.
+
+    Mechanisms of installed packages that rules alone name have no defaults here.
+    """
     data: dict[str, Any] = scenario.model_dump(mode="json", exclude={"timeline", "checks"})
     data |= scenario.model_dump(mode="json", include={"timeline", "checks"}, exclude_defaults=True)
     experiments = variants(scenario) if scenario.runs else {}
@@ -93,7 +99,27 @@ def parameters(scenario: Scenario) -> dict[str, Any]:
                 data["runs"][name] = {**own, group: _written_out(each, group)}
         else:
             data[group] = _written_out(scenario, group)
+    if any(_touches(own, key) for own in scenario.runs.values() for key in ("mechanisms", "defaults")):
+        for name, each in experiments.items():
+            own = {key: value for key, value in data["runs"][name].items() if not _touches([key], "defaults")}
+            data["runs"][name] = {**own, "defaults": _defaults([each])}
+    else:
+        data["defaults"] = _defaults([scenario, *experiments.values()])
     return data
+
+
+def _defaults(scenarios: Iterable[Scenario]) -> dict[str, Any]:
+    """The values that parameters of mechanisms begin with, of all mechanisms that these scenarios have."""
+    found: dict[str, Any] = {}
+    for each in scenarios:
+        registry = each.registry()
+        first = Action(proxy=FILTER_PROXY, to=each.filter.scheme)
+        registry.check(Plan(plan="begin", actions=(first, *each.begin)))  # it brings what is installed
+        for step in each.timeline:
+            registry.check(step.plan)
+        for proxy, mechanisms in mechanism_defaults(registry).items():
+            found.setdefault(proxy, {}).update(mechanisms)
+    return found
 
 
 def _touches(keys: Iterable[str], group: str) -> bool:

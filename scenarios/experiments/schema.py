@@ -30,6 +30,7 @@ from bypass.models.radio.radio import BluetoothModel, RadioModel
 from bypass.models.workloads import LBS, WORKLOADS, Workload
 from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
+from bypass.scenarios.experiments.mechanism_defaults import check_defaults
 from bypass.scenarios.experiments.rulebooks import load_rules
 from bypass.sim.cellular import CellularModel
 from bypass.support.extensions import absolute
@@ -246,7 +247,8 @@ class Scenario(Strict):
     `main` is the one whose figures stand at the top of the summary. `seed` holds unless another is asked for.
     Beside `baseline`, one of them, figures of the others say what they save and lose. `mechanisms` are
     references to mechanisms of one's own, `module:Class` or `file.py:Class`; `begin` is what all clients and
-    the broker begin with besides a filter scheme.
+    the broker begin with besides a filter scheme; `defaults` are values that parameters begin with unless
+    something else sets them, by proxy, mechanism and name.
     """
 
     name: str
@@ -267,6 +269,7 @@ class Scenario(Strict):
     grace: float = Field(default=1.5, ge=0)
     state_transfer: bool = True
     begin: tuple[Action, ...] = ()
+    defaults: dict[str, dict[str, dict[str, JsonValue]]] = {}
     rules: RuleSettings = RuleSettings()
     phase: str = ""
     timeline: tuple[Step, ...] = ()
@@ -300,8 +303,8 @@ class Scenario(Strict):
         return actions
 
     def registry(self) -> Registry:
-        """A new registry with the mechanisms that the scenario may use."""
-        return Registry(self.mechanisms)
+        """A new registry with the mechanisms that the scenario may use, and the values that they begin with."""
+        return Registry(self.mechanisms, self.defaults)
 
     @field_validator("network")
     @classmethod
@@ -353,6 +356,10 @@ class Scenario(Strict):
                 raise Misfit(
                     ("timeline", i, "plan"), f"{step.plan.plan!r} cannot be executed: {error}"
                 ) from None
+        try:
+            check_defaults(self.defaults, registry)
+        except Misfit as misfit:
+            raise Misfit(("defaults", *misfit.path), misfit.args[0]) from None
 
     def _check_timeline(self) -> None:
         earliest = 0.0

@@ -18,7 +18,7 @@ from bypass.scenarios.experiments.provenance import code_hash, git_state, input_
 from bypass.scenarios.experiments.variants import variants
 from bypass.scenarios.report.result import FILES, Result
 from bypass.scenarios.runs.experiment import Experiment
-from bypass.scenarios.runs.loader import load
+from bypass.scenarios.runs.loader import InvalidScenario, load
 
 ONE = """
 about: One run
@@ -115,6 +115,85 @@ def test_parameters_have_defaults_of_models_and_absolute_paths(folder: Path) -> 
     assert given["runs"]["placed"]["churn"]["path"] == str(folder / "there.csv")
     assert given["runs"]["placed"]["workload"]["model"] == "rnd"
     assert input_files(load("several.yaml")) == [Path("town.json"), Path("there.csv")]
+
+
+OWN = """
+from typing import Annotated
+from pydantic import Field
+from bypass import MechanismState
+from bypass.mechanisms.dissemination import Gossip
+from bypass.mechanisms.filters import Ste
+
+
+class Steep(Ste):
+    alpha: Annotated[float, MechanismState(), Field(ge=0)] = 1.0
+
+
+class Whisper(Gossip):
+    flag = 70
+    p: Annotated[float, MechanismState("p"), Field(ge=0, le=1)] = 1.0
+"""
+USING = """
+about: Mechanisms whose parameters nobody sets
+mechanisms: [own.py:Steep, own.py:Whisper]
+clients: 30
+duration: 9
+world: {width: 300, height: 300}
+mobility: {model: rwp, width: 300, height: 300}
+begin:
+  - {proxy: transport, to: wifi}
+  - {proxy: direct, to: whisper}
+  - {proxy: mode, to: augment}
+timeline:
+  - {at: 3, phase: cones, plan: {plan: one, actions: [{proxy: filter, to: steep}]}}
+  - {at: 6, phase: back, plan: {plan: two, actions: [{proxy: direct, to: broadcast}]}}
+  - {at: 7, phase: again, plan: {plan: three, actions: [{proxy: direct, to: whisper, members: [1, 2]}]}}
+"""
+
+
+def test_another_default_of_a_mechanism_changes_nothing_in_what_is_repeated(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one that is there from the beginning, or comes by a plan; plans stay as long as they were."""
+    (folder / "own.py").write_text(OWN)
+    (folder / "using.yaml").write_text(USING)
+    here("using.yaml").write(folder / "first")
+    (folder / "own.py").write_text(OWN.replace("= 1.0", "= 0.2"))
+    here("using.yaml").write(folder / "other")
+    here(folder / "first" / "experiment.yaml").write(folder / "again")
+    first, other, again = (summary(folder / name) for name in ("first", "other", "again"))
+    assert again == first
+    for phase in (0, 1, 3):
+        assert other["phases"][phase]["precision"] != first["phases"][phase]["precision"]
+    given = parameters(load("one.yaml"))["defaults"]
+    assert (given["filter"]["ste"]["alpha"], given["gateway-selection"]["cs-wca"]["range_m"]) == (1.5, 70.4)
+    assert given["filter"]["grid"].keys() >= {"grid", "missing_context"}
+
+
+@pytest.mark.parametrize(
+    ("defaults", "problem"),
+    [
+        ("{filters: {}}", "defaults.filters is unknown: expected one of direct, filter, gateway"),
+        ("{filter: {hexagons: {}}}", "defaults.filter.hexagons is unknown: expected one of attract"),
+        ("{filter: {ste: {beta: 1}}}", "defaults.filter.ste.beta is unknown: expected one of alpha"),
+        ("{filter: {ste: {alpha: -1}}}", "defaults.filter.ste.alpha is -1: expected"),
+    ],
+)
+def test_defaults_of_what_is_not_there_are_refused(folder: Path, defaults: str, problem: str) -> None:
+    (folder / "one.yaml").write_text(f"{ONE}defaults: {defaults}\n")
+    with pytest.raises(InvalidScenario, match=problem):
+        load("one.yaml")
+
+
+def test_runs_with_mechanisms_of_their_own_have_defaults_of_their_own(folder: Path) -> None:
+    (folder / "own.py").write_text(OWN)
+    runs = "runs: {plain: {}, steep: {mechanisms: ['own.py:Steep'], filter.scheme: steep}}\n"
+    (folder / "one.yaml").write_text(ONE + runs)
+    here("one.yaml").write(folder / "first")
+    written = load(folder / "first" / "experiment.yaml")
+    assert written.runs["steep"]["defaults"]["filter"]["steep"]["alpha"] == 1.0
+    assert "steep" not in written.runs["plain"]["defaults"]["filter"]
+    assert parameters(written) == parameters(load(folder / "first" / "experiment.yaml"))
 
 
 def test_provenance_says_what_was_asked_and_of_what(folder: Path) -> None:

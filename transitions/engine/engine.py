@@ -129,16 +129,18 @@ class Engine:
         """Let plans name a mechanism. Raises UnknownProxy, and TypeError if it does not fit there."""
         self.executor.slot(proxy).register(mechanism)
 
-    def set_defaults(self, proxy: str, values: Values) -> None:
-        """Parameter values for mechanisms built from now on, unless a plan says otherwise.
+    def set_defaults(self, proxy: str, values: Values, *, of: str | None = None) -> None:
+        """Set parameter values for mechanisms built from now on, unless a plan says otherwise.
 
-        Each mechanism takes those that it has. Raises UnknownProxy and InvalidParameter.
+        Each mechanism takes those that it has; with `of`, the mechanism of that name alone, as far as values
+        for all do not say otherwise. Raises UnknownProxy and InvalidParameter.
         """
         slot = self.executor.slot(proxy)
         for kind in slot.mechanisms.values():
-            for name in kind.parameters().keys() & values.keys():
-                schema_of(kind).valid(name, values[name])
-        slot.defaults.update(values)
+            if of in (None, kind.name):
+                for name in kind.parameters().keys() & values.keys():
+                    schema_of(kind).valid(name, values[name])
+        (slot.defaults if of is None else slot.defaults_of.setdefault(of, {})).update(values)
 
     def register_transition(self, proxy: str, transition: AtomicTransition[Any, Any]) -> None:
         """Use `transition` for its pair of types. Raises UnknownProxy."""

@@ -55,6 +55,7 @@ class Slot(ABC):
         self.name = name
         self.mechanisms: dict[str, type[Mechanism]] = {}
         self.defaults: dict[str, Any] = {}
+        self.defaults_of: dict[str, dict[str, Any]] = {}  # by mechanism; those of all come before them
         self.transitions: list[AtomicTransition[Any, Any]] = []
         self.running: tuple[Running, ...] = ()
         self._lease = lease
@@ -131,7 +132,8 @@ class Slot(ABC):
             if self._lease is not None and not issubclass(target, Nothing):
                 lease = self._lease(self.name)
                 attempt.on_failure(lease.close)
-            defaults = {n: value for n, value in self.defaults.items() if n in target.parameters()}
+            known = {**self.defaults_of.get(target.name, {}), **self.defaults}
+            defaults = {name: value for name, value in known.items() if name in target.parameters()}
             return Running(target(lease, **{**defaults, **settings}), lease)
 
     def transfer(self, source: Mechanism, target: Mechanism, attempt: Attempt) -> None:
