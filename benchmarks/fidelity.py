@@ -25,7 +25,7 @@ from bypass.scenarios.experiments.checks import figure
 from bypass.scenarios.experiments.inputs import parameters
 from bypass.scenarios.experiments.provenance import git_state, input_hashes
 from bypass.scenarios.experiments.schema import Scenario
-from bypass.scenarios.experiments.variants import variants
+from bypass.scenarios.experiments.variants import reduction, variants
 from bypass.scenarios.report.result import Result, assembled
 from bypass.scenarios.runs.experiment import Experiment
 from bypass.scenarios.runs.loader import builtin_names, load
@@ -136,9 +136,9 @@ def options() -> argparse.Namespace:
     )
     chosen = parser.parse_args()
     for name in chosen.scenarios or builtin_names():
-        whole = load(name)
-        if (chosen.strict or chosen.record) and (chosen.duration or whole.duration) < whole.duration:
-            parser.error(f"--duration {chosen.duration:g} with --strict or --record: expected {name} in full")
+        asked = load(name, duration=chosen.duration, clients=chosen.clients)
+        if (chosen.strict or chosen.record) and (less := reduction(asked, load(name))):
+            parser.error(f"--strict or --record with {less}: expected {name} in full")
         if chosen.record and chosen.clients is not None:
             parser.error("--clients with --record: expected as many as the scenario says")
     return chosen

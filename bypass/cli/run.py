@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # what runs experiments takes seconds to import
     "--strict",
     is_flag=True,
     help="End with 1 if a figure differs from the thesis', or was not measured, and the scenario does not"
-    " explain why. Runs that are shorter than the scenario are refused.",
+    " explain why. Runs that are shorter than the scenario's, or have fewer clients, are refused.",
 )
 def run(
     scenario: str,
@@ -88,6 +88,7 @@ def run(
     need_lab()
     from bypass.models.request import check_request
     from bypass.scenarios.experiments.checks import unexplained
+    from bypass.scenarios.experiments.variants import reduction
     from bypass.scenarios.runs.loader import load
     from bypass.scenarios.runs.runner import run as run_scenario
 
@@ -95,8 +96,8 @@ def run(
     checked = load(scenario, changes=changed, duration=duration, clients=clients)
     seed = checked.seed if seed is None else seed
     check_request(checked.clients, checked.duration, seed)
-    if strict:
-        _refuse_short(checked.duration, load(scenario).duration)
+    if strict and (less := reduction(checked, load(scenario))):
+        raise click.UsageError(f"--strict with {less}")
     out = out or Path("out", f"{Path(scenario).stem}-seed{seed}")
     refuse_unusable(out)
     with watched(checked.name) as progress:
@@ -108,13 +109,6 @@ def run(
     click.echo(f"report: {report}")
     if strict and unexplained(result.verdicts):
         raise SystemExit(1)
-
-
-def _refuse_short(duration: float, whole: float) -> None:
-    if duration < whole:
-        raise click.UsageError(
-            f"--strict with a duration of {duration:g} s: expected at least the scenario's, {whole:g} s"
-        )
 
 
 @commands.command()

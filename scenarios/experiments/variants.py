@@ -33,6 +33,30 @@ def variants(scenario: Scenario) -> dict[str, Scenario]:
     return experiments
 
 
+def reduction(asked: Scenario, whole: Scenario) -> str:
+    """Say in what a scenario is less than it was before changes, itself or one of its runs; empty if it is
+    not.
+
+    Figures of a shorter run, or of fewer clients, prove nothing about those that checks are for.
+    """
+    runs, before = variants(asked), variants(whole)
+    pairs = [
+        ("", asked, whole),
+        *((f" in run {name}", runs.get(name), each) for name, each in before.items()),
+    ]
+    for where, mine, theirs in pairs:
+        if mine is None:
+            return f"nothing{where}: expected all runs of the scenario"
+        if mine.duration < theirs.duration:
+            return (
+                f"a duration of {mine.duration:g} s{where}: expected at least the scenario's,"
+                f" {theirs.duration:g} s"
+            )
+        if mine.clients < theirs.clients:
+            return f"{mine.clients} clients{where}: expected at least the scenario's, {theirs.clients}"
+    return ""
+
+
 def changed(source: str, data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """The scenario's data with other values at dotted keys. Raises InvalidScenario."""
     copied = copy.deepcopy(data)

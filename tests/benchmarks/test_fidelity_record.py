@@ -110,11 +110,12 @@ def test_what_holds_with_one_seed_alone_does_not_hold() -> None:
     assert record.totals([compared]) == {"holds": 0, "explained": 0, "unknown": 0, "differs": 1}
 
 
+@pytest.mark.parametrize("less", ["--duration", "--clients"])
 @pytest.mark.parametrize("option", ["--strict", "--record"])
-def test_short_runs_prove_nothing(
-    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_short_runs_and_few_clients_prove_nothing(
+    option: str, less: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    short = ["fidelity.py", "--scenarios", "ste-alpha", "--duration", "4", option]
+    short = ["fidelity.py", "--scenarios", "ste-alpha", less, "4", option]
     monkeypatch.setattr(sys, "argv", short)
     with pytest.raises(SystemExit) as end:
         fidelity.main()

@@ -269,3 +269,25 @@ def test_a_strict_run_that_is_shortened_is_refused(
         line = refusal(capsys, "run", "ste-alpha", "--strict", *shorter, "--out", tmp_path / "out")
         assert line == "--strict with a duration of 100 s: expected at least the scenario's, 300 s"
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("runs.late.duration=5", "a duration of 5 s in run late: expected at least the scenario's, 8 s"),
+        ("runs.late.clients=4", "4 clients in run late: expected at least the scenario's, 6"),
+        ("clients=5", "5 clients: expected at least the scenario's, 6"),
+        ("runs={early: {}}", "nothing in run late: expected all runs of the scenario"),
+        ("runs={}", "nothing in run early: expected all runs of the scenario"),
+    ],
+)
+def test_a_strict_run_is_refused_if_one_of_its_runs_is_less(
+    change: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text("about: x\nclients: 6\nduration: 9\nruns: {early: {}, late: {duration: 8}}\n")
+    options = (file, "--strict", "--out", tmp_path / "out")
+    assert refusal(capsys, "run", *options, "--set", change) == f"--strict with {problem}"
+    if change.startswith("clients"):
+        assert refusal(capsys, "run", *options, "--clients", "5") == f"--strict with {problem}"
+    assert not (tmp_path / "out").exists()
