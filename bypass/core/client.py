@@ -10,7 +10,15 @@ from typing import Any
 
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
-from bypass.errors import InvalidCallback, InvalidEvent, InvalidLocation, InvalidRadius, shown
+from bypass.errors import (
+    InvalidCallback,
+    InvalidEvent,
+    InvalidInterval,
+    InvalidLocation,
+    InvalidRadius,
+    UnknownHandle,
+    shown,
+)
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.mechanisms import Registry
@@ -111,9 +119,14 @@ class Client:
         scheme knows: an `exact` subscription is not told of events that are further away than the radius from
         where the client is when they arrive. `location_request` says how often the place is to be known.
         Raises `EmptySubscription`, `InvalidRadius` for a radius that is not a positive whole number,
-        `InvalidLocation` for one where the client's place will never be known, and `InvalidCallback` for a
-        callback that cannot be called or is asynchronous.
+        `InvalidLocation` for one where the client's place will never be known, `InvalidInterval` for another
+        `location_request`, and `InvalidCallback` for a callback that cannot be called, is asynchronous or a
+        generator.
         """
+        if location_request is not None and not isinstance(location_request, LocationRequest):
+            raise InvalidInterval(f"location_request {shown(location_request)}: expected a LocationRequest")
+        if not isinstance(exact, bool):
+            raise InvalidRadius(f"exact {shown(exact)}: expected True or False")
         if not is_plain_function(callback):
             raise InvalidCallback(
                 f"callback {shown(callback)}: expected a plain function: iterate in order to await"
@@ -134,6 +147,10 @@ class Client:
 
     def unsubscribe(self, handle: SubHandle) -> None:
         """Withdraw a subscription. Raises `UnknownHandle` if it is not, or no longer, subscribed."""
+        if not isinstance(handle, SubHandle):
+            raise UnknownHandle(
+                f"subscription {shown(handle)}: expected one that is subscribed, or its handle"
+            )
         self.subscriptions.remove(handle)
         self.filter.unsubscribe(handle.id)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from bypass.errors import (
     EmptySubscription,
     InvalidCallback,
     InvalidEvent,
+    InvalidInterval,
     InvalidLocation,
     InvalidRadius,
     UnknownHandle,
@@ -73,8 +75,39 @@ class Asynchronous:
 async def later(event: Event, handle: SubHandle) -> None: ...
 
 
+def one_by_one(event: Event, handle: SubHandle) -> Iterator[None]:
+    yield
+
+
 @pytest.mark.parametrize(
-    "callback", [None, 5, "print", later, Asynchronous(), partial(later), partial(Asynchronous())]
+    ("arguments", "raised", "message"),
+    [
+        ({"location_request": 5}, InvalidInterval, "location_request 5: expected a LocationRequest"),
+        ({"location_request": 1.5}, InvalidInterval, "location_request 1.5: expected a LocationRequest"),
+        ({"radius": 5, "exact": "yes"}, InvalidRadius, "exact 'yes': expected True or False"),
+        ({"radius": 5, "exact": 1}, InvalidRadius, "exact 1: expected True or False"),
+    ],
+)
+def test_what_a_subscription_cannot_be_made_with_is_named(
+    new_world: type[World], arguments: dict[str, Any], raised: type[Exception], message: str
+) -> None:
+    client = new_world([HERE]).clients[0]
+    with pytest.raises(raised) as refused:
+        client.subscribe(attr("kind") == "news", print, **arguments)
+    assert str(refused.value) == message
+    assert not list(client.subscriptions)
+
+
+@pytest.mark.parametrize("handle", ["x", 1, None])
+def test_what_is_no_subscription_cannot_be_withdrawn(new_world: type[World], handle: Any) -> None:
+    client = new_world([HERE]).clients[0]
+    with pytest.raises(UnknownHandle, match=r"^subscription .*: expected one that is subscribed, or its han"):
+        client.unsubscribe(handle)
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [None, 5, "print", later, Asynchronous(), partial(later), partial(Asynchronous()), one_by_one],
 )
 def test_a_callback_is_a_plain_function(new_world: type[World], callback: Any) -> None:
     client = new_world([HERE]).clients[0]

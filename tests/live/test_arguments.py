@@ -49,6 +49,7 @@ BAD: dict[str, list[Any]] = {
     "kept": [None, "x", "", "Keep", b"keep", True, ["keep"]],
     "neighbours": [5, "192.168.1.5/24", KEY, (KEY, NEARBY), [], bypass.Neighbours],
     "location": [5, "here", (1.0, 2.0), [(1.0, 2.0)]],
+    "mechanisms": [5, None, "module:Class", b"x".hex()],
 }  # fmt: skip
 
 RAISED = {

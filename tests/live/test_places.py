@@ -71,6 +71,24 @@ async def test_a_function_is_asked_when_somebody_wants_to_know() -> None:
 
 
 @on_loop
+async def test_a_source_that_never_knows_a_place_is_counted_and_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, place = Clock(), None
+    sensor = LiveSensor(clock, lambda: place)
+    fixes: list[Fix] = []
+    sensor.request(EVERY_SECOND, fixes.append)
+    clock.run(9.0)
+    assert (sensor.unknown, caplog.text) == (9, "")
+    clock.run(6.0)
+    assert sensor.unknown == 15
+    assert caplog.text.count("no place of this client was known in 10 intervals") == 1
+    place = (1.0, 2.0)
+    clock.run(5.0)
+    assert (sensor.unknown, len(fixes)) == (15, 5)
+
+
+@on_loop
 async def test_listeners_share_fixes_at_the_shortest_interval() -> None:
     clock = Clock()
     sensor = LiveSensor(clock, lambda: PlanarLocation(clock.time, 0.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -50,6 +51,12 @@ def check_neighbours(neighbours: Any) -> None:
     """Raises InvalidArgument for what does not say who is nearby."""
     if neighbours is not None and not isinstance(neighbours, Neighbours):
         raise InvalidArgument(f"neighbours {shown(neighbours)}: expected Neighbours or None")
+
+
+def check_mechanisms(mechanisms: Any) -> None:
+    """Raises InvalidArgument for what has no mechanisms in it; a text is one of them, not several."""
+    if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):
+        raise InvalidArgument(f"mechanisms {shown(mechanisms)}: expected a list of classes or references")
 
 
 def patience_of(seconds: Any) -> float:

@@ -183,6 +183,11 @@ class BlockingConnection:
         return self._connection.places_refused
 
     @property
+    def places_unknown(self) -> int:
+        """As `Connection.places_unknown`."""
+        return self._connection.places_unknown
+
+    @property
     def places_outside(self) -> int:
         """As `Connection.places_outside`."""
         return self._connection.places_outside

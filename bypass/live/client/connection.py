@@ -14,6 +14,7 @@ from bypass.live.adhoc.udp import Neighbours
 from bypass.live.client.arguments import (
     check_endpoint,
     check_kept,
+    check_mechanisms,
     check_name,
     check_neighbours,
     check_truth,
@@ -76,6 +77,7 @@ def connect(
     check_kept(kept)
     check_neighbours(neighbours)
     check_source(location)
+    check_mechanisms(mechanisms)
     if (keys is None) != open:
         found = f"{keys} and open=True" if open else "no keys"
         raise InvalidKeys(f"{endpoint}: {found}: expected either a key file or open=True")
@@ -288,6 +290,12 @@ class Connection:
     def places_refused(self) -> int:
         """What `location` has said that is no place. The first is logged."""
         return self._exchange.sensor.refused
+
+    @property
+    def places_unknown(self) -> int:
+        """How often the place was to be known, for subscriptions with a radius, and `location` has said none
+        so far. The tenth time in a row is logged."""
+        return self._exchange.sensor.unknown
 
     @property
     def places_outside(self) -> int:

@@ -241,7 +241,7 @@ class ClientSession:
     def unsubscribe(self, handle: SubHandle) -> Answer:
         """Withdraw a subscription or a kept one, and the broker's answer. Raises UnknownHandle."""
         client = self.usable()
-        if client.subscriptions.kept.get(handle.id) == handle:
+        if isinstance(handle, SubHandle) and client.subscriptions.kept.get(handle.id) == handle:
             del client.subscriptions.kept[handle.id]
             client.filter.unsubscribe(handle.id)
         else:

@@ -27,6 +27,9 @@ Source: TypeAlias = Callable[[], Place] | AsyncIterable[Place]
 FRESH_S = 0.05
 """So old a fix is still taken for the present one: speeds over less time would be noise."""
 
+MOST_UNKNOWN = 10
+"""Intervals without a place, from the first on, after which that is logged."""
+
 STILL_MOVING_S = 60.0
 """Two places that are further apart in time do not say how fast the client is."""
 
@@ -45,13 +48,15 @@ class LiveSensor:
     Latitudes and longitudes wait until the region is known (`enter`); where that has no origin on earth they
     are no places. Velocities are those between one fix and the next. A source that fails is logged, and what
     was known last stays known. What is no place is counted in `refused`, a place further from the region
-    than this is wide in `outside`; the first of each is logged. Belongs to the running loop.
+    than this is wide in `outside`; the first of each is logged. An interval at whose end no place has been
+    known yet is counted in `unknown`, and the tenth is logged. Belongs to the running loop.
     """
 
     def __init__(self, clock: Clock, source: Source | None) -> None:
         """Raises InvalidLocation for what is no source."""
         self.refused = 0
         self.outside = 0
+        self.unknown = 0
         self.projection: Projection | None = None
         self._area: tuple[float, float, float, float] | None = None  # None: nobody has said yet
         self._early: GeoLocation | None = None  # the latest place, as long as nobody can say where that is
@@ -203,10 +208,20 @@ class LiveSensor:
 
     def _tick(self, planned_in: int) -> None:
         if planned_in == self._round:
-            self.current()
+            if self.current() is None:
+                self._count_unknown()
             self._tell()
             if planned_in == self._round:
                 self._plan_next()
+
+    def _count_unknown(self) -> None:
+        self.unknown += 1
+        if self.unknown == MOST_UNKNOWN:
+            log.warning(
+                "no place of this client was known in %d intervals: events near it are not for it: expected a"
+                " location that says where it is; further ones are counted and not reported",
+                self.unknown,
+            )
 
     def _tell(self) -> None:
         """Tell all listeners the latest fix, unless they know it."""
