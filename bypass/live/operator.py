@@ -15,7 +15,7 @@ from bypass.errors import BypassError
 from bypass.live.client.arguments import check_endpoint
 from bypass.live.keys import load_client_keys
 from bypass.protocol.session import RETRY, Bye, Control, Hello, Ping, Refused, Reply, Welcome
-from bypass.protocol.wire import decode, encode, unpack
+from bypass.protocol.wire import MAX_PACKET_BYTES, decode, encode, unpack
 
 PATIENCE = 5.0
 
@@ -37,6 +37,8 @@ class Operator:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.linger = 200
+        self._socket.set(zmq.MAXMSGSIZE, MAX_PACKET_BYTES)
+        self._socket.set(zmq.RCVHWM, 0)  # with a limit, a broker could have libzmq abort the process
         try:
             if keys is not None:
                 own = load_client_keys(keys)

@@ -11,9 +11,13 @@ from fcntl import ioctl
 from pathlib import Path
 from select import select
 from termios import TIOCOUTQ
-from typing import Self
+from typing import Self, TypeVar
 
+from bypass.protocol.messages import Message
+from bypass.protocol.wire import decode, encode, unpack
 from tests.live.brokers import PATIENCE, until
+
+M = TypeVar("M", bound=Message)
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
 MORE, LONG, COMMAND = 1, 2, 4
@@ -121,3 +125,69 @@ def _connections() -> dict[tuple[int, int], int]:
         ports = int(here.rpartition(":")[2], 16), int(there.rpartition(":")[2], 16)
         found[ports] = int(queues.partition(":")[2], 16)
     return found
+
+
+class RawBroker:
+    """A ROUTER on a port of this machine, for one client, that shakes hands when it is told to `meet` it."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.settimeout(PATIENCE)
+        self.port = self._listener.getsockname()[1]
+        self.endpoint = f"tcp://127.0.0.1:{self.port}"
+        self.socket: socket.socket
+
+    def meet(self) -> None:
+        """Shake hands with whoever connects first."""
+        self.socket, _ = self._listener.accept()
+        self.socket.settimeout(PATIENCE)
+        self.socket.sendall(GREETING)
+        self._read(len(GREETING))
+        self._frame()
+        known = _property(b"Socket-Type", b"ROUTER") + _property(b"Identity", b"")
+        self.socket.sendall(frame(b"\x05READY" + known, COMMAND))
+
+    def get(self, kind: type[M]) -> M:
+        """The next message of a kind; what comes before it is dropped, also out of the same packet."""
+        while True:
+            flags, body = self._frame()
+            if not flags & COMMAND:
+                for message in map(decode, unpack(body)):
+                    if isinstance(message, kind):
+                        return message
+
+    def send(self, *messages: Message) -> None:
+        """Write messages, each as a packet."""
+        self.socket.sendall(b"".join(frame(encode(each)) for each in messages))
+
+    def until_sent(self) -> None:
+        """Wait until the client's machine has got all that was written."""
+        until(lambda: int.from_bytes(ioctl(self.socket, TIOCOUTQ, bytes(4)), sys.byteorder) == 0)
+
+    def reset(self) -> None:
+        """Break the connection, and have nobody listen any more."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+        self._listener.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+        with suppress(AttributeError):
+            self.socket.close()
+
+    def _frame(self) -> tuple[int, bytes]:
+        (flags,) = self._read(1)
+        size = int.from_bytes(self._read(8 if flags & LONG else 1))
+        return flags, self._read(size)
+
+    def _read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            part = self.socket.recv(size - len(data))
+            if not part:
+                raise ConnectionError("the client has ended the connection")
+            data += part
+        return data

@@ -33,6 +33,12 @@ BYTES_A_PACKET = 65_536
 LINGER_MS = 1000
 """How long what was said last may take to get out after a link was closed."""
 
+MOST_UNREAD_BYTES = 16_777_216
+"""What may wait here while reading is not allowed, as it takes memory: no broker sends more without a word of
+the client's."""
+
+MESSAGE_BYTES = 64  # that a message takes besides its own
+
 HEARTBEATS = 3
 """So many heartbeats in a row without a word, and the connection counts as lost."""
 
@@ -60,9 +66,9 @@ class Link:
     """A connection to the broker at `endpoint`; encrypted if there are `keys`.
 
     `read` makes a message of bytes, `receive` gets it and its length, `unreadable` why that failed; as long
-    as `may_read` says no, none is read, and `resume` is to be called when that may have changed. `lost` is
-    called once, unless the link is closed first. Nothing that `receive` raises ends the link. Raises
-    InvalidEndpoint.
+    as `may_read` says no, messages wait here, and `resume` is to be called when that may have changed. If
+    far too many wait, the link is lost. `lost` is called once, unless the link is closed first. Nothing that
+    `receive` raises ends the link. Raises InvalidEndpoint.
     """
 
     def __init__(
@@ -86,7 +92,8 @@ class Link:
         self._waiting: deque[bytes] = deque()  # messages that are to be sent in this turn
         self._packet: bytes | None = None  # did not fit into the socket
         self._flushing = False
-        self._arrived: deque[bytes] = deque()  # messages of a packet that was read already
+        self._arrived: deque[bytes] = deque()  # messages of packets that were read already
+        self._unread = 0  # bytes that they take
         self._draining = False
         self._stalled = False  # may not read
         self._heartbeat = 0.0
@@ -174,17 +181,17 @@ class Link:
         self._drain()
 
     def _drain(self) -> None:
-        """Read all there is, a number of packets at a time."""
+        """Read all there is, a number of packets at a time.
+
+        ZeroMQ must not hold back a connection: it would abort if that broke. So everything is taken out of
+        the socket, whether it may be looked at or not.
+        """
         for _ in range(PACKETS_A_TURN):
-            while self._arrived and not self._closed:
-                if not self._may_read():
-                    self._stalled = True
-                    return
-                self._take(self._arrived.popleft())
+            self._take_arrived()
             if self._closed:
                 return
-            if not self._may_read():
-                self._stalled = True
+            if self._unread > MOST_UNREAD_BYTES:
+                self.lose(f"{self._unread} bytes wait to be read: expected at most {MOST_UNREAD_BYTES}")
                 return
             try:
                 packet = self._socket.recv(zmq.NOBLOCK)
@@ -194,10 +201,23 @@ class Link:
                 return
             self._heard = self._loop.time()
             try:
-                self._arrived.extend(unpack(packet))
+                messages = unpack(packet)
             except MalformedMessage as error:
                 self._count_malformed(error)
+            else:
+                self._arrived.extend(messages)
+                self._unread += sum(map(len, messages)) + MESSAGE_BYTES * len(messages)
         self._drain_soon()
+
+    def _take_arrived(self) -> None:
+        """Take the messages that wait here, as far as that is allowed."""
+        while not self._closed:
+            self._stalled = not self._may_read()
+            if self._stalled or not self._arrived:
+                return
+            data = self._arrived.popleft()
+            self._unread -= len(data) + MESSAGE_BYTES
+            self._take(data)
 
     def _take(self, data: bytes) -> None:
         try:
@@ -289,6 +309,9 @@ def _socket(endpoint: str, keys: ClientKeys | None) -> zmq.Socket[bytes]:
     socket = context.socket(zmq.DEALER)
     socket.set(zmq.RECONNECT_IVL, -1)
     socket.set(zmq.MAXMSGSIZE, MAX_PACKET_BYTES)
+    # Where there is a limit, ZeroMQ stops to read a connection whose queue is full. If that breaks then, and
+    # a ping of the peer's is found there when the queue is read, libzmq aborts the process.
+    socket.set(zmq.RCVHWM, 0)
     socket.set(zmq.IPV6, "[" in endpoint)
     if keys is not None:
         socket.curve_publickey = keys.public
