@@ -37,6 +37,8 @@ def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
         "clients": 20000,
         "sessions_per_key": 200,
         "stored_bytes_per_key": 268435456,
+        "filters_per_key": 10000,
+        "subscription_bytes_per_key": 8388608,
         "subscriptions_per_client": 100,
         "filters_per_subscription": 64,
         "subscription_bytes": 16384,

@@ -82,7 +82,8 @@ class Limits(_Group):
     `client_rate` and `client_byte_rate` are what one key may send in a second, in messages and in bytes, with
     bursts of twice as much; 0: no limit. `stored_bytes_per_key` are those of a key's events that somebody
     waits for, `subscription_bytes` those of one subscription as it travels, `session_bytes` those of all
-    subscriptions that a session has.
+    subscriptions that a session has, `subscription_bytes_per_key` those of all that a key has, in however
+    many sessions; `filters_per_key` are the filters in all of these.
     """
 
     message_bytes: int = Field(default=131_072, gt=0, le=MAX_MESSAGE_BYTES)
@@ -92,6 +93,8 @@ class Limits(_Group):
     clients: int = Field(default=20_000, gt=0)
     sessions_per_key: int = Field(default=200, gt=0)
     stored_bytes_per_key: int = Field(default=268_435_456, gt=0)
+    filters_per_key: int = Field(default=10_000, gt=0)
+    subscription_bytes_per_key: int = Field(default=8_388_608, gt=0)
     subscriptions_per_client: int = Field(default=100, gt=0)
     filters_per_subscription: int = Field(default=64, gt=0)
     subscription_bytes: int = Field(default=16_384, gt=0)

@@ -218,6 +218,10 @@ class BrokerServer:
             for handle, mark in stored.lanes.items():
                 self.sessions.add_lane(session, handle, mark.cursor)
             self.broker.admit(stored.number, session.handles.values(), stored.place)
+        for account in {session.account for session in self.sessions}:
+            if much := account.excess(config.limits):
+                self.counters["subscriptions_over_limit"] += 1
+                log.warning("kept subscriptions go on: %s", much)
         self.deliveries.kept.restore(loaded.clients, loaded.waiting)
         if self.settings.restore(self.broker, self.sessions):
             log.info(

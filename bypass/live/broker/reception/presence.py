@@ -366,10 +366,9 @@ class Presence:
         """End a subscription; no effect if there is none. What was not sent for it is missed: `why`."""
         own = handle in session.own
         session.own.discard(handle)
-        known = session.handles.pop(handle, None)
+        known = session.unsubscribe(handle)
         if known is None:
             return
-        session.sizes.pop(handle, None)
         self._broker.withdraw(session.number, handle)
         turn = self._deliveries.turn
         turn.changes.append((session, handle, known, own))

@@ -163,15 +163,18 @@ class Reception:
             raise NotTaken(f"handle {handle}: it is subscribed with {known.subscription}")
         kept = replace(message, piggyback=None)
         data = encode(kept)
-        if known is None and (much := excess(self._config.limits, kept, len(data), session.sizes)):
-            raise NotTaken(much)
+        if known is None:
+            limits, filters = self._config.limits, kept.subscription.size
+            much = excess(limits, kept, len(data), session.sizes)
+            if much := much or session.account.excess(limits, filters, len(data)):
+                raise NotTaken(much)
         if message.piggyback is not None:
             self._attendance.moved.add(session.number)
         self._broker.receive(message)
         session.own.add(handle)
         self._deliveries.claimed(session)
         if known is None:
-            session.handles[handle], session.sizes[handle] = kept, len(data)
+            session.subscribe(handle, kept, len(data))
             turn = self._deliveries.turn
             turn.changes.append((session, handle, None, True))
             if session.durable:
@@ -248,12 +251,11 @@ class Reception:
             if session.route is None or handle not in turn.acknowledged.get(session.route, ((), ()))[1]:
                 misled.add(session)
             if before is None:
-                session.handles.pop(handle, None)
-                session.sizes.pop(handle, None)
+                session.unsubscribe(handle)
                 session.own.discard(handle)
                 self._broker.withdraw(session.number, handle)
             else:
-                session.handles[handle], session.sizes[handle] = before, len(encode(before))
+                session.subscribe(handle, before, len(encode(before)))
                 if own:
                     session.own.add(handle)
                 self._broker.admit(session.number, (before,), None)

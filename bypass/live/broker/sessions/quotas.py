@@ -75,8 +75,9 @@ class Bucket:
 
 
 class Account:
-    """What one key has at the moment: `sessions`, in the store so many bytes of events (`stored`), and
-    bytes that came and were not read yet (`waiting`)."""
+    """What one key has at the moment: `sessions`, in the store so many bytes of events (`stored`), `filters`
+    and `subscription_bytes` in all its subscriptions, and bytes that came and were not read yet
+    (`waiting`)."""
 
     __slots__ = (
         "_barred_until",
@@ -85,9 +86,11 @@ class Account:
         "_messages",
         "_refused",
         "_refused_bytes",
+        "filters",
         "name",
         "sessions",
         "stored",
+        "subscription_bytes",
         "waiting",
     )
 
@@ -95,6 +98,8 @@ class Account:
         self.name = name
         self.sessions = 0
         self.stored = 0
+        self.filters = 0
+        self.subscription_bytes = 0
         self.waiting = 0
         self._barred_until = now
         rate, byte_rate = limits.client_rate, limits.client_byte_rate
@@ -125,6 +130,21 @@ class Account:
     def charge_connection(self, now: float) -> bool:
         """Charge a connection: gives whether there may be one more."""
         return now >= self._barred_until and self._connections.take_all(now, 1)
+
+    def excess(self, limits: Limits, filters: int = 0, size: int = 0) -> str:
+        """Say what the key has too much of with so many more filters in so many bytes; empty: nothing."""
+        filters, size = self.filters + filters, self.subscription_bytes + size
+        if filters > limits.filters_per_key:
+            return (
+                f"{filters} filters of {self.name}: expected at most {limits.filters_per_key} of one key"
+                " (filters_per_key)"
+            )
+        if size > limits.subscription_bytes_per_key:
+            return (
+                f"subscriptions of {size} bytes of {self.name}: expected at most"
+                f" {limits.subscription_bytes_per_key} of one key (subscription_bytes_per_key)"
+            )
+        return ""
 
     def bar(self, now: float) -> None:
         """Let there be no further connection for a while."""

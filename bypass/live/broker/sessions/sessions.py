@@ -155,6 +155,26 @@ class Session:
         if len(self.refused) > MOST_REFUSED:
             self.refused.discard(self.refused.smallest() or 0)
 
+    @property
+    def filters(self) -> int:
+        """How many filters its subscriptions have together."""
+        return sum(message.subscription.size for message in self.handles.values())
+
+    def subscribe(self, handle: int, message: Subscribe, size: int) -> None:
+        """Have a subscription of so many bytes, instead of what has the handle, and charge the account."""
+        self.unsubscribe(handle)
+        self.handles[handle], self.sizes[handle] = message, size
+        self.account.filters += message.subscription.size
+        self.account.subscription_bytes += size
+
+    def unsubscribe(self, handle: int) -> Subscribe | None:
+        """Have a subscription no more: gives it, None if there is none."""
+        message = self.handles.pop(handle, None)
+        if message is not None:
+            self.account.filters -= message.subscription.size
+            self.account.subscription_bytes -= self.sizes.pop(handle)
+        return message
+
     def knows(self, number: int) -> bool:
         """Whether an event was taken already."""
         count = number - (self.number << 32)
@@ -203,8 +223,7 @@ class Sessions:
     def add(self, session: Session, account: Account, done: int = 0) -> None:
         """Take up a session that the store had; it waits for nothing up to the place `done` in the log."""
         number = session.number
-        session.account = account
-        account.sessions += 1
+        self._charge(session, account)
         self.by_number[number] = self.by_name[session.name] = session
         session.slot = self.awaited.occupy(number, done)
         self.by_slot[session.slot] = session
@@ -219,9 +238,20 @@ class Sessions:
 
     def assign(self, session: Session, account: Account) -> None:
         """From now on the session belongs to another account, or to the same."""
-        session.account.sessions -= 1
+        self._release(session)
+        self._charge(session, account)
+
+    def _charge(self, session: Session, account: Account) -> None:
         session.account = account
         account.sessions += 1
+        account.filters += session.filters
+        account.subscription_bytes += sum(session.sizes.values())
+
+    def _release(self, session: Session) -> None:
+        account = session.account
+        account.sessions -= 1
+        account.filters -= session.filters
+        account.subscription_bytes -= sum(session.sizes.values())
 
     def rich(self, clients: Ints) -> list[bool] | None:
         """Whether each of these clients, as far as they are connected, is rich; None if all are."""
@@ -280,7 +310,7 @@ class Sessions:
             self.by_route.pop(session.route, None)
             self._poor.discard(session.number)
             session.route = None
-        session.account.sessions -= 1
+        self._release(session)
         for handle in [*session.lanes]:
             self.remove_lane(session, handle)
         del self.by_number[session.number]
