@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,45 @@ def test_a_backup_of_a_running_broker_is_restored_and_keys_are_rotated(
         sh(ROTATION, tmp_path)
         sh(f"{client} alice say again", tmp_path)
         assert sh(f"{client} bob hear 2", tmp_path).splitlines() == ["bob hears: before", "bob hears: again"]
+
+
+def test_the_key_of_the_broker_is_rotated_and_sessions_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the page says: keys for everybody in a second folder, made by the commands that it names."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        endpoint = f"127.0.0.1:{probe.getsockname()[1]}"
+    monkeypatch.setenv("BYPASS_BROKER_LISTEN", f"tcp://{endpoint}")
+    text = " ".join(PAGE.split())
+    (told,) = re.findall(r"To rotate it, .*? Sessions stay", text)
+    *made, keys, clients = re.findall(r"`(.*?)`", told)
+    assert [keys, clients] == ["keys: keys-2/broker.key", "clients: keys-2/clients"]
+    program = (EXAMPLES / "live_client.py").read_text().replace("127.0.0.1:7700", endpoint)
+    (tmp_path / "old.py").write_text(program)
+    (tmp_path / "new.py").write_text(program.replace("keys/{name}", "keys-2/{name}"))
+    sh("bypass keygen; for name in alice bob; do bypass keygen $name; done", tmp_path)
+    old, new = (f"{sys.executable} {name}.py" for name in ("old", "new"))
+    with broker(tmp_path):
+        sh(f"{old} bob subscribe; {old} alice say before", tmp_path)
+        sh("; ".join((*made, made[-1].replace("alice", "bob"))), tmp_path)  # while it runs
+    for setting in (keys, clients):
+        name, _, value = setting.partition(": ")
+        monkeypatch.setenv(f"BYPASS_BROKER_{name.upper()}", value)
+    with broker(tmp_path):
+        sh(f"{new} alice say again", tmp_path)
+        assert sh(f"{new} bob hear 2", tmp_path).splitlines() == ["bob hears: before", "bob hears: again"]
+        with pytest.raises(AssertionError, match="expected"):
+            sh(f"{old} alice say nothing", tmp_path)
+
+
+def test_an_image_has_what_is_installed_and_no_secrets() -> None:
+    ignored = (ROOT / ".containerignore").read_text().split("\n")
+    assert {"keys", "**/*.key", "**/*.db", ".git", ".venv"} <= {*ignored}
+    needed = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "bypass", "mechanisms", "models")
+    for name in (*needed, "scenarios", "transitions"):
+        assert (ROOT / name).exists()
+        assert not any(fnmatch(name, pattern) for pattern in ignored)
 
 
 def test_the_unit_is_one(tmp_path: Path) -> None:
