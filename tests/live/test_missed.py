@@ -15,6 +15,7 @@ from bypass import Event, attr
 from bypass.core.rollout import LAST_EPOCH
 from bypass.core.snapshot import BrokerState
 from bypass.live.broker.delivery.missed import NOT_TAKEN, TOO_MANY, UNCLAIMED, WITHDRAWN
+from bypass.live.broker.reception import presence
 from bypass.live.broker.service import Service
 from bypass.live.broker.store.batch import Batch
 from bypass.live.broker.store.store import Store
@@ -80,6 +81,46 @@ def test_who_keeps_nothing_and_takes_nothing_is_told_what_it_misses(tmp_path: Pa
         taken = [slow.event(acknowledge=False) for _ in range(10)]
         assert taken == numbers[:10]
         assert told(slow, 20) == NOT_TAKEN
+        assert totals_agree(service)
+
+
+def test_who_keeps_nothing_and_was_silent_is_told_what_was_published_meanwhile(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exactly: what was sent and not acknowledged before may have arrived, and is not among it. Another life
+    has missed nothing, and after a while nobody counts any more."""
+    capabilities = (MISSED,)
+    with running(config(tmp_path, heartbeat=0.2, limits=FEW)) as service:
+        publisher = make(endpoint(service), "p")
+
+        def silent(life: int, times: int) -> Peer:
+            peer = make(endpoint(service), "s", life=life, durable=False, capabilities=capabilities)
+            peer.subscribe()
+            publisher.publish()
+            assert peer.event()
+            publisher.publish()  # which is sent, and not acknowledged
+            until(lambda: count(service, "silent") == times)
+            return peer
+
+        def count(service: Service, name: str) -> int:
+            publisher.send(Ping())  # it is there
+            return int(in_loop(service, lambda: service.server.counters[name]))
+
+        silent(1, 1)
+        for _ in range(7):
+            publisher.publish()
+        back = make(endpoint(service), "s", life=1, durable=False, capabilities=capabilities)
+        assert back.welcome.missed_by == (Missed(NOT_TAKEN, 7),)
+        silent(1, 2)
+        publisher.publish()
+        again = make(endpoint(service), "s", life=1, durable=False, capabilities=capabilities)
+        assert again.welcome.missed_by == (Missed(NOT_TAKEN, 8),)
+        other = make(endpoint(service), "s", life=2, durable=False, capabilities=capabilities)
+        assert other.welcome.missed_by == ()
+        assert totals_agree(service)
+        monkeypatch.setattr(presence, "RETURN_S", 0.1)
+        until(lambda: count(service, "silent") == 3)
+        until(lambda: "s" not in in_loop(service, lambda: {*service.server.sessions.by_name}))
         assert totals_agree(service)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from bypass.core.broker import Broker
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.delivery.deliveries import Deliveries
-from bypass.live.broker.delivery.missed import UNCLAIMED, WITHDRAWN
+from bypass.live.broker.delivery.missed import NOT_TAKEN, UNCLAIMED, WITHDRAWN
 from bypass.live.broker.loop.sender import Sender
 from bypass.live.broker.sessions.quotas import Account
 from bypass.live.broker.sessions.sessions import Numbers, Session, Sessions
@@ -42,6 +42,8 @@ NOT_ADMITTED = "the key is not admitted here"
 
 ROUTE_BYTES = 5  # of a routing id that is ZeroMQ's own; the first is 0
 SILENT_HEARTBEATS = 3
+SILENT = "silent"
+RETURN_S = 60.0  # for which a session that keeps nothing, and was silent, counts what would have been for it
 
 WARN_S = 60.0
 """How long subscriptions of earlier lives may be unclaimed before the broker says so."""
@@ -79,7 +81,7 @@ class Presence:
         served: Callable[[], float],
         allow_list: AllowList | None,
     ) -> None:
-        self.on_departure: Callable[[Session], None] = _ignore
+        self.on_departure: Callable[[Session], None] = lambda _: None
         self.unsaved: set[Session] = set()  # the store does not know yet who they are
         self.published: set[Session] = set()  # nor what they have published
         self.moved: set[int] = set()  # nor where they are
@@ -138,10 +140,13 @@ class Presence:
             # Who chooses the same one later would be taken for this client.
             reason = "a routing id of its own: expected none"
         session = None if reason else self._sessions.by_name.get(name)
+        not_taken = 0
         if session is not None and session.durable and not message.durable:
             reason = f"{name} is a durable session: expected durable=True, or have it forgotten first"
         elif session is not None and not session.durable:
-            # Nobody knows what of its events has arrived, and nothing is kept for it: it begins anew.
+            # Nobody knows what of its events has arrived, and nothing is kept for it: it begins anew, and the
+            # same life is told what would have been for it meanwhile.
+            not_taken = session.missed[NOT_TAKEN] if session.life == message.life else 0
             if session.route is not None and session.life != message.life:
                 self._deliveries.to_route(session.route, Refused(f"{name} is connected elsewhere"))
             self.forget(session)
@@ -159,6 +164,7 @@ class Presence:
             return None
         if session is None:
             session = self._sessions.create(name, message.life, message.durable, account)
+            session.missed.update({NOT_TAKEN: not_taken} if not_taken else {})
         self._sessions.assign(session, account)
         self._counters["understood"] += 1
         session.sender, session.rights = sender, rights
@@ -282,9 +288,10 @@ class Presence:
         if session.durable:
             self.unsaved.add(session)
             self._deliveries.kept.lanes.note(session)
-            self.on_departure(session)
-        else:
+        elif why != SILENT:
             self.forget(session)
+            return
+        self.on_departure(session)
 
     def forget(self, session: Session) -> None:
         """End a session for good."""
@@ -309,10 +316,10 @@ class Presence:
         self._sessions.quotas.tidy()
         for session in list(self._sessions):
             if session.route is None:
-                if session.seen < oldest:
+                if session.seen < (oldest if session.durable else self._served() - RETURN_S):
                     self.forget(session)
             elif now - session.heard > SILENT_HEARTBEATS * beat:
-                self.lost(session, "silent")
+                self.lost(session, SILENT)
             elif now - session.heard > beat:
                 self._deliveries.to_route(session.route, Ping(asks=True))
             if session.unclaimed_since is not None and session.route is not None:
@@ -391,7 +398,3 @@ def _portions(sizes: Mapping[int, int], most: int) -> Iterator[list[int]]:
         total += size
     if portion:
         yield portion
-
-
-def _ignore(_: object) -> None:
-    """What happens to what nobody is there for."""
