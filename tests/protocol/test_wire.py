@@ -42,7 +42,7 @@ from tests.wire_strategies import addresses, handles, messages, publishes, subsc
 pytestmark = pytest.mark.slow
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=200)
-thorough = settings(repeatable, max_examples=800)
+thorough = settings(repeatable, max_examples=400)
 as_found = settings(thorough, phases=[Phase.generate])  # no smaller one is looked for
 
 EVENT = Event(kind="monster", level=42, payload=b"\x01\x02")
