@@ -53,7 +53,7 @@ def worktrees(repository: Path) -> int:
 
 @pytest.fixture
 def scenarios(tmp_path: Path) -> list[str]:
-    """What has another latency if that of the simulator changes, and what has its own."""
+    """One scenario has another latency if that of the simulator changes; the other has its own."""
     (tmp_path / "usual.yaml").write_text(FEW, encoding="utf-8")
     (tmp_path / "own.yaml").write_text(f"{FEW}network: {{latency: 0.05}}\n", encoding="utf-8")
     return [str(tmp_path / name) for name in ("usual.yaml", "own.yaml")]
@@ -102,7 +102,13 @@ def test_who_interrupts_it_finds_nothing_left(
     shutil.copytree(FOLDER, clone / "benchmarks", dirs_exist_ok=True)  # as it is, committed or not
     (folder := tmp_path / "temporary").mkdir()
     command = [sys.executable, str(clone / "benchmarks" / "regression.py"), "--scenarios", scenarios[0]]
-    process = subprocess.Popen(command, env=os.environ | {"TMPDIR": str(folder)}, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        env=os.environ | {"TMPDIR": str(folder)},
+        stderr=subprocess.PIPE,
+        # Whoever runs the tests in the background has them, and their children, ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     children = Path("/proc", str(process.pid), "task", str(process.pid), "children")
 
     def moment() -> bool:

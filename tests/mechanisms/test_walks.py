@@ -159,8 +159,10 @@ def edges(world: World) -> Iterator[Point]:
 
 
 def promise(world: World, client: int, radius: int | None) -> Callable[[Point], tuple[bool, bool]]:
-    """Gives a function: whether an event there must, and whether it may, reach a subscription, by its owner's
-    latest fix."""
+    """Give a function that says whether an event at a place must, and whether it may, reach a subscription.
+
+    The owner's latest fix decides.
+    """
     if radius is None:
         return lambda at: (True, True)
     fix = world.clients[client].host.location.last()
