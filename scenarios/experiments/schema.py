@@ -303,7 +303,7 @@ class Scenario(Strict):
         return actions
 
     def registry(self) -> Registry:
-        """A new registry with the mechanisms that the scenario may use, and the values that they begin with."""
+        """A new registry with the mechanisms that the scenario may use, and what they begin with."""
         return Registry(self.mechanisms, self.defaults)
 
     @field_validator("network")
