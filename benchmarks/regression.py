@@ -37,7 +37,7 @@ EXAMPLES = """examples:
   python benchmarks/regression.py                        what is not committed yet, against HEAD
   python benchmarks/regression.py main my-branch
   python benchmarks/regression.py HEAD~5 --scenarios adhoc my-experiment.yaml
-  python benchmarks/regression.py v0.1.0 --speed --scenarios    speed alone
+  python benchmarks/regression.py HEAD~20 --speed --scenarios    speed alone
 """
 SCHEMES = ("radial", "ste:1.5", "grid:5", "egrid:10", "attract", "multi")
 GOALS = {"simulator": 0.95, "matching": 0.95, "matching_many": 0.95, "evaluation": 0.95, "fanout": 0.9}

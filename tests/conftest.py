@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
@@ -109,6 +110,7 @@ class World:
         self.clients = self.system.clients
         self.up: list[Message] = []
         self.deliveries: list[tuple[float, int, int, int]] = []
+        self._told: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)  # by event
         self.tap = Tap(self.broker.downlink)
         self.broker.downlink = self.tap
         self.distributions: list[Distribution] = []
@@ -142,6 +144,7 @@ class World:
     ) -> SubHandle:
         def callback(event: Event, handle: SubHandle) -> None:
             self.deliveries.append((self.now, client, handle.id, event["number"]))
+            self._told[event["number"]].append((client, handle.id))
 
         return self.clients[client].subscribe(
             wanted if wanted is not None else attr("kind") == "news",
@@ -162,7 +165,7 @@ class World:
 
     def heard(self, event: int) -> list[tuple[int, int]]:
         """The deliveries of an event: (client, handle), sorted, as often as they happened."""
-        return sorted((client, handle) for _, client, handle, number in self.deliveries if number == event)
+        return sorted(self._told.get(event, ()))
 
     def execute(self, to: str | None = None, members: Sequence[int] | None = None, **values: Any) -> Record:
         """One transition of the filter scheme, at the broker and at its clients."""

@@ -138,6 +138,7 @@ def test_the_same_seed_gives_the_same_figures_and_what_is_written_repeats_them(
     assert {Path(path).name for path in found["inputs"]} == {"models.py", "scheme.py", "rules.py"}
 
 
+@pytest.mark.slow
 def test_several_runs_are_in_processes_of_their_own_that_find_the_files(folder: Path) -> None:
     more = "runs:\n  near: {filter.scheme: shifted}\n  far: {workload.model: ar}\n"
     (folder / "several.yaml").write_text(SCENARIO.replace("clients: 8", "clients: 4") + more)

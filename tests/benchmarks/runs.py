@@ -18,7 +18,6 @@ SIMULATOR = {
     "matching": ["--subscriptions", "200", "--events", "100", "--singles", "20", "--repetitions", "1"],
     "transition": ["--subscriptions", "300", "--repetitions", "1"],
     "timeliness": ["--events", "2000", "--sets", "0", "--repetitions", "1"],
-    "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
 }
 NEARBY = {
     "dissemination": [
@@ -49,6 +48,7 @@ REGRESSION = {
 }
 # What these look for, tests look for with the same parts: only `make bench-smoke` runs them.
 REPEATED = {
+    "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
     "agreement": ["--clients", "20", "--duration", "6"],
     "fuzz": ["--frames", "10000"],
     "hostile": ["--frames", "6000"],

@@ -27,7 +27,8 @@ from regression_checkout import Checkout, TaskFailed, git
 from regression_difference import first_difference
 
 ROOT = FOLDER.parent
-SCENARIO = str(ROOT / "examples" / "market-day.yaml")
+# Streets and many clients would take longer than all else that happens here.
+FEW = "about: x\nclients: 6\nduration: 6\nmobility: {model: rwp}\nworkload: {model: rnd, radius: 500}\n"
 LATENCY = "latency: float = Field(default=0.1,"
 
 in_git = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the commits of the project")
@@ -50,8 +51,16 @@ def worktrees(repository: Path) -> int:
     return git(repository, "worktree", "list", "--porcelain").count("worktree ")
 
 
+@pytest.fixture
+def scenarios(tmp_path: Path) -> list[str]:
+    """One scenario has another latency if that of the simulator changes; the other has its own."""
+    (tmp_path / "usual.yaml").write_text(FEW, encoding="utf-8")
+    (tmp_path / "own.yaml").write_text(f"{FEW}network: {{latency: 0.05}}\n", encoding="utf-8")
+    return [str(tmp_path / name) for name in ("usual.yaml", "own.yaml")]
+
+
 @in_git
-@pytest.mark.slow
+@pytest.mark.bench
 @pytest.mark.parametrize("name", REGRESSION)
 def test_a_commit_gives_the_same_results_as_itself(name: str, tmp_path: Path) -> None:
     runs_and_writes_json(name, tmp_path)
@@ -62,35 +71,54 @@ def test_a_commit_gives_the_same_results_as_itself(name: str, tmp_path: Path) ->
 
 @in_git
 @pytest.mark.slow
-def test_a_change_that_is_not_committed_yet_is_found(
-    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_change_that_is_not_committed_yet_is_found_where_it_matters(
+    clone: Path, scenarios: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = clone / "bypass" / "sim" / "cellular.py"
     text = source.read_text(encoding="utf-8")
     assert LATENCY in text
     source.write_text(text.replace(LATENCY, LATENCY.replace("0.1", "0.2")), encoding="utf-8")
     monkeypatch.setattr(regression, "ROOT", clone)
-    arguments = ["regression.py", "HEAD", "--scenarios", SCENARIO, "--out", str(tmp_path)]
+    arguments = ["regression.py", "HEAD", "--scenarios", *scenarios, "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", arguments)
     with pytest.raises(SystemExit) as end:
         regression.main()
     assert end.value.code == 1
-    (verdict,) = json.loads((tmp_path / "regression.json").read_text(encoding="utf-8"))["results"]
-    assert verdict["outcome"] == "differs"
-    assert verdict["where"].startswith("out/events.parquet, rows[0], ")
+    usual, own = json.loads((tmp_path / "regression.json").read_text(encoding="utf-8"))["results"]
+    assert (usual["name"], usual["outcome"]) == ("usual", "differs")
+    assert usual["where"].startswith("out/events.parquet, rows[0], ")
+    assert (own["name"], own["outcome"], own["where"]) == ("own", "same", "")
+    assert own["rows"] > 0
     assert worktrees(clone) == 1
     assert git(clone, "status", "--porcelain") == "M bypass/sim/cellular.py"  # not in the index
 
 
 @in_git
 @pytest.mark.slow
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_who_interrupts_it_finds_nothing_left(clone: Path, tmp_path: Path, sent: signal.Signals) -> None:
+@pytest.mark.parametrize(("sent", "while_they"), [(signal.SIGINT, "run"), (signal.SIGTERM, "begin")])
+def test_who_interrupts_it_finds_nothing_left(
+    clone: Path, scenarios: list[str], tmp_path: Path, sent: signal.Signals, while_they: str
+) -> None:
     shutil.copytree(FOLDER, clone / "benchmarks", dirs_exist_ok=True)  # as it is, committed or not
     (folder := tmp_path / "temporary").mkdir()
-    command = [sys.executable, str(clone / "benchmarks" / "regression.py"), "--scenarios", SCENARIO]
-    process = subprocess.Popen(command, env=os.environ | {"TMPDIR": str(folder)}, stderr=subprocess.PIPE)
-    while not list(folder.glob("*/market-day/*")):  # both commits run
+    command = [sys.executable, str(clone / "benchmarks" / "regression.py"), "--scenarios", scenarios[0]]
+    process = subprocess.Popen(
+        command,
+        env=os.environ | {"TMPDIR": str(folder)},
+        stderr=subprocess.PIPE,
+        # Whoever runs the tests in the background has them, and their children, ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    children = Path("/proc", str(process.pid), "task", str(process.pid), "children")
+
+    def moment() -> bool:
+        """Both commits run, or are asked what they know."""
+        return bool(list(folder.glob("*/usual/*"))) if while_they == "run" else both_began()
+
+    def both_began() -> bool:
+        return len(children.read_text().split()) == 2
+
+    while not moment():
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(sent)

@@ -1,6 +1,6 @@
-"""Messages of version 0.1.0 are understood, and a peer of 0.1.0 is sent nothing that it does not understand.
+"""Messages of earlier versions are understood, and their peers are sent nothing that they do not understand.
 
-`0.1.0.json` was recorded by `record.py`: messages, and a dialogue of real clients with a real broker. One
+`VERSION.json` was recorded by `record.py`: messages, and a dialogue of real clients with a real broker. One
 side of the dialogue is replayed here, byte by byte, to the other side of this version.
 """
 
@@ -26,15 +26,24 @@ from bypass.protocol.wire import decode, encode, unpack
 from tests.live.brokers import PATIENCE, config, running
 from tests.live.scripted import Script, on_loop, together
 
-RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("0.1.0.json").read_text())
-MESSAGES: list[dict[str, Any]] = RECORDED["messages"]
-DIALOGUE: list[dict[str, Any]] = RECORDED["dialogue"]
+Dialogue = list[dict[str, Any]]
+
+RECORDED: dict[str, dict[str, Any]] = {
+    path.stem: json.loads(path.read_text()) for path in sorted(Path(__file__).parent.glob("*.json"))
+}
+MESSAGES = [
+    pytest.param(message, id=f"{version}-{message['kind']}")
+    for version, recorded in RECORDED.items()
+    for message in recorded["messages"]
+]
+
+of_each_version = pytest.mark.parametrize("version", RECORDED)
 
 
 # -- messages ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("recorded", MESSAGES, ids=lambda recorded: recorded["kind"])
+@pytest.mark.parametrize("recorded", MESSAGES)
 def test_a_message_is_what_it_was(recorded: dict[str, Any]) -> None:
     data = bytes.fromhex(recorded["bytes"])
     message = decode(data)
@@ -52,9 +61,9 @@ def parts(packets: list[bytes]) -> list[bytes]:
     return [data for data in found if not isinstance(decode(data), Ping)]
 
 
-def number_of(client: str) -> int:
+def number_of(client: str, dialogue: Dialogue) -> int:
     """The number that the recorded broker gave to a client."""
-    said = parts([bytes.fromhex(entry["packet"]) for entry in DIALOGUE if entry.get("client") == client])
+    said = parts([bytes.fromhex(entry["packet"]) for entry in dialogue if entry.get("client") == client])
     (welcome,) = [message for message in map(decode, said) if isinstance(message, Welcome)]
     return welcome.client
 
@@ -76,11 +85,21 @@ def anonymous(data: bytes) -> bytes:
     return re.sub(rb"operator-[0-9a-f]{16}", b"operator-" + 16 * b"0", data)
 
 
-class Client:
-    """A client of version 0.1.0: it sends what was recorded, and is told what was recorded."""
+def as_known(welcome: Welcome, recorded: Message) -> Welcome:
+    """A welcome as a client reads it that knows some names of forms, and skips the others."""
+    assert isinstance(recorded, Welcome)
+    if recorded.capabilities:  # a client that has named none is told none
+        known = [name for name in welcome.capabilities if name in recorded.capabilities]
+        welcome.capabilities = tuple(known)
+    return welcome
 
-    def __init__(self, name: str, endpoint: str, renumbered: Renumbered) -> None:
+
+class Client:
+    """A client of an earlier version: it sends what was recorded, and is told what was recorded."""
+
+    def __init__(self, name: str, dialogue: Dialogue, endpoint: str, renumbered: Renumbered) -> None:
         self._name = name
+        self._number = number_of(name, dialogue)
         self._renumbered = renumbered
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         self._socket = context.socket(zmq.DEALER)
@@ -99,7 +118,8 @@ class Client:
             self._told += parts([self._socket.recv()])
         told, self._told = self._told[: len(expected)], self._told[len(expected) :]
         if isinstance(welcome := decode(told[0]), Welcome):
-            self._renumbered.numbers[number_of(self._name)] = welcome.client
+            self._renumbered.numbers[self._number] = welcome.client
+            told[0] = encode(as_known(welcome, decode(expected[0])))
         assert [anonymous(data) for data in told] == [anonymous(self._renumbered(data)) for data in expected]
 
     def close(self) -> list[bytes]:
@@ -108,19 +128,21 @@ class Client:
         return self._told
 
 
-def test_a_client_of_0_1_0_is_served_by_our_broker(tmp_path: Path) -> None:
+@of_each_version
+def test_an_earlier_client_is_served_by_our_broker(version: str, tmp_path: Path) -> None:
+    dialogue = RECORDED[version]["dialogue"]
     renumbered = Renumbered()
     clients: dict[str, Client] = {}
-    with running(config(tmp_path, region={"area": RECORDED["area"]})) as service:
+    with running(config(tmp_path, region={"area": RECORDED[version]["area"]})) as service:
         (endpoint,) = service.server.endpoints
-        for entry in in_order(DIALOGUE):
+        for entry in in_order(dialogue):
             if "operator" in entry:
                 with Operator(endpoint, None, patience=PATIENCE) as operator:
                     operator.ask("execute", plan=entry["operator"])
                 continue
             name, packet = entry["client"], bytes.fromhex(entry["packet"])
             if name not in clients:
-                clients[name] = Client(name, endpoint, renumbered)
+                clients[name] = Client(name, dialogue, endpoint, renumbered)
             if entry["from"] == "client":
                 clients[name].send(packet)
             else:
@@ -129,20 +151,20 @@ def test_a_client_of_0_1_0_is_served_by_our_broker(tmp_path: Path) -> None:
         assert service.server.counters["malformed"] == 0
 
 
-def in_order(dialogue: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def in_order(dialogue: Dialogue) -> Iterator[dict[str, Any]]:
     """An operator's order before what it leads to: it was noted when it was answered."""
     for _, group in groupby(dialogue, key=lambda entry: entry.get("from") == "client"):
         yield from sorted(group, key=lambda entry: "operator" not in entry)
 
 
 class Broker(Script):
-    """A broker of version 0.1.0: it answers with what was recorded when the client has said what was said."""
+    """A broker of an earlier version: it answers as recorded when the client has said what was said."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, dialogue: Dialogue) -> None:
         super().__init__()
         self.followed = asyncio.Event()  # the client has told of the plan
         self._handles = Renumbered()
-        mine = [entry for entry in DIALOGUE if entry.get("client") == name]
+        mine = [entry for entry in dialogue if entry.get("client") == name]
         self._turns = [
             (side, [bytes.fromhex(entry["packet"]) for entry in group])
             for side, group in groupby(mine, key=lambda entry: str(entry["from"]))
@@ -167,7 +189,7 @@ class Broker(Script):
 
 
 def timeless(message: Message) -> bytes:
-    """A message without what a client draws or measures, and without what 0.1.0 skips."""
+    """A message without what a client draws or measures, and without what earlier versions skip."""
     if isinstance(message, Hello):
         message.life, message.capabilities = 0, ()
     elif isinstance(message, Publish):
@@ -178,9 +200,10 @@ def timeless(message: Message) -> bytes:
     return encode(message)
 
 
+@of_each_version
 @on_loop
-async def test_our_subscriber_is_served_by_a_broker_of_0_1_0() -> None:
-    broker = Broker("alice")
+async def test_our_subscriber_is_served_by_an_earlier_broker(version: str) -> None:
+    broker = Broker("alice", RECORDED[version]["dialogue"])
     heard: list[list[int]] = []
 
     async def use() -> None:
@@ -195,9 +218,10 @@ async def test_our_subscriber_is_served_by_a_broker_of_0_1_0() -> None:
     assert heard == [[1, 2, 3, 4]] * 2
 
 
+@of_each_version
 @on_loop
-async def test_our_publisher_is_served_by_a_broker_of_0_1_0() -> None:
-    broker = Broker("bob")
+async def test_our_publisher_is_served_by_an_earlier_broker(version: str) -> None:
+    broker = Broker("bob", RECORDED[version]["dialogue"])
 
     async def use() -> None:
         async with connect(broker.endpoint, open=True, name="bob", location=lambda: (100.0, 100.0)) as me:

@@ -115,7 +115,7 @@ def test_what_is_left_of_what_was_missed_is_told_alone(steps: list[Any]) -> None
     leaves_nothing_out(steps)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(STEPS)
 def test_what_is_left_of_whatever_was_missed_leaves_nothing_out(steps: list[Any]) -> None:
     leaves_nothing_out(steps)
@@ -128,7 +128,7 @@ def leaves_nothing_out(steps: list[Any]) -> None:
     assert configuration(world.tried) == configuration(world.ideal)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(STEPS)
 def test_who_is_told_all_that_holds_has_it_whatever_it_had(steps: list[Any]) -> None:
     world = act(steps)
@@ -137,7 +137,7 @@ def test_who_is_told_all_that_holds_has_it_whatever_it_had(steps: list[Any]) -> 
     assert configuration(world.tried) == configuration(world.ideal)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(STEPS)
 def test_who_is_new_is_told_what_it_needs(steps: list[Any]) -> None:
     world = act(steps)

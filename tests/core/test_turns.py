@@ -112,7 +112,7 @@ messages = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     scheme=st.sampled_from(["radial", "grid", "multi"]),
     missing=st.sampled_from(["ignore", "unfiltered", "wait"]),

@@ -12,10 +12,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bypass.live.keys import create_broker_keys, create_client_keys, load_client_keys
 from bypass.protocol.session import Control, Refused, Reply
 from tests.command import COMMAND
 from tests.live.brokers import PATIENCE, Peer, peers, until
+
+pytestmark = pytest.mark.slow
 
 DESCRIPTORS = 128
 

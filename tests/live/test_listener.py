@@ -75,6 +75,7 @@ def said(started: subprocess.Popen[str]) -> str:
     return started.stdout.readline().strip()
 
 
+@pytest.mark.slow
 def test_a_publisher_that_is_killed_while_nobody_reads_does_not_end_the_broker(tmp_path: Path) -> None:
     """ZeroMQ aborts if one of its heartbeats is due on a connection that broke while its queue was full."""
     with process(PAUSING, tmp_path, 1.0) as broker, peers() as make:
@@ -92,6 +93,7 @@ UNSEEDED = 0x6B8B4567
 """What the generator that ZeroMQ takes gives first, if nobody has given it a seed."""
 
 
+@pytest.mark.slow
 def test_a_peer_that_calls_itself_by_the_number_of_the_next_one_does_not_end_the_broker(
     tmp_path: Path,
 ) -> None:
@@ -104,6 +106,7 @@ def test_a_peer_that_calls_itself_by_the_number_of_the_next_one_does_not_end_the
                 make(broker.endpoint, f"peer {number}").settle()
 
 
+@pytest.mark.slow
 def test_a_message_whose_parts_have_no_end_is_not_kept_for_long(tmp_path: Path) -> None:
     """ZeroMQ shows nothing of it before its last part has come."""
     with broker_process(tmp_path) as broker, peers() as make:

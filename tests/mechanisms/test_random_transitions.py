@@ -218,6 +218,6 @@ def test_any_sequence_of_transitions(new_world: type[World]) -> None:
     run_state_machine_as_test(
         Here,
         settings=settings(
-            max_examples=250, stateful_step_count=30, deadline=None, derandomize=True, print_blob=True
+            max_examples=100, stateful_step_count=30, deadline=None, derandomize=True, print_blob=True
         ),
     )

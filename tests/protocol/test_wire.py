@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, find, given, settings
+from hypothesis import Phase, example, find, given, settings
 from hypothesis import strategies as st
 
 from bypass.events.event import MAX_PAYLOAD, Event
@@ -42,7 +42,8 @@ from tests.wire_strategies import addresses, handles, messages, publishes, subsc
 pytestmark = pytest.mark.slow
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=200)
-thorough = settings(repeatable, max_examples=800)
+thorough = settings(repeatable, max_examples=400)
+as_found = settings(thorough, phases=[Phase.generate])  # no smaller one is looked for
 
 EVENT = Event(kind="monster", level=42, payload=b"\x01\x02")
 UPDATE = ContextUpdate((650.25, 700.5), (1.5, -0.5))
@@ -64,7 +65,7 @@ def test_decoding_undoes_encoding(message: Message) -> None:
 def test_every_kind_of_message_is_drawn(kind: type[Message]) -> None:
     """Search for each kind: strategies draw constants of all modules that happen to be imported, so chance is
     not enough."""
-    found = find(messages, lambda message: type(message) is kind, settings=thorough)
+    found = find(messages, lambda message: type(message) is kind, settings=as_found)
     assert type(found) is kind
 
 

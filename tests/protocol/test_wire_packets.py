@@ -24,7 +24,7 @@ from tests.wire_strategies import messages
 pytestmark = pytest.mark.slow
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=200)
-thorough = settings(repeatable, max_examples=800)
+thorough = settings(repeatable, max_examples=400)
 
 several = st.lists(messages, min_size=1, max_size=5)
 PING = encode(Ping())

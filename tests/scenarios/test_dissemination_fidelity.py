@@ -99,9 +99,9 @@ def test_one_client_that_is_told_is_enough_for_most_others() -> None:
 
 
 def test_gateways_save_download_and_cost_hardly_any_recall() -> None:
-    scenario = load("coexistence-gateway", duration=15.0)
+    scenario = load("coexistence-gateway", duration=10.0)
     names = ("none", "wca-broadcast", "skc-broadcast")
-    runs = {name: short("coexistence-gateway", name, 13.0) for name in names}
+    runs = {name: short("coexistence-gateway", name, 10.0) for name in names}
     alone, wca, skc = runs.values()
     assert scenario.baseline == "none"
     extra = Result(scenario.model_copy(update={"main": "wca-broadcast"}), runs).summary()["extra"]

@@ -20,7 +20,7 @@ ALONE = {"timeline": [], "runs": {}, "main": "", "checks": []}
 
 @cache
 def switching() -> Run:
-    scenario = variants(load("total-transitions", duration=125.0))["seamless"]
+    scenario = variants(load("total-transitions", duration=100.0))["seamless"]
     return Experiment(scenario, seed=1).run()
 
 
@@ -38,8 +38,8 @@ def test_five_phases_with_the_schemes_of_the_plan() -> None:
     assert phases[1].mechanisms["filter"]["parameters"]["alpha"] == 1.5
     assert phases[2].mechanisms["filter"]["parameters"]["grid"] == 5
     assert phases[3].mechanisms["filter"]["parameters"]["grid"] == 10
-    assert [phase.start_s for phase in phases] == [0.0, 40.0, 60.0, 85.0, 110.0]
-    assert phases[-1].end_s == 125.0
+    assert [phase.start_s for phase in phases] == [0.0, 32.0, 48.0, 68.0, 88.0]
+    assert phases[-1].end_s == 100.0
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_context_traffic_after_a_transition_is_what_it_is_alone(i: int, scheme: 
 
 
 def test_partial_transitions_do_what_multi_does() -> None:
-    both = variants(load("partial-transitions", duration=60.0))
+    both = variants(load("partial-transitions", duration=45.0))
     moving = Experiment(both["transitions"], seed=1).run()
     multi = Experiment(both["multi"], seed=1).run()
     assert len(moving.executions) > 200

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 SCHEMES = tuple(Registry().kinds(FILTER))
 SWITCH_S = 6.0
-DURATION_S = 9.0
+DURATION_S = 7.5  # what is published shortly after the switch has arrived
 
 
 @cache

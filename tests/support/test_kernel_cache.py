@@ -33,14 +33,20 @@ def outer(x):
 USE = "from outer import outer; print(outer(1), sum(outer.stats.cache_hits.values()))"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three modules, the kernels of which are cached."""
+    made = tmp_path_factory.mktemp("compiled")
     for name, text in (("constants", CONSTANTS), ("inner", INNER), ("outer", OUTER)):
-        (tmp_path / f"{name}.py").write_text(text)
-    assert use(tmp_path) == "20 0"
-    assert use(tmp_path) == "20 1"
-    return tmp_path
+        (made / f"{name}.py").write_text(text)
+    assert use(made) == "20 0"
+    return made
+
+
+@pytest.fixture
+def folder(compiled: Path, tmp_path: Path) -> Path:
+    """A copy of them, of the same age."""
+    return Path(shutil.copytree(compiled, tmp_path / "modules"))
 
 
 def use(folder: Path, program: str = USE) -> str:
@@ -56,6 +62,10 @@ def cached(folder: Path, pattern: str) -> list[Path]:
     found = sorted((folder / "__pycache__").glob(pattern))
     assert found
     return found
+
+
+def test_what_was_compiled_is_used(folder: Path) -> None:
+    assert use(folder) == "20 1"
 
 
 @pytest.mark.parametrize(
