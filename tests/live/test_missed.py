@@ -467,7 +467,7 @@ def test_what_is_stored_last_is_answered(tmp_path: Path, make: Make, monkeypatch
         first = peer.publish(wait=False)
         assert busy.wait(20.0)
         second = peer.publish(wait=False)
-        until(lambda: second in in_loop(service, lambda: set(service.server.deliveries.turn.taken)))
+        until(lambda: second in in_loop(service, lambda: set(service.server.deliveries.turn._taken)))
         service.server.stop()
         in_loop(service, lambda: None)
         go.set()

@@ -386,12 +386,12 @@ def test_a_store_that_fails_refuses_and_changes_nothing(
     assert subscriber.get(Refused).handle == 2
     subscriber.send(Unsubscribe(1))
     assert subscriber.get(Refused).handle == 1
-    assert in_loop(service, lambda: server.failing) == "store.db: the disk is full"
+    assert in_loop(service, lambda: server.turns.failing) == "store.db: the disk is full"
     assert in_loop(service, lambda: len(server.broker.table)) == 1
     monkeypatch.setattr(server.store, "write", write)
     number = publisher.publish()
     assert subscriber.event() == number
-    until(lambda: server.failing is None)
+    until(lambda: server.turns.failing is None)
 
 
 def test_keys_that_are_expelled_are_cut_off(tmp_path: Path, make: Make) -> None:

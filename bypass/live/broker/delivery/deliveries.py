@@ -24,7 +24,6 @@ from bypass.live.broker.store.reader import Reader
 from bypass.live.broker.store.store import Store
 from bypass.models.queueing import DelayEstimator
 from bypass.protocol.messages import Message
-from bypass.protocol.session import Ack, Refused
 from bypass.protocol.wire import encode
 
 
@@ -62,7 +61,7 @@ class Deliveries:
             sessions,
             self.kept.lanes,
             self.kept.missing,
-            self._send_now,
+            lambda: self.turn,
             after,
             last_seq,
         )
@@ -96,21 +95,7 @@ class Deliveries:
 
     def to_route(self, route: bytes, message: Message) -> None:
         """A message for whoever is behind a route. Raises MalformedMessage if it cannot travel."""
-        data = encode(message)
-        self.turn.packets.setdefault(route, []).append(data)
-
-    def _send_now(self, route: bytes, messages: list[bytes]) -> None:
-        self.turn.packets.setdefault(route, []).extend(messages)
-
-    def confirm(self, route: bytes, publication: int | None = None, handle: int | None = None) -> None:
-        """Acknowledge a publication, or a change of subscriptions, when this turn is durable."""
-        confirmed = self.turn.acknowledged.get(route)
-        if confirmed is None:
-            confirmed = self.turn.acknowledged[route] = ([], [])
-        if publication is not None:
-            confirmed[0].append(publication)
-        if handle is not None:
-            confirmed[1].append(handle)
+        self.turn.send(route, encode(message))
 
     def acknowledge(self, session: Session, ids: Iterable[int]) -> bool:
         """A client has these events; gives whether it was sent any of them."""
@@ -158,48 +143,19 @@ class Deliveries:
         self.turn = Turn(turn.notifications.count)
         return turn
 
-    def postpone(self, turn: Turn) -> None:
-        """Write what a turn has released later, with what others change; a new turn has just begun."""
-        self.turn.batch, turn.batch = turn.batch, self.turn.batch
-        self.turn.released, turn.released = turn.released, self.turn.released
-
     def send_turn(self, turn: Turn) -> None:
         """Send what a turn has collected; what it changed is durable."""
         if turn.logged:
             self.feeding.durable = turn.logged[-1].seq
-        for route, (ids, handles) in turn.acknowledged.items():
-            turn.packets.setdefault(route, []).append(encode(Ack(tuple(ids), tuple(handles))))
-        self.sending.send(turn.packets)
+        self.sending.send(turn.answers())
         self.sending.notify(turn.notifications)
         self.feeding.feed_hungry()
 
     def refuse_turn(self, turn: Turn, reason: str) -> None:
         """What a turn changed could not be stored: nobody gets its events, and who sent them is told why."""
         self.kept.refused(turn)
-        self.turn.batch.released(turn.released)
-        self.turn.released += turn.released
-        self.turn.batch.retry(turn.batch)
-        changed = {(session.route, handle) for session, handle, _, _ in turn.changes}
-        for route, (ids, handles) in turn.acknowledged.items():
-            refused = turn.taken.intersection(ids)
-            if route in self.turn.acknowledged:  # sent twice, and taken once
-                later = self.turn.acknowledged[route][0]
-                later[:] = set(later) - refused
-            answers = turn.packets.setdefault(route, [])
-            answers += [encode(Refused(reason, id=number)) for number in ids if number in refused]
-            answers += [encode(Refused(reason, handle=each)) for each in handles if (route, each) in changed]
-            # What is of an earlier turn holds: a subscription that was claimed anew is what it was.
-            known = tuple(number for number in ids if number not in refused)
-            claimed = tuple(handle for handle in handles if (route, handle) not in changed)
-            if known or claimed:
-                answers.append(encode(Ack(known, claimed)))
-        self.sending.send(turn.packets)
-
-    def retract(self, turn: Turn, route: bytes) -> None:
-        """Nothing that was to be sent on a route, in a turn or since, is sent."""
-        for each in (turn, self.turn):
-            each.packets.pop(route, None)
-            each.acknowledged.pop(route, None)
+        self.turn.retry(turn)
+        self.sending.send(turn.refusals(reason))
 
     # -- internals ----------------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ class Reception:
             return
         self._counters[over] += 1
         if about.id is not None and session.knows(about.id) and session.route is not None:
-            self._deliveries.confirm(session.route, publication=about.id)
+            self._deliveries.turn.confirm(session.route, publication=about.id)
         else:
             self._refuse(session, reason, about.id, about.handle)
 
@@ -105,7 +105,7 @@ class Reception:
             self._check_stored(session)
             session.published = max(count, session.published)
             session.refused.discard(count)
-            self._deliveries.turn.taken.add(number)
+            self._deliveries.turn.took(number)
             if message.piggyback is not None:
                 self._attendance.moved.add(session.number)
             self._counters["publications"] += 1
@@ -116,7 +116,7 @@ class Reception:
             self._broker.receive(message)
             if session.durable:
                 self._attendance.published.add(session)
-        self._deliveries.confirm(session.route, publication=number)
+        self._deliveries.turn.confirm(session.route, publication=number)
 
     def _check_stored(self, session: Session) -> None:
         account, most = session.account, self._config.limits.stored_bytes_per_key
@@ -136,7 +136,7 @@ class Reception:
         elif isinstance(message, Unsubscribe):
             self._broker.receive(message)
             self._attendance.withdraw(session, message.handle)
-            self._deliveries.confirm(session.route, handle=message.handle)
+            self._deliveries.turn.confirm(session.route, handle=message.handle)
         elif isinstance(message, OutcomeMessage):
             self._broker.receive(message)
             self.on_outcome(session.number, message.outcome)
@@ -175,13 +175,11 @@ class Reception:
         self._deliveries.claimed(session)
         if known is None:
             session.subscribe(handle, kept, len(data))
-            turn = self._deliveries.turn
-            turn.changes.append((session, handle, None, True))
+            self._deliveries.turn.subscribed(session, handle, data)
             if session.durable:
-                turn.batch.subscribed(session.number, handle, data)
                 # Without a place, a broker that is started again would not know what concerns it.
                 self._note_place(session)
-        self._deliveries.confirm(session.route, handle=handle)
+        self._deliveries.turn.confirm(session.route, handle=handle)
 
     def _bye(self, session: Session, message: Bye) -> None:
         assert session.route is not None
@@ -230,7 +228,7 @@ class Reception:
     def _note_place(self, session: Session) -> None:
         place = self._broker.table.whereabouts(session.number)
         if place is not None:
-            self._deliveries.turn.batch.located(session.number, *place)
+            self._deliveries.turn.located(session, place)
 
     def undo(self, turn: Turn) -> None:
         """What could not be stored did not happen: events were not taken, subscriptions are as before.
@@ -238,17 +236,16 @@ class Reception:
         A client that has connected again meanwhile would be told otherwise: it has to do so once more.
         """
         misled: set[Session] = set()
-        for route, (ids, _) in turn.acknowledged.items():
-            for number in turn.taken.intersection(ids):
-                session = self._sessions.by_number.get(number >> 32)
-                if session is not None:
-                    session.refuse(number & COUNT)
-                    if session.route != route:
-                        misled.add(session)
+        for route, number in turn.taken():
+            publisher = self._sessions.by_number.get(number >> 32)
+            if publisher is not None:
+                publisher.refuse(number & COUNT)
+                if publisher.route != route:
+                    misled.add(publisher)
         for session, handle, before, own in reversed(turn.changes):
             if session.number not in self._sessions.by_number:
                 continue
-            if session.route is None or handle not in turn.acknowledged.get(session.route, ((), ()))[1]:
+            if session.route is None or not turn.confirms(session.route, handle):
                 misled.add(session)
             if before is None:
                 session.unsubscribe(handle)
@@ -261,7 +258,8 @@ class Reception:
                 self._broker.admit(session.number, (before,), None)
         for session in misled:
             if session.route is not None:
-                self._deliveries.retract(turn, session.route)
+                for each in (turn, self._deliveries.turn):
+                    each.retract(session.route)
                 self._deliveries.to_route(session.route, Bye())
                 self._attendance.lost(session, "misled")
 
