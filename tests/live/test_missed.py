@@ -503,4 +503,4 @@ def test_an_epoch_that_no_message_can_carry_does_no_harm(tmp_path: Path, make: M
         peer.event()
         plan = Plan(plan="one more", actions=(Action(proxy="filter", to="ste"),))
         with pytest.raises(InvalidPlan, match=f"epoch {LAST_EPOCH}"):
-            in_loop(service, lambda: service.server.execute(plan))
+            in_loop(service, lambda: service.server.broker.execute(plan))

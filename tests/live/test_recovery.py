@@ -52,7 +52,7 @@ def test_no_epoch_is_given_twice(tmp_path: Path, make: Make) -> None:
     with running(config(tmp_path)) as service:
         early = make(endpoint(service), "early")
         plan = Plan(plan="p", actions=(Action(proxy="filter", to="ste", set={"alpha": 2.0}),))
-        in_loop(service, lambda: service.server.execute(plan))
+        in_loop(service, lambda: service.server.broker.execute(plan))
         early.subscribe()
         assert early.get(PlanMessage).epoch == 2
         settings = killed(service, tmp_path / "copy")
@@ -63,7 +63,7 @@ def test_no_epoch_is_given_twice(tmp_path: Path, make: Make) -> None:
 def test_what_only_clients_do_is_known_again(tmp_path: Path, make: Make) -> None:
     with running(config(tmp_path)) as service:
         plan = Plan(plan="p", actions=(Action(proxy="mode", to="augment"),))
-        in_loop(service, lambda: service.server.execute(plan))
+        in_loop(service, lambda: service.server.broker.execute(plan))
         make(endpoint(service), "s").settle()
         settings = killed(service, tmp_path / "copy")
     with running(settings) as service:

@@ -79,7 +79,7 @@ def test_a_restarted_broker_goes_on_where_the_one_before_ended(tmp_path: Path, m
         subscriber.settle()
         second = publisher.publish()
         plan = Plan(plan="p", actions=(Action(proxy="filter", to="ste", set={"alpha": 2.0}),))
-        in_loop(service, lambda: service.server.execute(plan))
+        in_loop(service, lambda: service.server.broker.execute(plan))
         assert subscriber.get(PlanMessage).epoch == 1
     with running(settings) as service:
         broker = service.server.broker

@@ -10,9 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
-
-import zmq
 
 from bypass.core.broker import Broker
 from bypass.live.broker.config import BrokerConfig
@@ -36,7 +33,7 @@ from bypass.ports.monitor import Monitor
 from bypass.ports.state_info import EXPECTED_DELAY, Reading
 from bypass.protocol.session import Bye
 from bypass.protocol.wire import encode
-from bypass.transitions import Plan, Record
+from bypass.transitions import Record
 
 log = logging.getLogger(__name__)
 
@@ -51,9 +48,9 @@ CURSOR_PARTS = 10
 class BrokerServer:
     """A broker that clients reach over the network. `run` serves until `stop` is called.
 
-    Everything but `stop` and `soon` is for the thread that runs it. Sessions, subscriptions, schemes and
-    events that are on their way are in the store: a server that is started on the same store goes on where
-    the one before it ended, however that was.
+    Everything but `stop` is for the thread that runs it; `loop.soon` has something done there. Sessions,
+    subscriptions, schemes and events that are on their way are in the store: a server that is started on the
+    same store goes on where the one before it ended, however that was.
     """
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -131,20 +128,12 @@ class BrokerServer:
         """End gracefully; from any thread."""
         self.loop.soon(self._begin_to_close)
 
-    def soon(self, action: Callable[..., None], *args: Any) -> None:
-        """Do something in the server's thread; from any thread."""
-        self.loop.soon(action, *args)
-
     @property
     def endpoints(self) -> list[str]:
         """The addresses that clients can connect to; what was to be any free port is a number here."""
         return self.listener.endpoints
 
     # -- transitions --------------------------------------------------------------------------------------
-
-    def execute(self, plan: Plan) -> list[Record]:
-        """Execute a plan here and at the clients concerned. Raises as the broker does."""
-        return self.broker.execute(plan)
 
     def transition_finished(self, record: Record) -> None:
         """The store must know what is configured now, before clients are told."""
@@ -166,7 +155,7 @@ class BrokerServer:
         self.deliveries = Deliveries(
             self.sessions,
             self.store,
-            self._send_packet,
+            self.listener.send,
             self.settings.served,
             RetentionLimits(config.limits.pending_events, config.limits.pending_age),
             last_seq,
@@ -216,19 +205,6 @@ class BrokerServer:
         now = self.loop.now()
         delay = self.deliveries.delays.delay(client, now)
         return None if delay is None else Reading(delay, now)
-
-    # -- packets ---------------------------------------------------------------------------------------
-
-    def _send_packet(self, route: bytes, packet: bytes | memoryview) -> bool:
-        try:
-            self.listener.send(route, packet)
-        except zmq.ZMQError as error:
-            # Gone, or it takes nothing: what waits is sent when it connects again.
-            session = self.sessions.by_route.get(route)
-            if session is not None:
-                self.attendance.lost(session, "unreachable" if error.errno == zmq.EHOSTUNREACH else "stalled")
-            return error.errno == zmq.EHOSTUNREACH
-        return True
 
     # -- housekeeping -------------------------------------------------------------------------------------
 

@@ -125,7 +125,7 @@ class Turns:
             turn.write(self._writer)
         else:
             self._deliveries.turn.postpone(turn)
-            self._deliveries.send_turn(turn)
+            self._send(turn)
 
     def _written(self, error: StoreFailed | None) -> None:
         turn, self._in_flight = self._in_flight, None
@@ -136,7 +136,7 @@ class Turns:
                 if self.failing is not None:
                     log.warning("the store works again")
                 self.failing = None
-                self._deliveries.send_turn(turn)
+                self._send(turn)
             else:
                 self._failed(turn, str(error))
         finally:  # whatever was wrong with this turn, later ones are served
@@ -145,6 +145,11 @@ class Turns:
                 self._presence.listens_again()
         if self._finishing and error is not None:  # it would fail again, and again
             self._loop.stop()
+
+    def _send(self, turn: Turn) -> None:
+        """Send a turn that is durable, then go on with those who had to wait for that."""
+        self._presence.lost_on(self._deliveries.send_turn(turn))
+        self._deliveries.feeding.feed_hungry()
 
     def _failed(self, turn: Turn, reason: str) -> None:
         """Undo what a turn has changed here, of which nothing was stored; a later one may do better."""
@@ -155,6 +160,6 @@ class Turns:
         self._counters["refused"] += len(turn.logged)
         self._settings.lost()
         self._reception.undo(turn)
-        self._deliveries.refuse_turn(turn, reason)
+        self._presence.lost_on(self._deliveries.refuse_turn(turn, reason))
         self._presence.not_stored()
         self._sessions.awaited.all_moved()

@@ -14,10 +14,10 @@ import numpy as np
 from bypass.core.downlink import Delivery
 from bypass.live.broker.delivery.log_feeder import LogFeeder
 from bypass.live.broker.delivery.notifier import Notifier
-from bypass.live.broker.delivery.packet_sender import PacketSender
+from bypass.live.broker.delivery.packet_sender import Failed, PacketSender
+from bypass.live.broker.delivery.plan_pacing import Pacing
 from bypass.live.broker.delivery.retention import Retention, RetentionLimits
 from bypass.live.broker.delivery.turn import Turn
-from bypass.live.broker.operations.plan_pacing import Pacing
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged_kernels import RECEIVED
 from bypass.live.broker.store.reader import Reader
@@ -28,8 +28,8 @@ from bypass.protocol.wire import encode
 
 
 class Deliveries:
-    """The broker's way to its clients. `send_packet(route, packet)` gives whether it was taken, `after` calls
-    something some seconds later; `grace` is the broker's.
+    """The broker's way to its clients. `send_packet(route, packet)` raises ZMQError if it is not taken,
+    `after` calls something some seconds later; `grace` is the broker's.
 
     An event that is for a client with a durable session is in the log before it is sent, and until the client
     has acknowledged it, unless it is given up (see `Retention`); `now` is its. `soon` calls something in this
@@ -40,7 +40,7 @@ class Deliveries:
         self,
         sessions: Sessions,
         store: Store,
-        send_packet: Callable[[bytes, bytes | memoryview], bool],
+        send_packet: Callable[[bytes, bytes | memoryview], None],
         now: Callable[[], float],
         limits: RetentionLimits,
         last_seq: int,
@@ -143,19 +143,20 @@ class Deliveries:
         self.turn = Turn(turn.notifications.count)
         return turn
 
-    def send_turn(self, turn: Turn) -> None:
-        """Send what a turn has collected; what it changed is durable."""
+    def send_turn(self, turn: Turn) -> Failed:
+        """Send what a turn has collected, now that what it changed is durable; give where that has failed."""
         if turn.logged:
             self.feeding.durable = turn.logged[-1].seq
-        self.sending.send(turn.answers())
-        self.sending.notify(turn.notifications)
-        self.feeding.feed_hungry()
+        failed = self.sending.send(turn.answers())
+        self.sending.notify(turn.notifications, failed)
+        return failed
 
-    def refuse_turn(self, turn: Turn, reason: str) -> None:
-        """What a turn changed could not be stored: nobody gets its events, and who sent them is told why."""
+    def refuse_turn(self, turn: Turn, reason: str) -> Failed:
+        """Give up a turn that could not be stored: nobody gets its events, and their senders are told why;
+        give where that has failed."""
         self.kept.refused(turn)
         self.turn.retry(turn)
-        self.sending.send(turn.refusals(reason))
+        return self.sending.send(turn.refusals(reason))
 
     # -- internals ----------------------------------------------------------------------------------------
 

@@ -308,6 +308,13 @@ class Presence:
             return
         self.on_departure(session)
 
+    def lost_on(self, routes: Mapping[bytes, str]) -> None:
+        """Give up the sessions that are connected on these routes, each for a reason."""
+        for route, why in routes.items():
+            session = self._sessions.by_route.get(route)
+            if session is not None:
+                self.lost(session, why)
+
     def forget(self, session: Session) -> None:
         """End a session for good."""
         self.on_departure(session)
