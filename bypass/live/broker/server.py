@@ -19,6 +19,7 @@ from bypass.live.broker.loop.listener import Listener
 from bypass.live.broker.loop.loop import Loop
 from bypass.live.broker.reception.intake import Intake
 from bypass.live.broker.reception.presence import Presence
+from bypass.live.broker.reception.publications import Publications
 from bypass.live.broker.reception.reception import Reception, excess
 from bypass.live.broker.sessions.quotas import Quotas
 from bypass.live.broker.sessions.sessions import Sessions, restored
@@ -78,7 +79,10 @@ class BrokerServer:
         self.socket = self.listener.socket
         parts = (config, self.broker, self.sessions, self.deliveries, self.counters)
         self.attendance = Presence(*parts, self.loop.now, self.settings.served, self.listener.allow_list)
-        self.reception = Reception(*parts, self.attendance)
+        publications = Publications(
+            config.limits, self.broker, self.deliveries, self.counters, self.attendance
+        )
+        self.reception = Reception(*parts, self.attendance, publications)
         self.intake = Intake(
             self.listener,
             config.limits,
@@ -86,6 +90,7 @@ class BrokerServer:
             self.deliveries,
             self.attendance,
             self.reception,
+            publications,
             self.counters,
             self.loop.now,
             lambda: self.loop.again(self.socket),

@@ -6,7 +6,7 @@ forgotten. While one turn's changes are written, the next ones' are collected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ class Deliveries:
         if session is not None:
             self._pacing.send(session, message)
 
-    def notify(self, deliveries: Sequence[Delivery]) -> None:
+    def notify(self, deliveries: Iterable[Delivery]) -> None:
         """Notify clients of events, of one after the other; each that is for a durable session is logged."""
         for delivery in deliveries:
             self._notifier.notify(delivery)
