@@ -25,6 +25,7 @@ NAMES = ("ann", "bob", "sue", "tom")
 COUNTERS = ("publications", "understood", "refused", "malformed", "oversized", "over_stored")
 LIMITS = {"client_rate": 0.0, "message_bytes": 2000, "stored_bytes_per_key": 700}
 STEPS = 120
+NUMBER = re.compile(r"(event|client) \d+")
 
 
 class Step(NamedTuple):
@@ -154,7 +155,7 @@ class Site:
         ]
         acks = [each for each in heard if isinstance(each, Ack)]
         refused = [
-            (re.sub(r"\d{7,}", "N", each.reason), each.id and each.id & 0xFFFFFFFF, each.handle)
+            (NUMBER.sub(r"\1 N", each.reason), each.id and each.id & 0xFFFFFFFF, each.handle)
             for each in heard
             if isinstance(each, Refused)
         ]
