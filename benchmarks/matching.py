@@ -80,7 +80,7 @@ def compare_matching(town: Town, singles: int, repetitions: int) -> list[dict[st
         found: NDArray[np.int64] = strtree.query(points, predicate="dwithin", distance=RADIUS)
         return found
 
-    offsets, rows = index.match_many(town.px, town.py)
+    offsets, rows = index.match_places(town.px, town.py)
     assert len(rows) == bulk().shape[1], "shapely finds others"
     for i, (event, place) in enumerate(zip(events, places, strict=True)):
         found = rows[offsets[i] : offsets[i + 1]]
@@ -89,7 +89,7 @@ def compare_matching(town: Town, singles: int, repetitions: int) -> list[dict[st
             assert np.array_equal(found, matched), f"event {i}: one at a time, others are found"
         assert found.tolist() == sorted(tree.match(*place)), f"event {i}: rtree finds others"
     ways: dict[str, Callable[[], object]] = {
-        "index, all at once": lambda: index.match_many(town.px, town.py),
+        "index, all at once": lambda: index.match_places(town.px, town.py),
         "STRtree, all at once": bulk,
         "index": lambda: [index.match(event) for event in events],
         "rtree": lambda: [tree.match(*place) for place in places],

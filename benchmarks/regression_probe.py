@@ -75,7 +75,7 @@ def matching_many() -> None:
     pin()
     town = Town(10_000, 20_000)
     index = town.index()
-    (taken,) = rounds({"": lambda: index.match_many(town.px, town.py)}, 60).values()
+    (taken,) = rounds({"": lambda: index.match_places(town.px, town.py)}, 60).values()
     print(60 * len(town.events) / sum(taken))
 
 

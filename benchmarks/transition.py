@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class CountingDownlink:
     def send(self, client: int, message: Message) -> None:  # noqa: ARG002
         self.messages += 1
 
-    def notify(self, deliveries: Sequence[Delivery]) -> None:
+    def notify(self, deliveries: Iterable[Delivery]) -> None:
         for _, gateways, groups, _ in deliveries:
             if gateways is not None:
                 self.notifications += len(gateways.clients)

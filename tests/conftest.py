@@ -6,7 +6,7 @@ import gc
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -78,7 +78,8 @@ class Tap:
         self.messages.append((client, message))
         self._downlink.send(client, message)
 
-    def notify(self, deliveries: Sequence[Delivery]) -> None:
+    def notify(self, deliveries: Iterable[Delivery]) -> None:
+        deliveries = [*deliveries]
         for publication, gateways, groups, _ in deliveries:
             if gateways is not None:
                 self.relays += [

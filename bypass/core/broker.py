@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -155,34 +155,49 @@ class Broker:
     def receive(self, *messages: Message) -> None:
         """Process messages of clients, in order: a turn of them does what they do one by one.
 
-        Events in a row are delivered together where that makes no difference. If one of the messages raises,
-        those before it have been processed, and those after it have not. Where devices nearby reach a client,
-        each of its messages says.
+        Raises what one of them raises; those before it have been processed then, and those after it have not.
         """
+        _, error = self.receive_until_error(messages)
+        if error is not None:
+            raise error
+
+    def receive_until_error(self, messages: Sequence[Message]) -> tuple[int, Exception | None]:
+        """Process messages of clients, in order, until one raises: give how many were, and the error.
+
+        Events in a row are matched together where that makes no difference. Where devices nearby reach a
+        client, each of its messages says.
+        """
+        done: list[Message] = []
         row: list[Publish] = []
-        for message in messages:
-            if row and not (isinstance(message, Publish) and self._may_follow(message)):
-                self._publish(row)
-                row = []
-            if message.address:
-                self.addresses[message.client] = message.address
-            else:
-                self.addresses.pop(message.client, None)
-            if isinstance(message, Publish):
-                if message.piggyback is not None:
-                    self._context(message.client, message.scheme, message.piggyback)
-                    message.piggyback = None  # the publisher's place is no business of the subscribers
-                row.append(message)
-            elif isinstance(message, ContextMessage):
-                self._context(message.client, message.scheme, message)
-            elif isinstance(message, Subscribe):
-                self._subscribe(message)
-            elif isinstance(message, Unsubscribe):
-                self.withdraw(message.client, message.handle)
-            elif isinstance(message, OutcomeMessage):
-                self.rollout.coordinator.receive_outcome(message.client, message.outcome)
-        if row:
-            self._publish(row)
+        try:
+            for message in messages:
+                if row and not (isinstance(message, Publish) and self._may_follow(message)):
+                    self.downlink.notify(self._deliveries(row, done))
+                    row = []
+                if message.address:
+                    self.addresses[message.client] = message.address
+                else:
+                    self.addresses.pop(message.client, None)
+                if isinstance(message, Publish):
+                    if message.piggyback is not None:
+                        self._context(message.client, message.scheme, message.piggyback)
+                        message.piggyback = None  # the publisher's place is no business of the subscribers
+                    row.append(message)
+                    continue
+                if isinstance(message, ContextMessage):
+                    self._context(message.client, message.scheme, message)
+                elif isinstance(message, Subscribe):
+                    self._subscribe(message)
+                elif isinstance(message, Unsubscribe):
+                    self.withdraw(message.client, message.handle)
+                elif isinstance(message, OutcomeMessage):
+                    self.rollout.coordinator.receive_outcome(message.client, message.outcome)
+                done.append(message)
+            if row:
+                self.downlink.notify(self._deliveries(row, done))
+        except Exception as error:
+            return len(done), error
+        return len(done), None
 
     def withdraw(self, client: int, handle: int) -> None:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
@@ -286,28 +301,34 @@ class Broker:
         and no gateways are chosen by what was sent to them."""
         return publication.piggyback is None and self._choice is None
 
-    def _publish(self, publications: Sequence[Publish]) -> None:
-        """Notify all whom events concern, in the order of the events."""
-        deliveries = [found for each in publications if (found := self._match(each)) is not None]
-        if deliveries:
-            self.downlink.notify(deliveries)
+    def _deliveries(self, publications: Sequence[Publish], done: list[Message]) -> Iterator[Delivery]:
+        """Find out whom each event concerns, in their order; what is dealt with is added to `done`."""
+        schemes, table = self.filter_schemes, self.table
+        placed = [each for each in publications if each.kind is not Kind.PLAIN]
+        matching = [scheme.match_many(self._as_known_to(scheme, placed)) for scheme in schemes]
+        for publication in publications:
+            if publication.kind is Kind.PLAIN:
+                delivery = self._delivery(publication, table.rows())
+            else:
+                found = [next(each) for each in matching]
+                if self._grace.overlapping:
+                    found += self._grace.match(publication)
+                plain = table.plain()
+                if len(plain):
+                    found.append(plain)
+                rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+                delivery = self._delivery(publication, rows, [scheme.unfiltered() for scheme in schemes])
+            if delivery is not None:
+                yield delivery
+            done.append(publication)
 
-    def _match(self, publication: Publish) -> Delivery | None:
-        """Select the subscriptions that an event concerns; None if there are none."""
-        if publication.kind is Kind.PLAIN:
-            return self._delivery(publication, self.table.rows())
-        schemes = self.filter_schemes
-        # A channel is a word of its publisher's scheme: beside it, the place alone says something.
-        foreign = publication if len(schemes) == 1 else replace(publication, channel=None)
-        flag, flags = publication.scheme, self._flags
-        found = [s.match(publication if flags[s] == flag else foreign) for s in schemes]
-        if self._grace.overlapping:
-            found += self._grace.match(publication)
-        plain = self.table.plain()
-        if len(plain):
-            found.append(plain)
-        rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-        return self._delivery(publication, rows, [scheme.unfiltered() for scheme in schemes])
+    def _as_known_to(self, scheme: FilterBroker, publications: Sequence[Publish]) -> Sequence[Publish]:
+        """Events as a scheme understands them. A channel is a word of its publisher's scheme: where several
+        run, the place alone says something to the others."""
+        if len(self._flags) == 1:
+            return publications
+        own = self._flags[scheme]
+        return [each if each.scheme == own else replace(each, channel=None) for each in publications]
 
     def _delivery(
         self, publication: Publish, rows: Ints, unknown: Iterable[Ints] = (), late: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from bypass.protocol.messages import Message, Publish
@@ -49,5 +49,8 @@ class Downlink(Protocol):
     def send(self, client: int, message: Message) -> None:
         """Send one message to one client."""
 
-    def notify(self, deliveries: Sequence[Delivery]) -> None:
-        """Notify clients of events, of one after the other."""
+    def notify(self, deliveries: Iterable[Delivery]) -> None:
+        """Notify clients of events, of one after the other: each is taken when those before it are done.
+
+        If one raises, no further one is taken.
+        """

@@ -6,7 +6,7 @@ Sizes are those of the real encoding plus a header for the layers below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, partial
@@ -211,7 +211,7 @@ class Cellular:
         due = reserve(self._down_free, self._down_last, client, now, self._sending(size), latency)
         self._clock.at(due, self._deliver, client, message, now)
 
-    def notify(self, deliveries: Sequence[Delivery]) -> None:
+    def notify(self, deliveries: Iterable[Delivery]) -> None:
         """Notify clients of several events, one event after the other."""
         for publication, gateways, groups, _ in deliveries:
             if gateways is not None:

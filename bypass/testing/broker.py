@@ -54,7 +54,7 @@ def in_loop(service: Service, ask: Callable[[], Any]) -> Any:
             answer.append(error)
         done.set()
 
-    service.server.soon(act)
+    service.server.loop.soon(act)
     assert done.wait(PATIENCE)
     if isinstance(answer[0], BaseException):
         raise answer[0]

@@ -215,7 +215,7 @@ class LiveWorld(SmallWorld):
     # -- inside -------------------------------------------------------------------------------------------
 
     def execute_plan(self, plan: Plan) -> list[Record]:
-        records: list[Record] = in_loop(self._service, lambda: self._service.server.execute(plan))
+        records: list[Record] = in_loop(self._service, lambda: self._service.server.broker.execute(plan))
         return records
 
     def number(self, name: str) -> int:

@@ -42,7 +42,7 @@ def main(out: Path) -> None:
             carol.send(Bye())
             carol.get(Bye)
             plan = Plan(plan="to-ste", actions=(Action(proxy="filter", to="ste"),))
-            in_loop(service, lambda: service.server.execute(plan))
+            in_loop(service, lambda: service.server.broker.execute(plan))
             until(lambda: in_loop(service, lambda: service.server.store.records(1)))
         copyfile(settings.store, out)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bypass.core.broker import Broker
 from bypass.core.downlink import Delivery
+from bypass.errors import BypassError
 from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
 from bypass.places.region import Place, Region
@@ -31,8 +32,9 @@ WANTED = (attr("kind") == "news", attr("level") > 1)
 class Site:
     """A broker, and all that it has said, in order. It changes its scheme when somebody comes to a corner."""
 
-    def __init__(self, scheme: str, missing: str, gateways: bool) -> None:
+    def __init__(self, scheme: str, missing: str, gateways: bool, failing: int = 0) -> None:
         self.said: list[Any] = []
+        self.failing = failing  # events whose numbers it divides cannot be delivered
         self.clock = VirtualClock()
         host = SimHost(-1, self.clock, NoSensor(), Monitor(), seed=1)
         region = Region(  # channels are numbered from 1 on
@@ -47,8 +49,10 @@ class Site:
     def send(self, client: int, message: Message) -> None:
         self.said.append((client, deepcopy(message)))
 
-    def notify(self, deliveries: Sequence[Delivery]) -> None:
+    def notify(self, deliveries: Iterable[Delivery]) -> None:
         for publication, gateways, groups, late in deliveries:
+            if self.failing and publication.id % self.failing == 0:
+                raise BypassError(f"event {publication.id} cannot be delivered")
             groups_said = [(c.tolist(), handles, unfiltered) for c, handles, unfiltered in groups]
             self.said.append((publication.id, deepcopy(publication), gateways, groups_said, late))
 
@@ -133,6 +137,60 @@ def test_a_turn_is_its_messages(
             site.clock.run_until(number * MICROSECONDS)
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    scheme=st.sampled_from(["radial", "grid"]),
+    missing=st.sampled_from(["ignore", "unfiltered", "wait"]),
+    failing=st.sampled_from([1, 2, 3]),
+    turn=st.lists(messages, max_size=40),
+)
+def test_those_around_a_message_that_fails_are_processed(
+    scheme: str, missing: str, failing: int, turn: list[Message]
+) -> None:
+    together, single = Site(scheme, missing, False, failing), Site(scheme, missing, False, failing)
+    errors, expected = [], []
+    rest = deepcopy(turn)
+    while rest:
+        done, error = together.broker.receive_until_error(rest)
+        errors += [] if error is None else [(len(turn) - len(rest) + done, str(error))]
+        rest = rest[done + 1 :]
+    for i, message in enumerate(deepcopy(turn)):
+        try:
+            single.broker.receive(message)
+        except BypassError as error:
+            expected.append((i, str(error)))
+    assert errors == expected
+    assert together.said == single.said
+    assert together.state() == single.state()
+
+
+def test_what_a_scheme_raises_harms_the_event_alone() -> None:
+    """A rule of its own is asked for one event after the other."""
+    site = Site("radial", "ignore", gateways=False)
+    (scheme,) = site.broker.filter_schemes
+    own = scheme.match
+
+    class Refusing(type(scheme)):  # type: ignore[misc]
+        def match(self, publication: Publish) -> Any:
+            if publication.id == 2:
+                raise ValueError("two")
+            return own(publication)
+
+    scheme.__class__ = Refusing
+    site.broker.receive(
+        Subscribe(1, Subscription.of(WANTED[0]), 400, ContextUpdate((100.0, 100.0)), client=1, scheme=1)
+    )
+    events = [
+        Publish(n, Event(kind="news"), Kind.PLACED, location=(150.0, 100.0), client=0, scheme=1)
+        for n in (1, 2, 3)
+    ]
+    done, error = site.broker.receive_until_error(events)
+    assert (done, str(error)) == (1, "two")
+    assert [each[0] for each in site.said if len(each) == 5] == [1]
+    assert site.broker.receive_until_error(events[2:]) == (1, None)
+    assert [each[0] for each in site.said if len(each) == 5] == [1, 3]
+
+
 def test_events_in_a_row_go_out_together() -> None:
     site = Site("radial", "ignore", gateways=False)
     calls: list[int] = []
@@ -142,9 +200,10 @@ def test_events_in_a_row_go_out_together() -> None:
         def send(self, client: int, message: Message) -> None:
             downlink.send(client, message)
 
-        def notify(self, deliveries: Sequence[Delivery]) -> None:
-            calls.append(len(deliveries))
-            downlink.notify(deliveries)
+        def notify(self, deliveries: Iterable[Delivery]) -> None:
+            taken = [*deliveries]
+            calls.append(len(taken))
+            downlink.notify(taken)
 
     site.broker.downlink = Counting()
     subscription = Subscription.of(attr("kind") == "news")

@@ -34,7 +34,7 @@ def killed(service: Service, folder: Path, **changes: object) -> BrokerConfig:
     store = service.server.config.store
 
     def copy() -> bool:
-        if service.server._writer.busy:
+        if service.server.turns.writing:
             return False
         for path in store.parent.glob(f"{store.name}*"):
             if not path.name.endswith(("-shm", "-lock")):

@@ -152,7 +152,7 @@ class World:
         self._begin(folder)
 
     def _copy(self, folder: Path) -> bool:
-        if self._service.server._writer.busy:
+        if self._service.server.turns.writing:
             return False
         for path in self._store_folder.glob("store.db*"):
             if not path.name.endswith(("-shm", "-lock")):
@@ -169,13 +169,7 @@ class World:
         def idle() -> bool:
             feeding, turn = server.deliveries.feeding, server.deliveries.turn
             return not (
-                feeding._reading
-                or feeding.hungry
-                or server._writer.busy
-                or turn.packets
-                or turn.notifications.count
-                or turn.acknowledged
-                or turn.batch.pressing
+                feeding._reading or feeding.hungry or server.turns.writing or turn.sends or turn.is_pressing
             )
 
         until(lambda: in_loop(self._service, idle))

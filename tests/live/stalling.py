@@ -92,8 +92,8 @@ class BrokerProcess:
     def pause(self, publisher: Peer) -> None:
         """While the store is stalled: have so much collected for it that nothing is read any more."""
         publisher.publish(wait=False)
-        until(lambda: self.ask("server._writer.busy"))
-        while not self.ask("server._paused"):
+        until(lambda: self.ask("server.turns.writing"))
+        while not self.ask("server.intake.paused"):
             with RawPeer(self.port) as peer:  # each is charged by itself
                 peer.send(*[bytes(200_000)] * 20)
                 peer.until_read()

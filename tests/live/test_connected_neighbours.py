@@ -52,7 +52,7 @@ async def test_events_travel_nearby_without_the_broker(tmp_path: Path) -> None:
                 ("mode", "offload"),
             )
             plan = Plan(plan="nearby", actions=tuple(Action(proxy=p, to=to) for p, to in actions))
-            await asyncio.to_thread(in_loop, service, lambda: service.server.execute(plan))
+            await asyncio.to_thread(in_loop, service, lambda: service.server.broker.execute(plan))
             await became(a, "mode", "offload")
             await became(b, "mode", "offload")
             published = service.server.counters["publications"]
@@ -72,7 +72,7 @@ async def test_bluetooth_is_not_there_and_wifi_goes_on(tmp_path: Path) -> None:
             await a.subscribe(attr("kind") == "hello")
             for radio in ("wifi", "bluetooth"):
                 plan = Plan(plan=radio, actions=(Action(proxy="transport", to=radio),))
-                await asyncio.to_thread(in_loop, service, partial(service.server.execute, plan))
+                await asyncio.to_thread(in_loop, service, partial(service.server.broker.execute, plan))
             async with asyncio.timeout(LIMIT):
                 while not (latest := service.followup.latest(1)[0])["failed"]:
                     await asyncio.sleep(0.01)

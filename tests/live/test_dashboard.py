@@ -78,7 +78,7 @@ def test_a_real_broker_with_honest_clients_shows_no_trouble(browser: Browser, tm
         says.publish_local(Event(kind="news"))
         assert next(iter(news))["kind"] == "news"
         plan = Plan(plan="faster", actions=(Action(proxy="filter", to="ste"),))
-        in_loop(service, lambda: service.server.execute(plan))
+        in_loop(service, lambda: service.server.broker.execute(plan))
         browser.shows("#totals", "2", "of 2 sessions", "0.5 per session")
         browser.shows("#transition-rows", "faster", "radial → ste", "2 of 2 done", "–")
         browser.shows("#counters", "malformed 0")

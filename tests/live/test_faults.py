@@ -252,7 +252,7 @@ class BrokerLag:
         self._loop = service.server.loop
         self._going = True
         self._most = 0.0
-        service.server.soon(self._measure, None)
+        service.server.loop.soon(self._measure, None)
 
     def _measure(self, due: float | None) -> None:
         now = self._loop.now()
@@ -288,7 +288,7 @@ def test_a_transition_during_a_partition_reaches_who_was_cut_off(
 
 def execute(service: Service, scheme: str, threshold: float) -> None:
     plan = Plan(plan="p", actions=(Action(proxy="filter", to=scheme, set={"threshold": threshold}),))
-    in_loop(service, lambda: service.server.execute(plan))
+    in_loop(service, lambda: service.server.broker.execute(plan))
 
 
 def schemes(made: Group) -> set[tuple[str, float]]:

@@ -41,7 +41,7 @@ def member(service: Service, make: Make, name: str, **hello: Any) -> Peer:
 
 
 def execute(service: Service, plan: Plan) -> None:
-    in_loop(service, lambda: service.server.execute(plan))
+    in_loop(service, lambda: service.server.broker.execute(plan))
 
 
 def follow(peer: Peer) -> Plan:

@@ -16,7 +16,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from bypass import Event
-from bypass.live.broker import server as server_module
+from bypass.live.broker import turns
 from bypass.live.broker.reception import intake
 from bypass.live.broker.service import Service
 from bypass.live.broker.sessions.sessions import Session
@@ -508,7 +508,7 @@ def test_no_more_is_read_than_can_be_kept_while_the_store_is_slow(
 ) -> None:
     """Whatever it is; and who cannot be heard is not taken for silent."""
     monkeypatch.setattr(intake, "MOST_PER_TURN", 10)
-    monkeypatch.setattr(server_module, "MOST_BYTES_COLLECTED", 20_000)
+    monkeypatch.setattr(turns, "MOST_BYTES_COLLECTED", 20_000)
     heartbeat = 0.5
     with running(config(tmp_path, heartbeat=heartbeat)) as service:
         server, goes_on = service.server, threading.Event()
@@ -522,11 +522,11 @@ def test_no_more_is_read_than_can_be_kept_while_the_store_is_slow(
 
         monkeypatch.setattr(server.store, "write", slowly)
         publisher.publish(wait=False)
-        until(lambda: server._writer.busy)
+        until(lambda: server.turns.writing)
         before = server.counters["bytes_in"]
         for _ in range(100):
             peer.socket.send(bytes(1000))
-        until(lambda: server._paused)
+        until(lambda: server.intake.paused)
         paused_at = server.loop.now()
         assert server.counters["bytes_in"] - before < 20_000 + 11 * 1000
         until(lambda: server.loop.now() > paused_at + 5 * heartbeat)

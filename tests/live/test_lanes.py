@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bypass.live.broker import server as server_module
+from bypass.live.broker import turns
 from bypass.live.broker.service import Service
 from bypass.live.broker.store.batch import Batch
 from bypass.live.broker.store.reader import Reader
@@ -227,13 +227,13 @@ def test_a_store_that_fails_is_not_tried_without_pause(
             client.send(Unsubscribe(1))
             client.get(Refused)
             until(lambda: len(tries) >= 10)
-    assert tries[9] - tries[0] >= 9 * server_module.FAILED_S
+    assert tries[9] - tries[0] >= 9 * turns.FAILED_S
 
 
 def test_a_broker_that_is_stopped_under_load_reads_no_more(
     tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_module, "MOST_COLLECTED", 5)
+    monkeypatch.setattr(turns, "MOST_COLLECTED", 5)
     go = threading.Event()
     write = Store.write
 
@@ -246,7 +246,8 @@ def test_a_broker_that_is_stopped_under_load_reads_no_more(
         client.subscribe(1)
         monkeypatch.setattr(Store, "write", slow)
         served = in_loop(service, lambda: service.server.loop)
-        until(lambda: publisher.publish(wait=False) and in_loop(service, lambda: service.server._paused))
+        intake = service.server.intake
+        until(lambda: publisher.publish(wait=False) and in_loop(service, lambda: intake.paused))
         again: list[Any] = []
         in_loop(service, lambda: setattr(served, "serve", lambda *args: again.append(args)))
         service.server.stop()

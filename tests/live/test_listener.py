@@ -33,13 +33,13 @@ from tests.live.brokers import config
 
 service = Service(config(Path(sys.argv[1]), listen=("tcp://127.0.0.1:*",), heartbeat=float(sys.argv[2])))
 server = service.server
-server.soon(server.loop.leave, server.socket)
+server.loop.soon(server.loop.leave, server.socket)
 thread = threading.Thread(target=service.run)
 thread.start()
 print(server.endpoints[0], flush=True)
 sys.stdin.readline()  # now it goes on, after two heartbeats: the first finds out that nobody is there
 again = (server.loop.serve, server.socket, server.intake.read)
-server.soon(server.loop.after, 2.5 * server.config.heartbeat, *again)
+server.loop.soon(server.loop.after, 2.5 * server.config.heartbeat, *again)
 sys.stdin.read()
 server.stop()
 thread.join()

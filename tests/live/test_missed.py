@@ -467,7 +467,7 @@ def test_what_is_stored_last_is_answered(tmp_path: Path, make: Make, monkeypatch
         first = peer.publish(wait=False)
         assert busy.wait(20.0)
         second = peer.publish(wait=False)
-        until(lambda: second in in_loop(service, lambda: set(service.server.deliveries.turn.taken)))
+        until(lambda: second in in_loop(service, lambda: set(service.server.deliveries.turn._taken)))
         service.server.stop()
         in_loop(service, lambda: None)
         go.set()
@@ -503,4 +503,4 @@ def test_an_epoch_that_no_message_can_carry_does_no_harm(tmp_path: Path, make: M
         peer.event()
         plan = Plan(plan="one more", actions=(Action(proxy="filter", to="ste"),))
         with pytest.raises(InvalidPlan, match=f"epoch {LAST_EPOCH}"):
-            in_loop(service, lambda: service.server.execute(plan))
+            in_loop(service, lambda: service.server.broker.execute(plan))

@@ -58,7 +58,7 @@ def settings(folder: Path, *mechanisms: str, **changes: Any) -> Any:
 
 def change(service: Service, to: str, **values: Any) -> None:
     plan = Plan(plan=f"to-{to}", actions=(Action(proxy="filter", to=to, set=values),))
-    (record,) = in_loop(service, lambda: service.server.execute(plan))
+    (record,) = in_loop(service, lambda: service.server.broker.execute(plan))
     assert record.outcome == "done"
 
 

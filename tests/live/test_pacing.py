@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bypass.live.broker.operations.plan_pacing import AT_ONCE, LONGEST_S, STEP_S, Pacing
+from bypass.live.broker.delivery.plan_pacing import AT_ONCE, LONGEST_S, STEP_S, Pacing
 from bypass.live.broker.sessions.sessions import Session
 from bypass.protocol.messages import Assignment, Message, PlanMessage
 

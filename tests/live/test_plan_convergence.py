@@ -260,7 +260,7 @@ class World:
             members = None if isinstance(step, list) else tuple(walker.peer.number for walker in self.walkers)
             actions = tuple(action.model_copy(update={"members": members}) for action in step)
             plan = Plan(plan="p", on_error="abort" if members else "continue", actions=actions)
-            in_loop(self.service, lambda: server.execute(plan))
+            in_loop(self.service, lambda: server.broker.execute(plan))
             self.read()
         elif step in PLACES and not tried.away:
             for walker in self.walkers:

@@ -52,7 +52,7 @@ def test_no_epoch_is_given_twice(tmp_path: Path, make: Make) -> None:
     with running(config(tmp_path)) as service:
         early = make(endpoint(service), "early")
         plan = Plan(plan="p", actions=(Action(proxy="filter", to="ste", set={"alpha": 2.0}),))
-        in_loop(service, lambda: service.server.execute(plan))
+        in_loop(service, lambda: service.server.broker.execute(plan))
         early.subscribe()
         assert early.get(PlanMessage).epoch == 2
         settings = killed(service, tmp_path / "copy")
@@ -63,7 +63,7 @@ def test_no_epoch_is_given_twice(tmp_path: Path, make: Make) -> None:
 def test_what_only_clients_do_is_known_again(tmp_path: Path, make: Make) -> None:
     with running(config(tmp_path)) as service:
         plan = Plan(plan="p", actions=(Action(proxy="mode", to="augment"),))
-        in_loop(service, lambda: service.server.execute(plan))
+        in_loop(service, lambda: service.server.broker.execute(plan))
         make(endpoint(service), "s").settle()
         settings = killed(service, tmp_path / "copy")
     with running(settings) as service:
@@ -221,7 +221,7 @@ def test_a_refusal_that_was_not_heard_is_not_taken_for_an_acknowledgement(
         subscriber.subscribe()
         store.fails = True
         number = publisher.publish(wait=False)
-        until(lambda: service.server.failing)
+        until(lambda: service.server.turns.failing)
         store.fails = False
         assert subscriber.number != publisher.number
         later = publisher.publish()
@@ -310,7 +310,7 @@ def test_an_event_that_was_stored_is_not_refused_because_it_is_sent_again(
         assert again == stored[0]
         publisher.published += 3
         refused = publisher.publish(wait=False)
-        acknowledged = service.server.deliveries.turn.acknowledged
+        acknowledged = service.server.deliveries.turn._confirmed
         until(lambda: [len(ids) for ids, _ in in_loop(service, acknowledged.copy).values()] == [2])
         store.fail_next()
         store.go.set()
@@ -358,7 +358,7 @@ def test_who_was_forgotten_while_nothing_could_be_stored_stays_forgotten(
         store.fails = True
         peer.send(Bye(forget=True))
         peer.get(Bye)
-        until(lambda: service.server.failing)
+        until(lambda: service.server.turns.failing)
         store.fails = False
         other.subscribe()
         settings = killed(service, tmp_path / "copy")
@@ -377,7 +377,7 @@ def test_what_waits_in_the_log_is_sent_while_nothing_can_be_stored(
         store.fails = True
         back = make(endpoint(service), "s", handles=(1,))
         assert [back.event() for _ in numbers] == numbers
-        assert service.server.failing
+        assert service.server.turns.failing
 
 
 def test_a_log_that_cannot_be_read_for_a_while_delays_what_is_in_it(

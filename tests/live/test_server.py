@@ -79,7 +79,7 @@ def test_a_restarted_broker_goes_on_where_the_one_before_ended(tmp_path: Path, m
         subscriber.settle()
         second = publisher.publish()
         plan = Plan(plan="p", actions=(Action(proxy="filter", to="ste", set={"alpha": 2.0}),))
-        in_loop(service, lambda: service.server.execute(plan))
+        in_loop(service, lambda: service.server.broker.execute(plan))
         assert subscriber.get(PlanMessage).epoch == 1
     with running(settings) as service:
         broker = service.server.broker
@@ -386,12 +386,12 @@ def test_a_store_that_fails_refuses_and_changes_nothing(
     assert subscriber.get(Refused).handle == 2
     subscriber.send(Unsubscribe(1))
     assert subscriber.get(Refused).handle == 1
-    assert in_loop(service, lambda: server.failing) == "store.db: the disk is full"
+    assert in_loop(service, lambda: server.turns.failing) == "store.db: the disk is full"
     assert in_loop(service, lambda: len(server.broker.table)) == 1
     monkeypatch.setattr(server.store, "write", write)
     number = publisher.publish()
     assert subscriber.event() == number
-    until(lambda: server.failing is None)
+    until(lambda: server.turns.failing is None)
 
 
 def test_keys_that_are_expelled_are_cut_off(tmp_path: Path, make: Make) -> None:

@@ -38,10 +38,10 @@ def test_what_is_done_with_every_scheme_was_done_before(tmp_path: Path) -> None:
         for a, b in permutations(names, 2):
             for to in (a, b):
                 plan = Plan(plan=to, actions=(Action(proxy="filter", to=to),))
-                in_loop(service, act(service.server.execute, plan))
+                in_loop(service, act(service.server.broker.execute, plan))
                 use(members)
         plan = Plan(plan="some", actions=(Action(proxy="filter", to="grid", members=(members[0].number,)),))
-        in_loop(service, act(service.server.execute, plan))
+        in_loop(service, act(service.server.broker.execute, plan))
         use(members)
     assert {name: count for name, count in compiled().items() if count > before.get(name, 0)} == {}
 

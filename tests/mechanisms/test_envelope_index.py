@@ -96,7 +96,15 @@ def test_equal_to_brute_force(
             found = index.match(event(*place))
             assert found is not None
             assert found.tolist() == expected
-    offsets, rows = indexes[0].match_many(np.array([x for x, _ in places]), np.array([y for _, y in places]))
+    for index in indexes:
+        together = index.match_many([event(*place) for place in places])
+        for found, place in zip(together, places, strict=True):
+            single = index.match(event(*place))
+            assert found is not None
+            assert single is not None
+            assert found.tolist() == single.tolist()
+    px, py = np.array([x for x, _ in places]), np.array([y for _, y in places])
+    offsets, rows = indexes[0].match_places(px, py)
     for i, place in enumerate(places):
         assert rows[offsets[i] : offsets[i + 1]].tolist() == sorted(
             row for row, s in model.items() if concerned(s, place, alpha)

@@ -108,7 +108,7 @@ def test_envelopes_of_people_on_their_way(alpha: float, precision: float) -> Non
     index = EnvelopeIndex(table, False, alpha)
     index.insert(rows)
     px, py = random.uniform(-700.0, 3700.0, (2, 5000))  # no envelope reaches beyond
-    offsets, found = index.match_many(px, py)
+    offsets, found = index.match_places(px, py)
     events = np.repeat(np.arange(len(px)), np.diff(offsets))
     in_disc = np.hypot(px[events] - table.x[found], py[events] - table.y[found]) <= RADIUS
     all_in_discs = sum(

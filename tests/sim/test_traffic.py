@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +43,8 @@ class Scales:
         self.down[COUNTED_AS[type(message)], client] += len(encode(message)) + HEADER
         self.cellular.send(client, decode(encode(message)))
 
-    def notify(self, deliveries: Sequence[Delivery]) -> None:
+    def notify(self, deliveries: Iterable[Delivery]) -> None:
+        deliveries = [*deliveries]
         for publication, gateways, groups, _ in deliveries:
             if gateways is not None:
                 for client, own, others in zip(*gateways, strict=True):

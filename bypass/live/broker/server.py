@@ -10,27 +10,23 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
-
-import zmq
 
 from bypass.core.broker import Broker
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.retention import RetentionLimits
-from bypass.live.broker.delivery.turn import Turn
-from bypass.live.broker.loop.batching import Batching, usable_processors
 from bypass.live.broker.loop.listener import Listener
 from bypass.live.broker.loop.loop import Loop
 from bypass.live.broker.reception.intake import Intake
 from bypass.live.broker.reception.presence import Presence
+from bypass.live.broker.reception.publications import Publications
 from bypass.live.broker.reception.reception import Reception, excess
 from bypass.live.broker.sessions.quotas import Quotas
 from bypass.live.broker.sessions.sessions import Sessions, restored
 from bypass.live.broker.settings import Settings
 from bypass.live.broker.startup import Starting
-from bypass.live.broker.store.store import Store, StoreFailed
-from bypass.live.broker.store.writer import Writer
+from bypass.live.broker.store.store import Store
+from bypass.live.broker.turns import Turns
 from bypass.live.broker.warmup import warm_up
 from bypass.live.host import LiveHost
 from bypass.places.sensor import NoSensor
@@ -38,20 +34,12 @@ from bypass.ports.monitor import Monitor
 from bypass.ports.state_info import EXPECTED_DELAY, Reading
 from bypass.protocol.session import Bye
 from bypass.protocol.wire import encode
-from bypass.transitions import Plan, Record
+from bypass.transitions import Record
 
 log = logging.getLogger(__name__)
 
-MOST_COLLECTED = 20_000
-MOST_BYTES_COLLECTED = 1 << 24
-"""Events, and bytes of whatever, that are collected while others are written; then what arrives has to wait
-until these are."""
-
 GARBAGE = (50_000, 20, 100)
 """The collector's thresholds: a turn makes thousands of objects that stay until it is sent, no cycles."""
-
-FAILED_S = 0.05
-"""How long a store that has failed is left alone."""
 
 CURSORS_S = 0.5
 CURSOR_PARTS = 10
@@ -61,9 +49,9 @@ CURSOR_PARTS = 10
 class BrokerServer:
     """A broker that clients reach over the network. `run` serves until `stop` is called.
 
-    Everything but `stop` and `soon` is for the thread that runs it. Sessions, subscriptions, schemes and
-    events that are on their way are in the store: a server that is started on the same store goes on where
-    the one before it ended, however that was.
+    Everything but `stop` is for the thread that runs it; `loop.soon` has something done there. Sessions,
+    subscriptions, schemes and events that are on their way are in the store: a server that is started on the
+    same store goes on where the one before it ended, however that was.
     """
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -91,7 +79,10 @@ class BrokerServer:
         self.socket = self.listener.socket
         parts = (config, self.broker, self.sessions, self.deliveries, self.counters)
         self.attendance = Presence(*parts, self.loop.now, self.settings.served, self.listener.allow_list)
-        self.reception = Reception(*parts, self.attendance)
+        publications = Publications(
+            config.limits, self.broker, self.deliveries, self.counters, self.attendance
+        )
+        self.reception = Reception(*parts, self.attendance, publications)
         self.intake = Intake(
             self.listener,
             config.limits,
@@ -99,6 +90,7 @@ class BrokerServer:
             self.deliveries,
             self.attendance,
             self.reception,
+            publications,
             self.counters,
             self.loop.now,
             lambda: self.loop.again(self.socket),
@@ -106,14 +98,18 @@ class BrokerServer:
         self.loop.serve(self.socket, self.intake.read)
         self.listener.authenticator.has_place = self.attendance.may_connect
         self.listener.authenticator.is_busy = lambda: self.intake.behind
-        self._in_flight: Turn | None = None
-        self._writer = Writer(self.store, lambda error: self.loop.soon(self._written, error))
-        self._gathering = Batching(time.monotonic(), usable_processors())
-        self._failing: str | None = None
-        self._tries_again = 0.0  # a store that has failed
-        self._bytes_taken = 0  # of what came in, by turns that have ended
-        self._closing = False
-        self.loop.end_of_turn = self._end_of_turn
+        self.turns = Turns(
+            self.loop,
+            self.store,
+            self.broker,
+            self.settings,
+            self.sessions,
+            self.deliveries,
+            self.attendance,
+            self.reception,
+            self.intake,
+            self.counters,
+        )
         self.loop.after(CURSORS_S / CURSOR_PARTS, self._note_cursors, 0)
         self.loop.after(1.0, self._tick)
         self._look_after_later()
@@ -137,41 +133,18 @@ class BrokerServer:
         """End gracefully; from any thread."""
         self.loop.soon(self._begin_to_close)
 
-    def soon(self, action: Callable[..., None], *args: Any) -> None:
-        """Do something in the server's thread; from any thread."""
-        self.loop.soon(action, *args)
-
     @property
     def endpoints(self) -> list[str]:
         """The addresses that clients can connect to; what was to be any free port is a number here."""
         return self.listener.endpoints
 
-    @property
-    def failing(self) -> str | None:
-        """What is wrong with the store at the moment."""
-        return self._failing
-
-    @property
-    def _paused(self) -> bool:
-        """Whether what arrives has to wait until the store has taken what came before."""
-        return self.intake.paused
-
-    @property
-    def commits(self) -> tuple[int, float]:
-        """How many there have been, and how many seconds they took."""
-        return self._writer.commits, self._writer.seconds
-
     # -- transitions --------------------------------------------------------------------------------------
-
-    def execute(self, plan: Plan) -> list[Record]:
-        """Execute a plan here and at the clients concerned. Raises as the broker does."""
-        return self.broker.execute(plan)
 
     def transition_finished(self, record: Record) -> None:
         """The store must know what is configured now, before clients are told."""
         self.settings.changed = True
         content = json.dumps(record.to_dict())
-        self.deliveries.turn.batch.record(self.loop.now(), "transition", content)
+        self.deliveries.turn.record(self.loop.now(), "transition", content)
 
     # -- start --------------------------------------------------------------------------------------------
 
@@ -187,7 +160,7 @@ class BrokerServer:
         self.deliveries = Deliveries(
             self.sessions,
             self.store,
-            self._send_packet,
+            self.listener.send,
             self.settings.served,
             RetentionLimits(config.limits.pending_events, config.limits.pending_age),
             last_seq,
@@ -238,85 +211,6 @@ class BrokerServer:
         delay = self.deliveries.delays.delay(client, now)
         return None if delay is None else Reading(delay, now)
 
-    # -- turns --------------------------------------------------------------------------------------------
-
-    def _end_of_turn(self) -> None:
-        turn = self.deliveries.turn
-        if self._writer.busy:
-            collected = self.counters["bytes_in"] - self._bytes_taken
-            much = len(turn.logged) > MOST_COLLECTED or collected > MOST_BYTES_COLLECTED
-            if much and not self._closing:
-                self.intake.paused = True
-            return
-        now = time.monotonic()
-        if now < self._tries_again and not self._closing:
-            self.loop.gather_until = self._tries_again
-            return
-        self.loop.gather_until = self._gathering.until(now, self.loop.idle)
-        if self.loop.gather_until > now and turn.notifications.count and not self._closing:
-            return
-        self._gathering.begin(now)
-        self.settings.note(turn.batch, self.broker, self.sessions)
-        self.deliveries.kept.note_missed()
-        for session in self.attendance.unsaved:
-            turn.batch.client(session.number, session.name, session.life, session.seen)
-        self.attendance.unsaved.clear()
-        for session in self.attendance.published:  # now it is known what of earlier turns was refused
-            turn.batch.published(session.number, session.published, session.known_up_to)
-        self.attendance.published.clear()
-        turn = self.deliveries.take_turn()
-        self._bytes_taken = self.counters["bytes_in"]
-        if turn.batch.pressing or (self._closing and turn.batch):
-            self._in_flight = turn
-            self._writer.write(turn.batch)
-        else:
-            self.deliveries.postpone(turn)
-            self.deliveries.send_turn(turn)
-
-    def _written(self, error: StoreFailed | None) -> None:
-        turn = self._in_flight
-        assert turn is not None
-        self._in_flight = None
-        self._writer.busy = False
-        try:
-            if error is None:
-                if self._failing is not None:
-                    log.warning("the store works again")
-                self._failing = None
-                self.deliveries.send_turn(turn)
-            else:
-                self._store_failed(turn, str(error))
-        finally:  # whatever was wrong with this turn, later ones are served
-            if self._paused:
-                self.intake.resume()
-                self.attendance.listens_again()
-        if self._closing and error is not None:  # it would fail again, and again
-            self.loop.stop()
-
-    def _store_failed(self, turn: Turn, reason: str) -> None:
-        """Nothing of a turn was stored: undo what it changed here, and say why; a later one may do better."""
-        if self._failing is None:
-            log.error("%s; events and subscriptions are refused until it works again", reason)
-        self._failing = reason
-        self._tries_again = time.monotonic() + FAILED_S
-        self.counters["refused"] += len(turn.logged)
-        self.settings.lost()
-        self.reception.undo(turn)
-        self.deliveries.refuse_turn(turn, reason)
-        self.attendance.unsaved.update(session for session in self.sessions if session.durable)
-        self.sessions.awaited.all_moved()
-
-    def _send_packet(self, route: bytes, packet: bytes | memoryview) -> bool:
-        try:
-            self.listener.send(route, packet)
-        except zmq.ZMQError as error:
-            # Gone, or it takes nothing: what waits is sent when it connects again.
-            session = self.sessions.by_route.get(route)
-            if session is not None:
-                self.attendance.lost(session, "unreachable" if error.errno == zmq.EHOSTUNREACH else "stalled")
-            return error.errno == zmq.EHOSTUNREACH
-        return True
-
     # -- housekeeping -------------------------------------------------------------------------------------
 
     def _note_cursors(self, part: int) -> None:
@@ -326,8 +220,8 @@ class BrokerServer:
         self.loop.after(CURSORS_S / CURSOR_PARTS, self._note_cursors, (part + 1) % CURSOR_PARTS)
 
     def _note_told(self, part: int = 0, parts: int = 1) -> None:
-        batch = self.deliveries.turn.batch
-        self.settings.told.note(batch, self.broker.rollout.told, self.sessions, part, parts)
+        turn = self.deliveries.turn
+        self.settings.told.note(turn, self.broker.rollout.told, self.sessions, part, parts)
 
     def _tick(self) -> None:
         self.loop.after(1.0, self._tick)
@@ -349,14 +243,13 @@ class BrokerServer:
             self.attendance.listens_again()
             self.listener.connections.listens_again()
             return
-        if not self._paused:  # else it is us who do not listen
+        if not self.intake.paused:  # else it is us who do not listen
             self.attendance.look_after()
         self.listener.connections.look_after(self.sessions.by_route)
 
     # -- end ----------------------------------------------------------------------------------------------
 
     def _begin_to_close(self) -> None:
-        self._closing = True
         self.intake.closed = True
         self.deliveries.feeding.stop()
         self.deliveries.kept.note_cursors()
@@ -365,21 +258,15 @@ class BrokerServer:
                 self.deliveries.kept.lanes.note(session, closing=True)
         self.reception.note_places()
         self._note_told()
-        self.settings.note_served(self.deliveries.turn.batch)
+        self.settings.note_served(self.deliveries.turn)
         farewell = encode(Bye())
         for route in list(self.sessions.by_route):
-            self.deliveries.turn.packets.setdefault(route, []).append(farewell)
-        self.loop.after(0.0, self._close_when_written)
-
-    def _close_when_written(self) -> None:
-        if not self._writer.busy and self.deliveries.turn.is_empty:
-            self.loop.stop()
-        else:
-            self.loop.after(0.01, self._close_when_written)
+            self.deliveries.turn.send(route, farewell)
+        self.turns.finish()
 
     def close(self) -> None:
         """Let go of the store and the sockets; for a server that is not run."""
-        self._writer.close()
+        self.turns.close()
         self.deliveries.close()
         self.loop.close()
         self.store.close()

@@ -11,10 +11,10 @@ from itertools import count
 
 from bypass.core.broker import Broker
 from bypass.core.snapshot import BrokerState
+from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.operations.named_clients import NamedClients
 from bypass.live.broker.operations.told import ToldClients
 from bypass.live.broker.sessions.sessions import Sessions
-from bypass.live.broker.store.batch import Batch
 
 FIRST_NUMBERS = 1 << 30
 NUMBERS = 1000
@@ -26,7 +26,7 @@ SERVED_S, SERVED_IDLE_S = 1.0, 60.0
 
 
 class Settings:
-    """Begins with what is in the store. `note` puts into a batch what has changed since.
+    """Begins with what is in the store. `note` puts into a turn what has changed since.
 
     `changed` says that mechanisms are others; that the broker's epoch is another is seen without. `flags` are
     the numbers that filter schemes which are not built in have been given: they keep them.
@@ -68,28 +68,28 @@ class Settings:
         self._epoch = broker.rollout.epoch
         return True
 
-    def note(self, batch: Batch, broker: Broker, sessions: Sessions) -> None:
-        """Have a batch store what the store does not know yet."""
+    def note(self, turn: Turn, broker: Broker, sessions: Sessions) -> None:
+        """Have a turn store what the store does not know yet."""
         # Every plan has an epoch of its own, also if only clients execute it, or a single one.
         if broker.registry.flags.given != self.flags:
             self.flags = dict(broker.registry.flags.given)
-            batch.setting("flags", json.dumps(self.flags))
+            turn.setting("flags", json.dumps(self.flags))
         if self.changed or broker.rollout.epoch != self._epoch:
-            batch.setting("state", BrokerState.of(broker).model_dump_json())
-            batch.setting("generation", str(self._generation))
+            turn.setting("state", BrokerState.of(broker).model_dump_json())
+            turn.setting("generation", str(self._generation))
             self.changed = False
             self._epoch = broker.rollout.epoch
-        self._named.note(batch, broker.rollout.standing, sessions)
+        self._named.note(turn, broker.rollout.standing, sessions)
         if sessions.last_number >= self._reserved:
             self._reserved = sessions.last_number + NUMBERS
-            batch.setting("numbers", str(self._reserved))
-        if self.served() - self._noted > (SERVED_S if batch.pressing else SERVED_IDLE_S):
-            self.note_served(batch)
+            turn.setting("numbers", str(self._reserved))
+        if self.served() - self._noted > (SERVED_S if turn.is_pressing else SERVED_IDLE_S):
+            self.note_served(turn)
 
-    def note_served(self, batch: Batch) -> None:
-        """Have a batch store how long brokers have served."""
+    def note_served(self, turn: Turn) -> None:
+        """Have a turn store how long brokers have served."""
         self._noted = self.served()
-        batch.setting("served", f"{self._noted:.3f}")
+        turn.setting("served", f"{self._noted:.3f}")
 
     def lost(self) -> None:
         """A batch was not stored: all that it may have had is noted again."""

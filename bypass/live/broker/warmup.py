@@ -6,7 +6,7 @@ nobody would be served: also in the middle of the first transition to a scheme.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -46,7 +46,7 @@ class _Nobody:
     def send(self, client: int, message: Message) -> None:
         """Nobody hears it."""
 
-    def notify(self, deliveries: Sequence[Delivery]) -> None:
+    def notify(self, deliveries: Iterable[Delivery]) -> None:
         """Nobody hears it."""
 
 

@@ -11,6 +11,7 @@ all that the test needs, because following pointers costs more than the test its
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,10 @@ from bypass.support.kernel import kernel
 WIDENING = math.tan(math.radians(15))
 SECONDS_AHEAD = 60.0
 NOWHERE = -1
+
+MOST_FOUND = 1 << 18
+"""Rows that are found for several events at once, at most."""
+
 X, Y, R, VX, VY = range(5)  # columns of `areas`
 ROW, CELL = range(2)  # columns of `names`
 START, COUNT, ROOM = range(3)  # columns of `buckets`
@@ -260,7 +265,26 @@ class EnvelopeIndex(Index):
         )
         return self._found[:n].copy()
 
-    def match_many(self, px: Floats, py: Floats) -> tuple[Ints, Ints]:
+    def match_many(self, publications: Sequence[Publish]) -> Iterator[Ints | None]:
+        together = max(1, MOST_FOUND // max(1, self._count))
+        if self.resolver or together == 1 or len(publications) == 1:
+            yield from map(self.match, publications)
+            return
+        for first in range(0, len(publications), together):
+            places = [each.location for each in publications[first : first + together]]
+            known = np.array([place for place in places if place is not None], np.float64).reshape(-1, 2)
+            offsets, rows = self.match_places(known[:, 0].copy(), known[:, 1].copy())
+            ends = iter(offsets.tolist())
+            start = next(ends)
+            for place in places:
+                if place is None:
+                    yield None
+                else:
+                    end = next(ends)
+                    yield rows[start:end]
+                    start = end
+
+    def match_places(self, px: Floats, py: Floats) -> tuple[Ints, Ints]:
         """The rows for many places at once: those of place i are rows[offsets[i]:offsets[i + 1]]."""
         return look_around_many(
             self._buckets, self._areas, self._names, self._cell, self._reach, self._ahead,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bypass.protocol.messages import Publish
@@ -40,6 +41,13 @@ class Index(ABC):
     @abstractmethod
     def match(self, publication: Publish) -> Ints | None:
         """The rows concerned, ascending; None if the event does not say what this index needs."""
+
+    def match_many(self, publications: Sequence[Publish]) -> Iterator[Ints | None]:
+        """Give for one event after the other what `match` does, when it is asked for.
+
+        An index may look for several at once: nothing changes in it until all have been asked for.
+        """
+        return map(self.match, publications)
 
     @abstractmethod
     def members(self) -> Ints:

@@ -6,7 +6,7 @@ forgotten. While one turn's changes are written, the next ones' are collected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,23 +14,22 @@ import numpy as np
 from bypass.core.downlink import Delivery
 from bypass.live.broker.delivery.log_feeder import LogFeeder
 from bypass.live.broker.delivery.notifier import Notifier
-from bypass.live.broker.delivery.packet_sender import PacketSender
+from bypass.live.broker.delivery.packet_sender import Failed, PacketSender
+from bypass.live.broker.delivery.plan_pacing import Pacing
 from bypass.live.broker.delivery.retention import Retention, RetentionLimits
 from bypass.live.broker.delivery.turn import Turn
-from bypass.live.broker.operations.plan_pacing import Pacing
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged_kernels import RECEIVED
 from bypass.live.broker.store.reader import Reader
 from bypass.live.broker.store.store import Store
 from bypass.models.queueing import DelayEstimator
 from bypass.protocol.messages import Message
-from bypass.protocol.session import Ack, Refused
 from bypass.protocol.wire import encode
 
 
 class Deliveries:
-    """The broker's way to its clients. `send_packet(route, packet)` gives whether it was taken, `after` calls
-    something some seconds later; `grace` is the broker's.
+    """The broker's way to its clients. `send_packet(route, packet)` raises ZMQError if it is not taken,
+    `after` calls something some seconds later; `grace` is the broker's.
 
     An event that is for a client with a durable session is in the log before it is sent, and until the client
     has acknowledged it, unless it is given up (see `Retention`); `now` is its. `soon` calls something in this
@@ -41,7 +40,7 @@ class Deliveries:
         self,
         sessions: Sessions,
         store: Store,
-        send_packet: Callable[[bytes, bytes | memoryview], bool],
+        send_packet: Callable[[bytes, bytes | memoryview], None],
         now: Callable[[], float],
         limits: RetentionLimits,
         last_seq: int,
@@ -62,7 +61,7 @@ class Deliveries:
             sessions,
             self.kept.lanes,
             self.kept.missing,
-            self._send_now,
+            lambda: self.turn,
             after,
             last_seq,
         )
@@ -87,7 +86,7 @@ class Deliveries:
         if session is not None:
             self._pacing.send(session, message)
 
-    def notify(self, deliveries: Sequence[Delivery]) -> None:
+    def notify(self, deliveries: Iterable[Delivery]) -> None:
         """Notify clients of events, of one after the other; each that is for a durable session is logged."""
         for delivery in deliveries:
             self._notifier.notify(delivery)
@@ -96,21 +95,7 @@ class Deliveries:
 
     def to_route(self, route: bytes, message: Message) -> None:
         """A message for whoever is behind a route. Raises MalformedMessage if it cannot travel."""
-        data = encode(message)
-        self.turn.packets.setdefault(route, []).append(data)
-
-    def _send_now(self, route: bytes, messages: list[bytes]) -> None:
-        self.turn.packets.setdefault(route, []).extend(messages)
-
-    def confirm(self, route: bytes, publication: int | None = None, handle: int | None = None) -> None:
-        """Acknowledge a publication, or a change of subscriptions, when this turn is durable."""
-        confirmed = self.turn.acknowledged.get(route)
-        if confirmed is None:
-            confirmed = self.turn.acknowledged[route] = ([], [])
-        if publication is not None:
-            confirmed[0].append(publication)
-        if handle is not None:
-            confirmed[1].append(handle)
+        self.turn.send(route, encode(message))
 
     def acknowledge(self, session: Session, ids: Iterable[int]) -> bool:
         """A client has these events; gives whether it was sent any of them."""
@@ -158,48 +143,20 @@ class Deliveries:
         self.turn = Turn(turn.notifications.count)
         return turn
 
-    def postpone(self, turn: Turn) -> None:
-        """Write what a turn has released later, with what others change; a new turn has just begun."""
-        self.turn.batch, turn.batch = turn.batch, self.turn.batch
-        self.turn.released, turn.released = turn.released, self.turn.released
-
-    def send_turn(self, turn: Turn) -> None:
-        """Send what a turn has collected; what it changed is durable."""
+    def send_turn(self, turn: Turn) -> Failed:
+        """Send what a turn has collected, now that what it changed is durable; give where that has failed."""
         if turn.logged:
             self.feeding.durable = turn.logged[-1].seq
-        for route, (ids, handles) in turn.acknowledged.items():
-            turn.packets.setdefault(route, []).append(encode(Ack(tuple(ids), tuple(handles))))
-        self.sending.send(turn.packets)
-        self.sending.notify(turn.notifications)
-        self.feeding.feed_hungry()
+        failed = self.sending.send(turn.answers())
+        self.sending.notify(turn.notifications, failed)
+        return failed
 
-    def refuse_turn(self, turn: Turn, reason: str) -> None:
-        """What a turn changed could not be stored: nobody gets its events, and who sent them is told why."""
+    def refuse_turn(self, turn: Turn, reason: str) -> Failed:
+        """Give up a turn that could not be stored: nobody gets its events, and their senders are told why;
+        give where that has failed."""
         self.kept.refused(turn)
-        self.turn.batch.released(turn.released)
-        self.turn.released += turn.released
-        self.turn.batch.retry(turn.batch)
-        changed = {(session.route, handle) for session, handle, _, _ in turn.changes}
-        for route, (ids, handles) in turn.acknowledged.items():
-            refused = turn.taken.intersection(ids)
-            if route in self.turn.acknowledged:  # sent twice, and taken once
-                later = self.turn.acknowledged[route][0]
-                later[:] = set(later) - refused
-            answers = turn.packets.setdefault(route, [])
-            answers += [encode(Refused(reason, id=number)) for number in ids if number in refused]
-            answers += [encode(Refused(reason, handle=each)) for each in handles if (route, each) in changed]
-            # What is of an earlier turn holds: a subscription that was claimed anew is what it was.
-            known = tuple(number for number in ids if number not in refused)
-            claimed = tuple(handle for handle in handles if (route, handle) not in changed)
-            if known or claimed:
-                answers.append(encode(Ack(known, claimed)))
-        self.sending.send(turn.packets)
-
-    def retract(self, turn: Turn, route: bytes) -> None:
-        """Nothing that was to be sent on a route, in a turn or since, is sent."""
-        for each in (turn, self.turn):
-            each.packets.pop(route, None)
-            each.acknowledged.pop(route, None)
+        self.turn.retry(turn)
+        return self.sending.send(turn.refusals(reason))
 
     # -- internals ----------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from bypass.live.broker.delivery.missed import LOST, MissedEvents
+from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.delivery.unclaimed_queues import UnclaimedQueues
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged_kernels import CONNECTION
@@ -29,8 +30,8 @@ class LogFeeder:
     """Reads the log for clients that were away or slow, and for lanes. The log is `durable` up to a place.
 
     The log is read in a thread of its own, once at a time for each slot: what was asked for on a connection
-    that is gone since, or was given up meanwhile, is not sent. `send(route, messages)` sends with the present
-    turn, `after` calls something some seconds later.
+    that is gone since, or was given up meanwhile, is not sent. `turn` gives the present turn, `after` calls
+    something some seconds later.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class LogFeeder:
         sessions: Sessions,
         lanes: UnclaimedQueues,
         missing: MissedEvents,
-        send: Callable[[bytes, list[bytes]], None],
+        turn: Callable[[], Turn],
         after: Callable[..., Any],
         last_seq: int,
     ) -> None:
@@ -50,7 +51,7 @@ class LogFeeder:
         self._awaited = sessions.awaited
         self._lanes = lanes
         self._missing = missing
-        self._send = send
+        self._turn = turn
         self._after = after
         self._reading: set[int] = set()  # slots
         self._closing = False
@@ -152,4 +153,4 @@ class LogFeeder:
         messages = [head + forwarding.rest(each.handles, each.unfiltered, session.rich) for each in own]
         for slot in slots:
             self._awaited.was_sent(slot, sum(map(len, messages)))
-        self._send(session.route, messages)  # they are durable whatever becomes of this turn
+        self._turn().send(session.route, *messages)  # they are durable whatever becomes of this turn

@@ -72,8 +72,8 @@ class MissedEvents:
 
     def count(self, session: Session, reason: str, numbers: Iterable[int]) -> None:
         """A session has missed these events."""
-        missed = [(session, reason, number) for number in numbers]
-        self._turn().missed += missed
+        missed = [*numbers]
+        self._turn().missed(session, reason, missed)
         self._add(session, reason, len(missed))
 
     def take_back(self, session: Session, reason: str, ended: bool) -> None:

@@ -184,7 +184,7 @@ class Notifier:
             if not again:
                 awaited.add(NONE, number, 0, slot, size)
                 self._kept.waiting += 1
-                self._turn().fleeting.append((session, number))
+                self._turn().left_unlogged(session, number)
         else:
             progress.not_taken.add(session)
             self._kept.missing.count(session, NOT_TAKEN, [number])
@@ -207,8 +207,6 @@ class Notifier:
             pack_groups(progress.told),
             "" if publisher is None else publisher.account.name,
         )
-        turn = self._turn()
-        turn.batch.logged(logged)
-        turn.logged.append(logged)
+        self._turn().log(logged)
         if publisher is not None:
             self._sessions.quotas.stored(logged.seq, publisher.account, len(publication.raw))

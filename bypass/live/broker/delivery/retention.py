@@ -149,14 +149,14 @@ class Retention:
         self.missing.tell()
 
     def note_missed(self) -> None:
-        """Have the store know, with the very batch that releases it, what was given up: a broker that is
+        """Have the store know, with the very turn that releases it, what was given up: a broker that is
         killed afterwards has neither forgotten to count it nor counts it once more."""
-        batch = self._turn().batch
+        turn = self._turn()
         for session, reasons in self.missing.unsaved():
             for reason in reasons:
-                batch.misses(session.number, reason, session.missed[reason])
+                turn.counted(session, reason)
             for number, owed in session.spread.changed.items():
-                batch.owes(session.number, number, owed)
+                turn.owes(session, number, owed)
             session.spread.changed.clear()
             self.lanes.note(session)
 
@@ -186,16 +186,14 @@ class Retention:
                         gone = self._awaited.withdraw(slot, logged.id, logged.seq)
                         session.spread.withdrawn(gone.numbers)
                         self.added(-len(gone.numbers))
-        for session, number in turn.fleeting:
+        for session, number in turn.unlogged:
             if self._sessions.by_slot.get(session.slot) is session:
                 self.added(-len(self._awaited.withdraw(session.slot, number).numbers))
         for each in (turn, self._turn()):
-            for session, reason, number in each.missed:
-                if number in turn.taken:
-                    self.deliveries -= 1
-                    ended = self._sessions.by_number.get(session.number) is not session
-                    self.missing.take_back(session, reason, ended)
-            each.missed = [missed for missed in each.missed if missed[2] not in turn.taken]
+            for session, reason in each.take_back_missed(turn):
+                self.deliveries -= 1
+                ended = self._sessions.by_number.get(session.number) is not session
+                self.missing.take_back(session, reason, ended)
         self.missing.lost(self._sessions)
 
     def release(self, count: int, done: list[int]) -> None:
@@ -204,8 +202,7 @@ class Retention:
         if done:
             for seq in done:
                 self.unlogged(seq)
-            self._turn().batch.released(done)
-            self._turn().released += done
+            self._turn().release(done)
 
     def _expire(self) -> None:
         oldest = self._now() - self._limits.pending_age

@@ -121,13 +121,13 @@ class UnclaimedQueues:
 
     def tidy(self, session: Session) -> None:
         """End lanes that are empty and not needed; a session without any is like others."""
-        unclaimed, batch = session.unclaimed, self._turn().batch
+        unclaimed, turn = session.unclaimed, self._turn()
         for handle, lane in [*session.lanes.items()]:
             if not self._awaited.count(lane) and handle not in unclaimed:
                 # What it has had would be taken for something that waits with the others.
                 self._awaited.pass_over(session.slot, self._awaited.reached(lane))
                 self._sessions.remove_lane(session, handle)
-                batch.lane(session.number, handle, None)
+                turn.reached_in_lane(session, handle, None)
                 self.note(session)
         session.divided = bool(session.lanes or unclaimed)
         self._awaited.divided(session.slot, session.divided)
@@ -135,10 +135,10 @@ class UnclaimedQueues:
     def note(self, session: Session, closing: bool = False) -> None:
         """Have the store know how far a client has got, and that it may be sent more if it is connected,
         unless the broker is `closing`. What was put into lanes has to be known with what is left."""
-        batch = self._turn().batch
-        batch.cursor(session.number, self._awaited.mark(session.slot, closing))
+        turn = self._turn()
+        turn.reached(session, self._awaited.mark(session.slot, closing))
         for handle, lane in session.lanes.items():
-            batch.lane(session.number, handle, self._awaited.mark(lane, closing))
+            turn.reached_in_lane(session, handle, self._awaited.mark(lane, closing))
 
     def set_apart(self, session: Session) -> None:
         """Have the store know, too, which subscriptions nobody has claimed."""
@@ -150,7 +150,7 @@ class UnclaimedQueues:
         lane = session.lanes.get(handle)
         if lane is None:
             lane = self._sessions.add_lane(session, handle, seq - 1)
-            self._turn().batch.lane(session.number, handle, Mark(seq - 1, seq - 1, (), seq - 1))
+            self._turn().reached_in_lane(session, handle, Mark(seq - 1, seq - 1, (), seq - 1))
         return lane
 
     def _pass_over(self, session: Session, lane: int, seq: int) -> None:

@@ -116,7 +116,7 @@ class OperatorControl:
             here = tuple(action for action in plan.actions if action.proxy in BROKER_PROXIES)
             foreseen = plan.model_copy(update={"actions": here}).dry_run(broker.engine) if here else []
             return {"dry_run": True, "records": [record.to_dict() for record in foreseen]}
-        records = self._server.execute(plan)
+        records = broker.execute(plan)
         return {
             "dry_run": False,
             "epoch": broker.rollout.epoch,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pydantic import TypeAdapter
 
 from bypass.core.standing_plans import Held, Standing
+from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.sessions.sessions import Sessions
-from bypass.live.broker.store.batch import Batch
 
 BUCKETS = 256
 """Clients are stored in so many rows: to write one takes little time, and so does reading all."""
@@ -36,8 +36,8 @@ class NamedClients:
                 else:
                     standing.changed.add(client)
 
-    def note(self, batch: Batch, standing: Standing, sessions: Sessions) -> None:
-        """Have a batch store what the store does not know yet."""
+    def note(self, turn: Turn, standing: Standing, sessions: Sessions) -> None:
+        """Have a turn store what the store does not know yet."""
         rows, self._lost = self._lost, set()
         for client in standing.changed:
             session, bucket = sessions.by_number.get(client), self._buckets[client % BUCKETS]
@@ -47,7 +47,7 @@ class NamedClients:
             rows.add(client % BUCKETS)
         standing.changed.clear()
         for n in rows:
-            batch.setting(f"named/{n}", _BUCKET.dump_json(self._buckets[n]).decode())
+            turn.setting(f"named/{n}", _BUCKET.dump_json(self._buckets[n]).decode())
 
     def lost(self) -> None:
         """Note everything again: a batch was not stored."""

@@ -277,4 +277,4 @@ class Followup:
         if sent > away:
             execution.acknowledged = 1.0 - left / (sent - away)
         content = json.dumps(execution.to_dict())
-        deliveries.turn.batch.record(execution.at, "plan", content)
+        deliveries.turn.record(execution.at, "plan", content)

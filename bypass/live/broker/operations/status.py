@@ -115,13 +115,13 @@ class Status:
     def _store(self) -> dict[str, Any]:
         server = self._server
         path = server.config.store
-        commits, seconds = server.commits
+        commits, seconds = server.turns.commits
         return {
             "path": str(path),
             "bytes": path.stat().st_size if path.exists() else 0,
             "commits": commits,
             "commit_ms": 1000.0 * seconds / commits if commits else 0.0,
-            "failing": server.failing,
+            "failing": server.turns.failing,
         }
 
     def _positions(self) -> list[list[Any]]:

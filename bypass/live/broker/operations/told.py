@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter
 
 from bypass.core.broker import Broker
+from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.operations.executions import OPEN, ClientVerdict, Execution, KeptExecution
 from bypass.live.broker.operations.named_clients import BUCKETS
 from bypass.live.broker.sessions.sessions import Sessions
-from bypass.live.broker.store.batch import Batch
 from bypass.transitions import Plan
 
 MOST_TOLD = 32
@@ -134,12 +134,12 @@ class ToldClients:
     # -- the store ----------------------------------------------------------------------------------------
 
     def note(
-        self, batch: Batch, told: Mapping[int, int], sessions: Sessions, part: int = 0, parts: int = 1
+        self, turn: Turn, told: Mapping[int, int], sessions: Sessions, part: int = 0, parts: int = 1
     ) -> None:
-        """Have a batch store what the store does not know yet, of one part of the clients."""
+        """Have a turn store what the store does not know yet, of one part of the clients."""
         changed = [n for n in range(part, BUCKETS, parts) if self._changed[n]]
         if changed:
-            self._note_executions(batch)
+            self._note_executions(turn)
         for n in changed:
             clients, self._changed[n] = self._changed[n], set()
             bucket = self._buckets[n]
@@ -150,7 +150,7 @@ class ToldClients:
                     self._forget(client)
                 elif session.durable:
                     bucket[client] = self._entry(client, told.get(client, 0), session.life)
-            batch.setting(f"told/{n}", _BUCKET.dump_json(bucket).decode())
+            turn.setting(f"told/{n}", _BUCKET.dump_json(bucket).decode())
 
     def lost(self) -> None:
         """A batch was not stored: all that it may have had is noted again."""
@@ -171,7 +171,7 @@ class ToldClients:
         for left in self._of.pop(client, []):
             left.judge("failed")
 
-    def _note_executions(self, batch: Batch) -> None:
+    def _note_executions(self, turn: Turn) -> None:
         used = {told.execution.plan.epoch for every in self._of.values() for told in every}
         self.executions = {n: e for n, e in self.executions.items() if not e.concluded or n in used}
         texts: dict[int, str] = {}
@@ -180,7 +180,7 @@ class ToldClients:
                 break
             texts[number] = text
         self._stored = {*texts}
-        batch.setting("executions", f"[{','.join(reversed(texts.values()))}]")
+        turn.setting("executions", f"[{','.join(reversed(texts.values()))}]")
 
     def _newest(self) -> Iterator[tuple[int, str]]:
         for number in sorted(self.executions, reverse=True)[:MOST_EXECUTIONS]:

@@ -20,6 +20,7 @@ from bypass.live.broker.loop.listener import NOW, Listener, address_of, key_of
 from bypass.live.broker.loop.sender import Sender
 from bypass.live.broker.reception.backlog import Backlog, Packet, room_of
 from bypass.live.broker.reception.presence import Presence
+from bypass.live.broker.reception.publications import Publications
 from bypass.live.broker.reception.reception import Reception
 from bypass.live.broker.sessions.quotas import BURST_S, Account, Charge
 from bypass.live.broker.sessions.sessions import Session, Sessions
@@ -55,6 +56,7 @@ class Intake:
         deliveries: Deliveries,
         attendance: Presence,
         reception: Reception,
+        publications: Publications,
         counters: Counter[str],
         now: Callable[[], float],
         again: Callable[[], None],
@@ -68,6 +70,7 @@ class Intake:
         self._deliveries = deliveries
         self._attendance = attendance
         self._reception = reception
+        self._publications = publications
         self._counters = counters
         self._now = now
         self._again = again
@@ -88,6 +91,7 @@ class Intake:
             while left > 0 and self._backlog:
                 left -= self._read(self._backlog.take())
         finally:  # whatever was wrong with a packet, those that wait are read
+            self._publications.process()
             if self.behind or (self._backlog and not self.paused):
                 self._again()
 
@@ -228,12 +232,14 @@ class Intake:
             if len(data) > self._limits.message_bytes:
                 self._too_large(session, data)
             elif session is None:
+                self._publications.process()
                 return self._attendance.greet(sender, data)
             elif over:
                 self._reception.refuse(session, data, over, self._reasons[over])
             else:
                 self._reception.receive(session, data)
         except UnknownVersion as error:
+            self._publications.process()
             self._counters["refused"] += 1
             self._deliveries.to_route(sender.route, Refused(str(error)))
         except MalformedMessage as error:
@@ -257,6 +263,7 @@ class Intake:
         A client that means well makes another one, and says there what was not answered here. Whoever goes on
         in spite of the farewell is disconnected.
         """
+        self._publications.process()
         route, reason = packet.sender.route, self._reasons[packet.over]
         connection = self._connections.by_route.get(route)
         if connection is not None and not connection.ended:

@@ -11,6 +11,7 @@ from bypass.core.broker import Broker
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.missed import NOT_TAKEN, UNCLAIMED, WITHDRAWN
+from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.loop.sender import Sender
 from bypass.live.broker.sessions.quotas import Account
 from bypass.live.broker.sessions.sessions import Numbers, Session, Sessions
@@ -99,6 +100,20 @@ class Presence:
         self._changes = 0  # of the list, as far as those who are connected have been checked
         # Everybody on this machine may be an operator of an open broker that nobody else can reach.
         self._trusting = all(address.startswith(LOCAL) for address in config.listen)
+
+    def note(self, turn: Turn) -> None:
+        """Have a turn store who clients are, and what they have published, as far as the store does not know:
+        by now it is known what of earlier turns was refused."""
+        for session in self.unsaved:
+            turn.met(session)
+        self.unsaved.clear()
+        for session in self.published:
+            turn.published(session)
+        self.published.clear()
+
+    def not_stored(self) -> None:
+        """A turn was not stored: who clients are is noted again."""
+        self.unsaved.update(session for session in self._sessions if session.durable)
 
     def account(self, sender: Sender) -> Account:
         """The account that is charged for what a stranger sends."""
@@ -293,6 +308,13 @@ class Presence:
             return
         self.on_departure(session)
 
+    def lost_on(self, routes: Mapping[bytes, str]) -> None:
+        """Give up the sessions that are connected on these routes, each for a reason."""
+        for route, why in routes.items():
+            session = self._sessions.by_route.get(route)
+            if session is not None:
+                self.lost(session, why)
+
     def forget(self, session: Session) -> None:
         """End a session for good."""
         self.on_departure(session)
@@ -304,8 +326,7 @@ class Presence:
         self._warned.discard(session)
         self.published.discard(session)
         self.moved.discard(session.number)
-        if session.durable:
-            self._deliveries.turn.batch.forgotten(session.number)
+        self._deliveries.turn.forgot(session)
 
     def look_after(self) -> None:
         """Every second or more often: ask who is silent, give up who stays so or is expelled, forget who is
@@ -377,10 +398,7 @@ class Presence:
         if known is None:
             return
         self._broker.withdraw(session.number, handle)
-        turn = self._deliveries.turn
-        turn.changes.append((session, handle, known, own))
-        if session.durable:
-            turn.batch.unsubscribed(session.number, handle)
+        self._deliveries.turn.withdrew(session, handle, known, own)
         self._deliveries.kept.lanes.withdrawn(session, handle, why, own or session.restored)
         if session.lanes:  # what may have arrived before, and what others have waited for because of it
             self._deliveries.feed(session)

@@ -13,17 +13,13 @@ from bypass.live.broker.config import BrokerConfig, Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.reception.presence import ADMIN, Presence
+from bypass.live.broker.reception.publications import Publications
+from bypass.live.broker.reception.refusals import COUNT, NotTaken, refuse
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.protocol.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
-from bypass.protocol.session import Ack, Bye, Control, Hello, Ping, Refused
+from bypass.protocol.session import Ack, Bye, Control, Hello, Ping
 from bypass.protocol.wire import MalformedMessage, decode, decode_raw, encode, outline
 from bypass.transitions import TransitionError
-
-COUNT = (1 << 32) - 1
-
-
-class NotTaken(BypassError):
-    """Why a publication or a subscription is refused."""
 
 
 class Reception:
@@ -37,6 +33,7 @@ class Reception:
         deliveries: Deliveries,
         counters: Counter[str],
         attendance: Presence,
+        publications: Publications,
     ) -> None:
         self.on_control: Callable[[Session, Control], None] = _ignore
         self.on_outcome: Callable[[int, bytes], None] = _ignore
@@ -46,15 +43,21 @@ class Reception:
         self._deliveries = deliveries
         self._counters = counters
         self._attendance = attendance
+        self._publications = publications
         self._contexts = broker.registry.contexts()
 
     # -- messages -----------------------------------------------------------------------------------------
 
     def receive(self, session: Session, data: bytes) -> None:
-        """One message of a client that was greeted. Raises MalformedMessage."""
+        """Take one message of a client that was greeted. Raises MalformedMessage.
+
+        A publication is processed with those after it.
+        """
         message, raw = decode_raw(data, self._contexts)
         session.scheme = message.scheme
         kind = type(message)
+        if kind is not Publish:
+            self._publications.process()
         if kind is Ack:
             self._deliveries.acknowledge(session, message.ids)  # type: ignore[attr-defined]
             self._counters["understood"] += 1
@@ -64,10 +67,10 @@ class Reception:
             return
         message.client = session.number
         try:
-            if kind is Publish:
-                self._publish(session, message, raw)  # type: ignore[arg-type]
-            else:
-                self._other(session, message)
+            if isinstance(message, Publish):
+                self._publications.take(session, message, raw)
+                return
+            self._other(session, message)
         except NotTaken as refusal:
             self._counters["refused"] += 1
             self._not_taken(session, message, str(refusal))
@@ -88,43 +91,12 @@ class Reception:
         if about.body in ("ack", "bye") or (about.body == "control" and ADMIN in session.rights):
             self.receive(session, data)
             return
+        self._publications.process()
         self._counters[over] += 1
         if about.id is not None and session.knows(about.id) and session.route is not None:
-            self._deliveries.confirm(session.route, publication=about.id)
+            self._deliveries.turn.confirm(session.route, publication=about.id)
         else:
-            self._refuse(session, reason, about.id, about.handle)
-
-    def _publish(self, session: Session, message: Publish, raw: bytes) -> None:
-        number = message.id
-        if number >> 32 != session.number:
-            raise NotTaken(f"event {number}: expected an id of client {session.number}")
-        assert session.route is not None
-        count = number & COUNT
-        repeated = count in session.refused
-        if count > session.published or repeated:
-            self._check_stored(session)
-            session.published = max(count, session.published)
-            session.refused.discard(count)
-            self._deliveries.turn.taken.add(number)
-            if message.piggyback is not None:
-                self._attendance.moved.add(session.number)
-            self._counters["publications"] += 1
-            if not session.takes_part:
-                session.takes_part = True
-                self._broker.join(session.number, message.scheme)
-            message.raw, message.repeated = raw, repeated
-            self._broker.receive(message)
-            if session.durable:
-                self._attendance.published.add(session)
-        self._deliveries.confirm(session.route, publication=number)
-
-    def _check_stored(self, session: Session) -> None:
-        account, most = session.account, self._config.limits.stored_bytes_per_key
-        if account.stored >= most:
-            self._counters["over_stored"] += 1
-            raise NotTaken(
-                f"{account.stored} bytes of events of {account.name} are waited for: expected at most {most}"
-            )
+            refuse(self._deliveries, session, reason, about.id, about.handle)
 
     def _other(self, session: Session, message: Message) -> None:
         assert session.route is not None
@@ -136,7 +108,7 @@ class Reception:
         elif isinstance(message, Unsubscribe):
             self._broker.receive(message)
             self._attendance.withdraw(session, message.handle)
-            self._deliveries.confirm(session.route, handle=message.handle)
+            self._deliveries.turn.confirm(session.route, handle=message.handle)
         elif isinstance(message, OutcomeMessage):
             self._broker.receive(message)
             self.on_outcome(session.number, message.outcome)
@@ -175,13 +147,11 @@ class Reception:
         self._deliveries.claimed(session)
         if known is None:
             session.subscribe(handle, kept, len(data))
-            turn = self._deliveries.turn
-            turn.changes.append((session, handle, None, True))
+            self._deliveries.turn.subscribed(session, handle, data)
             if session.durable:
-                turn.batch.subscribed(session.number, handle, data)
                 # Without a place, a broker that is started again would not know what concerns it.
                 self._note_place(session)
-        self._deliveries.confirm(session.route, handle=handle)
+        self._deliveries.turn.confirm(session.route, handle=handle)
 
     def _bye(self, session: Session, message: Bye) -> None:
         assert session.route is not None
@@ -192,30 +162,24 @@ class Reception:
             self._attendance.lost(session, "left")
 
     def oversized(self, session: Session, data: bytes) -> None:
-        """A message that is too large is not taken, whatever it is."""
+        """Refuse a message that is too large, whatever it is."""
+        self._publications.process()
         reason = f"{len(data)} bytes: expected at most {self._config.limits.message_bytes}"
         try:
             self._not_taken(session, decode(data, self._contexts), reason)
         except MalformedMessage as error:
-            self._refuse(session, reason, error.id, error.handle)
+            refuse(self._deliveries, session, reason, error.id, error.handle)
 
     def unreadable(self, session: Session, error: MalformedMessage) -> None:
-        """A message of which no more could be read than what it is about is not taken."""
-        self._refuse(session, str(error), error.id, error.handle)
+        """Refuse a message of which no more could be read than what it is about."""
+        self._publications.process()
+        refuse(self._deliveries, session, str(error), error.id, error.handle)
 
     def _not_taken(self, session: Session, message: Message, reason: str) -> None:
         if isinstance(message, Publish):
-            self._refuse(session, reason, message.id, None)
+            refuse(self._deliveries, session, reason, message.id, None)
         elif isinstance(message, Subscribe | Unsubscribe):
-            self._refuse(session, reason, None, message.handle)
-
-    def _refuse(self, session: Session, reason: str, number: int | None, handle: int | None) -> None:
-        """Say why a publication or a subscription was not taken, to whoever waits for an answer."""
-        if session.route is None or (number is None and handle is None):
-            return
-        if number is not None and number >> 32 == session.number and number & COUNT > session.published:
-            session.refuse(number & COUNT)
-        self._deliveries.to_route(session.route, Refused(reason, id=number, handle=handle))
+            refuse(self._deliveries, session, reason, None, message.handle)
 
     # -- the store ----------------------------------------------------------------------------------------
 
@@ -230,7 +194,7 @@ class Reception:
     def _note_place(self, session: Session) -> None:
         place = self._broker.table.whereabouts(session.number)
         if place is not None:
-            self._deliveries.turn.batch.located(session.number, *place)
+            self._deliveries.turn.located(session, place)
 
     def undo(self, turn: Turn) -> None:
         """What could not be stored did not happen: events were not taken, subscriptions are as before.
@@ -238,17 +202,16 @@ class Reception:
         A client that has connected again meanwhile would be told otherwise: it has to do so once more.
         """
         misled: set[Session] = set()
-        for route, (ids, _) in turn.acknowledged.items():
-            for number in turn.taken.intersection(ids):
-                session = self._sessions.by_number.get(number >> 32)
-                if session is not None:
-                    session.refuse(number & COUNT)
-                    if session.route != route:
-                        misled.add(session)
+        for route, number in turn.taken():
+            publisher = self._sessions.by_number.get(number >> 32)
+            if publisher is not None:
+                publisher.refuse(number & COUNT)
+                if publisher.route != route:
+                    misled.add(publisher)
         for session, handle, before, own in reversed(turn.changes):
             if session.number not in self._sessions.by_number:
                 continue
-            if session.route is None or handle not in turn.acknowledged.get(session.route, ((), ()))[1]:
+            if session.route is None or not turn.confirms(session.route, handle):
                 misled.add(session)
             if before is None:
                 session.unsubscribe(handle)
@@ -261,7 +224,8 @@ class Reception:
                 self._broker.admit(session.number, (before,), None)
         for session in misled:
             if session.route is not None:
-                self._deliveries.retract(turn, session.route)
+                for each in (turn, self._deliveries.turn):
+                    each.retract(session.route)
                 self._deliveries.to_route(session.route, Bye())
                 self._attendance.lost(session, "misled")
 
