@@ -14,13 +14,14 @@ import pytest
 from bypass.errors import UnusableMechanism
 from bypass.live.broker.config import InvalidConfig, load_config
 from bypass.mechanisms import Registry
+from bypass.scenarios.evaluation import InvalidEvaluation, parse_schemes
 from bypass.scenarios.experiments.inputs import origin
 from bypass.scenarios.runs.experiment import Experiment
 from bypass.scenarios.runs.loader import InvalidScenario, load
 from bypass.scenarios.runs.runner import run
 from bypass.support.extensions import absolute, executed_files, file_of, module_name, module_of
 from bypass.support.extensions import load as load_reference
-from bypass.transitions import UnknownMechanism
+from bypass.transitions import Action, Plan, UnknownMechanism, UnknownProxy
 from tests.vicinity import Vicinity, row
 
 MODELS = '''
@@ -320,6 +321,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (about / "entry_points.txt").write_text(
         "[bypass.mechanisms]\nshifted = strolling:Shifted\nbroken = strolling_broken:Thing\n"
         "misnamed = strolling:Shifted\ncloud = strolling:Shifted\nrumour = strolling_nearby:Rumour\n"
+        "noted = strolling:Noted\n"
         "[bypass.models]\nstrollers = strolling:Strollers\nlatecomers = strolling:Latecomers\n"
         "[bypass.workloads]\ncorner = strolling:Corner\n"
     )
@@ -414,7 +416,7 @@ def test_nothing_of_it_is_imported_before_it_is_named(installed: Path) -> None:
 def test_it_can_be_asked_for_by_its_name(installed: Path) -> None:
     assert Registry(["shifted"]).flags.given == {"shifted": 64}
     with pytest.raises(
-        UnusableMechanism, match="or what is installed: broken, cloud, misnamed, rumour, shifted"
+        UnusableMechanism, match="or what is installed: broken, cloud, misnamed, noted, rumour, shifted"
     ):
         Registry(["strollers"])
 
@@ -445,3 +447,39 @@ def test_a_live_broker_has_all_that_is_installed_and_can_be_used(
     config = load_config(tmp_path / "broker.yaml", {})
     assert config.registry.flags.given == {"shifted": 64}
     assert caplog.text.count("entry point broken = strolling_broken:Thing") == 1
+
+
+def test_a_transition_that_is_installed_is_used_and_nobody_is_warned(
+    installed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    registry = Registry()
+    registry.bring_installed()
+    assert "entry point noted" not in caplog.text
+    for each in (registry, Registry(["noted"])):
+        world = Vicinity(row(1), registry=each)
+        (record,) = world.broker.execute(world.plan("filter", "shifted"))
+        assert record.custom == "Noted"
+
+
+def test_an_installed_scheme_can_be_evaluated_by_its_name(installed: Path) -> None:
+    (scheme,) = parse_schemes(["shifted"])
+    assert (scheme.kind, scheme.flag) == ("shifted", 64)
+    with pytest.raises(InvalidEvaluation, match="scheme 'rumour' is unknown: expected one of radial, ste"):
+        parse_schemes(["rumour"])
+
+
+@pytest.mark.parametrize(("proxy", "name"), [("mode", "cloud"), ("direct", "rumour"), ("nobody", "shifted")])
+def test_what_is_known_where_its_proxy_is_is_not_looked_for_elsewhere(
+    installed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, proxy: str, name: str
+) -> None:
+    (tmp_path / "nearby.py").write_text(NEARBY)
+    registry = Registry([f"{tmp_path}/nearby.py:Rumour"])
+    plan = Plan(plan="p", actions=(Action(proxy=proxy, to=name),))
+    if proxy == "nobody":
+        with pytest.raises(UnknownProxy):
+            registry.check(plan)
+    else:
+        registry.check(plan)
+        registry.prepare(Vicinity(row(1), registry=registry).broker.engine, "broker", plan.actions)
+    assert caplog.text == ""
+    assert not {"strolling", "strolling_nearby"} & sys.modules.keys()

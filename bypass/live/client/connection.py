@@ -29,7 +29,6 @@ from bypass.live.client.sources.sensor import LiveSensor, Place, Source, check_s
 from bypass.live.client.subscription import LiveSubscription
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import CLIENT_PROXIES
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
@@ -311,8 +310,8 @@ class Connection:
     @property
     def mechanisms(self) -> dict[str, str]:
         """What runs behind each of the client's proxies. Raises NotConnected before the first connection."""
-        engine = self._exchange.usable().engine
-        return {proxy: engine.active(proxy).name for proxy in CLIENT_PROXIES}
+        client = self._exchange.usable()
+        return {proxy: client.engine.active(proxy).name for proxy in client.registry.proxies("client")}
 
     @property
     def missed(self) -> int:
