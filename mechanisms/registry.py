@@ -11,7 +11,7 @@ from bypass.errors import UnusableMechanism, shown
 from bypass.mechanisms.families import FAMILIES, FILTER, Family, FamilyProxy, Side, proxies
 from bypass.mechanisms.flags import MOST_GIVEN, Flags
 from bypass.protocol.wire import Contexts
-from bypass.support.extensions import installed_names, load, load_installed
+from bypass.support.extensions import installed_names, load, load_installed, note_module
 from bypass.transitions import (
     Action,
     AtomicTransition,
@@ -280,6 +280,7 @@ def _found(given: str | type | Family) -> tuple[str, type[Any] | Family]:
     if isinstance(given, Family):
         return f"family {given.name!r}", given
     if isinstance(given, type):
+        note_module(given.__module__)
         return f"{given.__module__}:{given.__qualname__}", given
     found = load(given) if ":" in given else load_installed(INSTALLED, given)
     if found is None:

@@ -16,7 +16,6 @@ from bypass.events.event import Event
 from bypass.events.filters import attr
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.modes import AdHoc
-from bypass.models.churn import OnOff
 from bypass.models.radio.kernels.state import S
 from bypass.models.waypoints import within
 from bypass.models.workloads import World
@@ -106,7 +105,7 @@ class Experiment:
             grace=scenario.grace,
             state_transfer=scenario.state_transfer,
             begin=[action for action in scenario.begin if action not in here],
-            radios=scenario.radios,
+            radios=scenario.all_radios,
             durable=scenario.churn.durable,
             registry=registry,
         )
@@ -116,8 +115,8 @@ class Experiment:
         self._rules: RuleEngine | None = None
         churn = scenario.churn.build()
         self._end = scenario.duration  # of coming and going
-        if scenario.churn.durable and isinstance(churn, OnOff):
-            self._end += LONGEST_AWAY * churn.off
+        if scenario.churn.durable and churn.mean_away is not None:
+            self._end += LONGEST_AWAY * churn.mean_away
         self._presence = churn.schedule(n, self._end, seed)
         self._active = np.ones(n, np.bool_)
         self._cut_off: set[int] = set()  # of those who take part

@@ -113,7 +113,7 @@ def test_a_family_runs_on_a_side_of_its_own(side: str) -> None:
 
 def test_clients_and_the_broker_have_it_and_a_plan_reaches_both() -> None:
     here, there = family("broker", "summing", "sum"), family("client")
-    world = Vicinity(row(2), registry=Registry(families=[there, here]))
+    world = Vicinity(row(2), {"mode": "cloud"}, registry=Registry(families=[there, here]))
     world.subscribe_all(None)
     world.run()
     world.broker.execute(world.plan("adder", "times", 1))

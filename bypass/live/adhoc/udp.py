@@ -18,12 +18,12 @@ from bypass.errors import BypassError, shown
 from bypass.live.addresses import LARGEST_PORT
 from bypass.live.adhoc.datagrams import MOST_CONTENT, DatagramGroup, Refusal
 from bypass.live.adhoc.port import Copies, LivePort
-from bypass.mechanisms.transports import Bluetooth, Wifi
-from bypass.ports.local_access import PORTS, Unless
+from bypass.mechanisms.transports import RadioTransport, Wifi
+from bypass.ports.local_access import PORTS, NoSuchRadio, Unless
 from bypass.protocol.messages import Frame
 from bypass.protocol.wire import MalformedMessage, UnknownVersion, decode, encode
 from bypass.support.units import MICROSECONDS
-from bypass.transitions import AtomicTransition, Nothing
+from bypass.transitions import AtomicTransition, Nothing, auto_transfer
 
 PORT = 7701
 MOST_WAITING = 1024  # frames that are to be sent later
@@ -35,19 +35,16 @@ class InvalidInterface(BypassError):
     """What is no interface to a network with a broadcast address, or not one of this device."""
 
 
-class NoSuchRadio(BypassError):
-    """A radio that this device does not have."""
+class CheckRadio(AtomicTransition[Nothing, RadioTransport]):
+    """Registered for a client's `transport`, it makes transitions fail to radios that are not there.
 
-
-class NoBluetooth(AtomicTransition[Nothing, Bluetooth]):
-    """Registered for a client's `transport`, it makes every transition to Bluetooth fail.
-
-    It fails before anything is changed: the transport that is active goes on. Without it, Bluetooth would be
+    They fail before anything is changed: the transport that is active goes on. Without it, a radio would be
     found missing only when its predecessor has been turned off.
     """
 
-    def transfer_state(self, a: Nothing, b: Bluetooth) -> None:  # noqa: ARG002
+    def transfer_state(self, a: Nothing, b: RadioTransport) -> None:
         _check_radio(b.radio)
+        auto_transfer(a, b)
 
 
 @dataclass(frozen=True)

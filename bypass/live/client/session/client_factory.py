@@ -11,7 +11,7 @@ from typing import Any
 
 from bypass.core.client import Client
 from bypass.errors import BypassError, shown
-from bypass.live.adhoc.udp import Neighbourhood, Neighbours, NoBluetooth
+from bypass.live.adhoc.udp import CheckRadio, Neighbourhood, Neighbours
 from bypass.live.client.errors import ConnectionRefused
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.host import Clock, LiveHost
@@ -90,7 +90,7 @@ class ClientFactory:
             before=before,
             registry=self._registry,
         )
-        client.engine.register_transition("transport", NoBluetooth())
+        client.engine.register_transition("transport", CheckRadio())
         client.network.epoch = welcome.epoch
         if before is None:
             # What still waits at the broker for handles of an earlier life must not find others under them.
