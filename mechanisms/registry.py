@@ -10,7 +10,7 @@ from typing import Any
 from bypass.errors import UnusableMechanism, shown
 from bypass.mechanisms.families import FAMILIES, FILTER, Family, FamilyProxy, Side, proxies
 from bypass.mechanisms.flags import MOST_GIVEN, Flags
-from bypass.protocol.wire import Contexts
+from bypass.protocol.wire import CODEC, Codec, Contexts
 from bypass.support.extensions import installed_names, load, load_installed, note_module
 from bypass.transitions import (
     Action,
@@ -46,8 +46,8 @@ class Registry:
     `mechanisms` are those of others: classes, references to them, or names under which installed packages
     offer them. A package's mechanism is also found when a plan names it. Mechanisms begin with `defaults`
     rather than with what their classes say. `families` are brought beside those built in; a reference among
-    `mechanisms` may lead to one, too, before its mechanisms. Systems with registries of their own do not
-    disturb each other.
+    `mechanisms` may lead to one, too, before its mechanisms. `codec` has the types of values that messages
+    carry. Systems with registries of their own do not disturb each other.
     """
 
     def __init__(
@@ -56,9 +56,11 @@ class Registry:
         defaults: MechanismDefaults = NO_DEFAULTS,
         *,
         families: Iterable[Family] = (),
+        codec: Codec = CODEC,
     ) -> None:
         """Raises UnusableMechanism, which names the reference, what was found and what was expected."""
         self.defaults = defaults
+        self.codec = codec
         self.families: tuple[Family, ...] = FAMILIES
         self._kinds: dict[str, Kinds] = {}  # by family, once somebody asks
         self._catalogues: dict[Side, dict[str, Parts]] = {}

@@ -26,7 +26,7 @@ from bypass.models.radio.radio import BLUETOOTH, WIFI, RadioModel
 from bypass.ports.frames import SendingPort
 from bypass.ports.local_access import PORTS, FrameSender, LocalReceiver, NoSuchRadio, Tuning, Unless
 from bypass.protocol.messages import Frame, Publish
-from bypass.protocol.wire import digest_size, frame_size
+from bypass.protocol.wire import CODEC, Codec, digest_size, frame_size
 from bypass.sim.clock import VirtualClock
 from bypass.support.units import MICROSECONDS
 
@@ -86,6 +86,7 @@ class LocalNetwork:
         seed: int,
         radios: Mapping[str, RadioModel] = RADIOS,
         transports: Mapping[str, type[RadioTransport]] = {},
+        codec: Codec = CODEC,
     ) -> None:
         radio_models(radios, transports.values())
         self.clock = clock
@@ -94,6 +95,7 @@ class LocalNetwork:
         self._seed = seed
         self._radios = radios
         self._transports = transports
+        self.codec = codec
         events = max(LEAST_EVENTS, 4 * clients)
         self.ports = make_ports(clients, PORTS, events)
         self.references = np.zeros(events, np.int64)  # how many frames there are with each event
@@ -150,7 +152,7 @@ class LocalNetwork:
             forget_event(place, self.ports)
         self._keepers[place] = (port, publication.id)
         self._next_place = (place + 1) % len(self._keepers)
-        known = (place, placed, frame_size((publication,), placed))
+        known = (place, placed, frame_size((publication,), placed, self.codec))
         self.known[port][publication.id] = known
         return known
 
@@ -193,10 +195,10 @@ class _RunningMedium:
                 known = self._network.make_known(port, publication, placed)
             kind, events, size = EVENTS, known[:1], known[2]
             if known[1] is not placed:
-                size = frame_size(publications, placed)
+                size = frame_size(publications, placed, self._network.codec)
         elif publications:
             kind, events = EVENTS, self._places(port, publications, placed)
-            size = frame_size(publications, placed)
+            size = frame_size(publications, placed, self._network.codec)
         elif frame.ids is not None:
             kind, size = DIGEST, digest_size(len(frame.ids), placed)
         else:

@@ -63,7 +63,7 @@ class SimulatedSystem:
         self.clock = VirtualClock()
         self.monitor = Monitor()
         links = DurableCellular if durable else Cellular
-        self.cellular = links(self.clock, network or CellularModel(), clients, seed)
+        self.cellular = links(self.clock, network or CellularModel(), clients, seed, registry.codec)
         self.broker = Broker(
             SimHost(BROKER, self.clock, NoSensor(), self.monitor, seed),
             self.cellular,
@@ -77,7 +77,9 @@ class SimulatedSystem:
         )
         self.cellular.attach_broker(self.broker.receive)
         transports = registry.kinds(TRANSPORT)
-        self.local = LocalNetwork(self.clock, _positions(trace, clients), clients, seed, radios, transports)
+        self.local = LocalNetwork(
+            self.clock, _positions(trace, clients), clients, seed, radios, transports, registry.codec
+        )
         self._make_client = partial(
             Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=begin, registry=registry
         )

@@ -228,9 +228,11 @@ def test_modules_that_are_not_installed_are_sent_with_what_they_import(
     (tmp_path / "strolling_places" / "models.py").write_text(f"import strolling_pace\n{STROLLERS}")
     (tmp_path / "strolling_pace.py").write_text("PACE = 2\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    reference = "strolling_places.models:Strollers"
-    model = load(reference)()
-    assert cluster.run(named, [(model, reference)])[0][:2] == ("strolling_places.models",) * 2
+    model = load("strolling_places.models:Strollers")()
+    assert (
+        cluster.run(named, [(model, "strolling_places.models:Shifted")])[0][:2]
+        == ("strolling_places.models",) * 2
+    )
 
 
 def test_a_module_that_cannot_be_sent_is_refused_in_one_line(

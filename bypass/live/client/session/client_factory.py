@@ -111,7 +111,7 @@ class ClientFactory:
         if self._neighbours is None:
             return NO_LOCAL_ACCESS
         loop = asyncio.get_running_loop()
-        self._neighbourhood = self._neighbours.of(loop, number)
+        self._neighbourhood = self._neighbours.of(loop, number, self._registry.codec)
         self._opening = loop.create_task(self._open(self._neighbourhood))
         return self._neighbourhood
 
