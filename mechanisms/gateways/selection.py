@@ -81,7 +81,7 @@ class GatewayChoice(Mechanism):
 
     @abstractmethod
     def choose(self, candidates: Candidates, k: int) -> Ints:
-        """Which candidates become gateways, by their positions, each once: at least one.
+        """Choose the candidates that become gateways, by their positions, each once: at least one.
 
         There are more than `k` candidates.
         """

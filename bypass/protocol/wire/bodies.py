@@ -228,7 +228,7 @@ def _read_assignment(body: pb.Assignment, _: ValueTypes) -> Assignment:
 
 
 Contexts = Mapping[int, type[SchemeContext]]
-"""What schemes that are not built in have declared, by the numbers of the schemes."""
+"""The messages that schemes which are not built in declare, by the numbers of the schemes."""
 
 
 def _write_scheme_context(body: pb.SchemeContext, message: SchemeContext, _: ValueTypes) -> None:

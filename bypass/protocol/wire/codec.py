@@ -53,7 +53,7 @@ class UnknownVersion(MalformedMessage):
 
 
 _REFUSALS = (KeyError, TypeError, ValueError, OverflowError, ProtobufError)
-"""What writing a message raises if it cannot travel; KeyError for its class, the others for its content."""
+"""Writing a message raises these if it cannot travel; KeyError for its class, the others for its content."""
 
 
 class Codec:
@@ -205,7 +205,7 @@ def piggyback_size(message: Message) -> int:
 
 
 def _leading(address: int, riding: ContextMessage | None) -> bytes:
-    """What is for the beginning of a message: in the order of numbers it would follow the body.
+    """Write what is for the beginning of a message: in the order of numbers it would follow the body.
 
     There a message could lose it and still look whole.
     """

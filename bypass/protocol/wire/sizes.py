@@ -129,7 +129,7 @@ def _copy_size(
     channel: str | None,
     scheme: int,
 ) -> int:
-    """What a publication adds to the body of a frame."""
+    """Count the bytes that a publication adds to the body of a frame."""
     publication = _of_shape(event, kind, placeless, channel, scheme, 1)
     return _body_size(_frame(False, (publication,))) - _BARE
 
