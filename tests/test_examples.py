@@ -55,7 +55,7 @@ def marked(program: Path) -> Any:
     return pytest.param(program, marks=marks, id=program.name)
 
 
-@pytest.mark.parametrize("program", map(marked, PROGRAMS))
+@pytest.mark.parametrize("program", [marked(program) for program in PROGRAMS])
 def test_an_example_prints_what_is_recorded(program: Path, tmp_path: Path) -> None:
     assert printed(program, tmp_path) == program.with_suffix(".txt").read_text()
 
