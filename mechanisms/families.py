@@ -1,32 +1,41 @@
-"""The families of mechanisms: what each is made of, where it runs, and which mechanisms of it are built in.
+"""The families of mechanisms that are built in: what each is made of, where it runs, which mechanisms it has.
 
-Everything else asks here. Base classes and mechanisms are named by import path, so that a client does not
-import what runs at brokers alone.
+Base classes and mechanisms are named by import path, so that a client does not import what runs at brokers
+alone. A `Registry` has these families, and those that are brought to it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from bypass.errors import UnusableMechanism, shown
 from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
 from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT
 from bypass.ports.proxies import Dissemination, GatewayLogic, GatewaySelection, LocalTransport, Mode
 from bypass.transitions import Nothing
 
-Side = Literal["client", "broker", "edge", "device"]
-"""Who runs a mechanism: a client of a broker, the broker, a node of the infrastructure, or a device alone."""
+if TYPE_CHECKING:
+    from bypass.mechanisms.registry import Registry
+
+Side = str
+"""The kind of host that runs a mechanism: "client" of a broker, "broker", "edge" for a node of the
+infrastructure, "device" alone, "pipeline" for a worker that prepares data; a family may name another."""
+
+Admission = Callable[["Registry", type[Any]], None]
+"""Decides whether a class may join its family in a registry: raises UnusableMechanism if it must not."""
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyProxy:
     """A proxy behind which mechanisms of a family run, on one side of the system.
 
-    `interface` is what callers see of it. `part` is the attribute of a family's class that runs there, if it
+    Callers see its `interface`. `part` is the attribute of a family's class that runs there, if it
     is not the class itself. `first` is the mechanism to begin with; if it is empty, whoever makes the proxy
-    says. A `group` runs several mechanisms side by side. `link` is what a mechanism has as `host.link`,
-    `port` the number of its port where that is one.
+    says. A `group` runs several mechanisms side by side. A mechanism's `host.link` is what `link` names, and
+    `port` is the number of its port where that is one.
     """
 
     name: str
@@ -41,20 +50,47 @@ class FamilyProxy:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Mechanisms that can take each other's place: subclasses of `base`, of which `builtin` come with us.
+    """Mechanisms that can take each other's place: subclasses of `base`, of which `builtin` come with it.
 
-    Mechanisms of a `numbered` family have a `flag` of their own, by which messages name them.
+    Both are import paths, `module:Class`. `admit` is asked about each class that is brought to the family;
+    built-in ones are not asked about.
     """
 
     name: str
     base: str
     proxies: tuple[FamilyProxy, ...]
     builtin: tuple[str, ...]
-    numbered: bool = False
+    admit: Admission = lambda _registry, _kind: None
 
     def holds(self, kind: type) -> bool:
         """Whether a class is of this family; its base is not imported for that."""
         return any(f"{each.__module__}:{each.__qualname__}" == self.base for each in kind.__mro__)
+
+
+def _admit_transport(_: Registry, kind: type[Any]) -> None:
+    radio = getattr(kind, "radio", None)
+    if not isinstance(radio, str) or not radio:
+        raise UnusableMechanism(f"radio {shown(radio)}: expected the name of the radio that it turns on")
+
+
+def _admit_disseminator(registry: Registry, kind: type[Any]) -> None:
+    """Messages name disseminators by a `flag` that each declares."""
+    flag = getattr(kind, "flag", None)
+    taken = {each.flag for each in registry.kinds(DISSEMINATION).values()}
+    if flag in taken or not isinstance(flag, int) or not 0 < flag < 128:
+        raise UnusableMechanism(f"flag {shown(flag)}: expected a number from 1 to 127 of its own")
+
+
+def _admit_scheme(registry: Registry, kind: type[Any]) -> None:
+    """Messages name filter schemes by a number that the registry gives."""
+    if kind.flag:
+        raise UnusableMechanism(f"flag {kind.flag}: expected none, the broker gives it one")
+    if kind.Context is not None:
+        try:
+            kind.Context.forms()
+        except TypeError as error:
+            raise UnusableMechanism(str(error)) from None
+    registry.flags.give(kind.name)
 
 
 TRANSPORT = Family(
@@ -62,6 +98,7 @@ TRANSPORT = Family(
     "bypass.mechanisms.transports:RadioTransport",
     (FamilyProxy("transport", "client", LocalTransport, link="radios"),),
     ("bypass.mechanisms.transports:Wifi", "bypass.mechanisms.transports:Bluetooth"),
+    _admit_transport,
 )
 DISSEMINATION = Family(
     "dissemination",
@@ -78,7 +115,7 @@ DISSEMINATION = Family(
         "bypass.mechanisms.dissemination.hyperg:HyperGossip",
         "bypass.mechanisms.dissemination.planb:PlanB",
     ),
-    numbered=True,
+    _admit_disseminator,
 )
 GATEWAY_LOGIC = Family(
     "gateway logic",
@@ -119,6 +156,7 @@ FILTER = Family(
         "bypass.mechanisms.filters.attract:Attract",
         "bypass.mechanisms.filters.multi:Multi",
     ),
+    _admit_scheme,
 )
 GATEWAY_SELECTION = Family(
     "gateway selection",
@@ -134,9 +172,9 @@ GATEWAY_SELECTION = Family(
 FAMILIES = (TRANSPORT, DISSEMINATION, GATEWAY_LOGIC, MODE, FILTER, GATEWAY_SELECTION)
 
 
-def proxies(side: Side) -> dict[str, FamilyProxy]:
-    """The proxies on one side of the system, by name."""
-    return {proxy.name: proxy for family in FAMILIES for proxy in family.proxies if proxy.side == side}
+def proxies(side: Side, families: Iterable[Family] = FAMILIES) -> dict[str, FamilyProxy]:
+    """Collect the proxies of families that are on one side of the system, by name."""
+    return {proxy.name: proxy for family in families for proxy in family.proxies if proxy.side == side}
 
 
 CLIENT_PROXIES = proxies("client")

@@ -1,4 +1,4 @@
-"""What mechanisms one system may use: those built in, and those that were brought to it."""
+"""The mechanisms that one system may use: those built in, and those that were brought to it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from bypass.errors import UnusableMechanism, shown
 from bypass.mechanisms.families import FAMILIES, FILTER, Family, FamilyProxy, Side, proxies
 from bypass.mechanisms.flags import MOST_GIVEN, Flags
-from bypass.protocol.wire import Contexts
-from bypass.support.extensions import installed_names, load, load_installed
+from bypass.protocol.wire import CODEC, Codec, Contexts
+from bypass.support.extensions import installed_names, load, load_installed, note_module
 from bypass.transitions import (
     Action,
     AtomicTransition,
@@ -29,7 +29,7 @@ INSTALLED = "bypass.mechanisms"
 """The group of entry points by which installed packages offer mechanisms, each under its name in plans."""
 
 SIDES: tuple[Side, ...] = ("broker", "client")
-"""Those that plans of a broker are for."""
+"""The sides that plans of a broker are for."""
 
 MechanismDefaults = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Values of parameters by proxy, mechanism and name."""
@@ -44,28 +44,31 @@ class Registry:
     """The mechanisms and custom transitions of one system, with the numbers of its filter schemes.
 
     `mechanisms` are those of others: classes, references to them, or names under which installed packages
-    offer them. What an installed package offers is also found when a plan names it. Mechanisms begin with
-    `defaults` rather than with what their classes say. Systems with registries of their own do not disturb
-    each other.
+    offer them. A package's mechanism is also found when a plan names it. Mechanisms begin with `defaults`
+    rather than with what their classes say. `families` are brought beside those built in; a reference among
+    `mechanisms` may lead to one, too, before its mechanisms. `codec` has the types of values that messages
+    carry. Systems with registries of their own do not disturb each other.
     """
 
     def __init__(
-        self, mechanisms: Iterable[str | type] = (), defaults: MechanismDefaults = NO_DEFAULTS
+        self,
+        mechanisms: Iterable[str | type | Family] = (),
+        defaults: MechanismDefaults = NO_DEFAULTS,
+        *,
+        families: Iterable[Family] = (),
+        codec: Codec = CODEC,
     ) -> None:
         """Raises UnusableMechanism, which names the reference, what was found and what was expected."""
         self.defaults = defaults
+        self.codec = codec
+        self.families: tuple[Family, ...] = FAMILIES
         self._kinds: dict[str, Kinds] = {}  # by family, once somebody asks
         self._catalogues: dict[Side, dict[str, Parts]] = {}
         self._transitions: list[tuple[AtomicTransition[Any, Any], list[FamilyProxy]]] = []
         self._sought: set[str] = set()  # among what is installed
         self.flags = Flags({name: kind.flag for name, kind in self.kinds(FILTER).items()})
-        for each in mechanisms:
-            kind = _class_behind(each)
-            reference = each if isinstance(each, str) else f"{kind.__module__}:{kind.__qualname__}"
-            if issubclass(kind, AtomicTransition):
-                self._bring_transition(reference, kind)
-            else:
-                self._bring(reference, kind)
+        for each in (*families, *mechanisms):
+            self._bring(*_found(each))
 
     # -- what there is ------------------------------------------------------------------------------------
 
@@ -75,23 +78,26 @@ class Registry:
             self._kinds[family.name] = {kind.name: kind for kind in map(load, family.builtin)}
         return self._kinds[family.name]
 
+    def proxies(self, side: Side) -> dict[str, FamilyProxy]:
+        """The proxies on one side of the system, by name."""
+        return proxies(side, self.families)
+
     def catalogue(self, side: Side) -> Mapping[str, Parts]:
-        """What plans may name on one side: proxy → name → what runs behind the proxy."""
+        """List what plans may name on one side: proxy → name → the class that runs behind the proxy."""
         if side not in self._catalogues:
             self._catalogues[side] = {
                 proxy.name: {
                     **({Nothing.name: Nothing} if proxy.first == Nothing.name else {}),
                     **{name: _part(kind, proxy) for name, kind in self.kinds(family).items()},
                 }
-                for family in FAMILIES
+                for family in self.families
                 for proxy in family.proxies
                 if proxy.side == side
             }
         return self._catalogues[side]
 
     def contexts(self) -> Contexts:
-        """What the parts of schemes that are not built in say to each other, by the numbers of the
-        schemes."""
+        """The messages that schemes which are not built in declare, by the numbers of the schemes."""
         return {
             self.flags.of(name): scheme.Context
             for name, scheme in self.kinds(FILTER).items()
@@ -112,17 +118,20 @@ class Registry:
             raise UnknownMechanism(f"{proxy!r} has no mechanism {name!r}; it has: {', '.join(kinds)}")
         return kinds[name]
 
-    def check(self, plan: Plan) -> None:
-        """Refuse a plan that makes no sense here. Raises as `check_plan` does."""
-        for side in SIDES:
+    def check(self, plan: Plan, sides: Iterable[Side] = SIDES) -> None:
+        """Refuse a plan that makes no sense on these sides. Raises as `check_plan` does."""
+        sides = tuple(sides)
+        for side in sides:
             for action in plan.actions:
                 self._look_for(side, action.proxy, action.to or action.of)
-        check_plan(plan, *map(self.catalogue, SIDES))
+        check_plan(plan, *map(self.catalogue, sides))
 
     def bring_installed(self) -> None:
         """Bring all that installed packages offer; what is broken is left out, with a warning."""
-        for name in installed_names(INSTALLED):
-            self._bring_offered(name)
+        names = [name for name in installed_names(INSTALLED) if name not in self._sought]
+        offered = [(name, load_installed(INSTALLED, name)) for name in names]
+        for name, found in sorted(offered, key=lambda each: not isinstance(each[1], Family)):  # for its own
+            self._bring_offered(name, found)
 
     # -- engines ------------------------------------------------------------------------------------------
 
@@ -141,7 +150,7 @@ class Registry:
         `first` is the mechanism to begin with where the family does not say. Raises UnknownMechanism, and as
         `Engine.create_proxy` does.
         """
-        proxy = proxies(side)[name]
+        proxy = self.proxies(side)[name]
         default = self.find(side, name, first or proxy.first)
         kinds = self.catalogue(side)[name].values()
         own = self.defaults.get(name, {})
@@ -159,6 +168,11 @@ class Registry:
                 engine.register_transition(name, transition)
         return made
 
+    def create_brought(self, engine: Engine, side: Side) -> dict[str, Any]:
+        """Make the proxies of families that were brought, by name, on one side. Raises as `create` does."""
+        brought = proxies(side, self.families[len(FAMILIES) :])
+        return {name: self.create(engine, side, name) for name in brought}
+
     def prepare(self, engine: Engine, side: Side, actions: Iterable[Action]) -> None:
         """Have an engine know the mechanisms that actions name, if they were found after it was made."""
         for action in actions:
@@ -171,10 +185,31 @@ class Registry:
 
     # -- what is brought ----------------------------------------------------------------------------------
 
-    def _bring(self, reference: str, kind: type[Any]) -> None:
-        family = next((family for family in FAMILIES if family.holds(kind)), None)
+    def _bring_family(self, reference: str, family: Family) -> None:
+        if family in self.families:
+            return
+        if family.name in {each.name for each in self.families}:
+            raise UnusableMechanism(f"{reference}: family {family.name!r}: expected one of another name")
+        for proxy in family.proxies:
+            if proxy.name in self.proxies(proxy.side):
+                raise UnusableMechanism(
+                    f"{reference}: proxy {proxy.name!r} of side {proxy.side!r}: expected another name"
+                )
+        self.families = (*self.families, family)
+        self._catalogues.clear()
+
+    def _bring(self, reference: str, found: type[Any] | Family) -> None:
+        if isinstance(found, Family):
+            self._bring_family(reference, found)
+        elif issubclass(found, AtomicTransition):
+            self._bring_transition(reference, found)
+        else:
+            self._bring_mechanism(reference, found)
+
+    def _bring_mechanism(self, reference: str, kind: type[Any]) -> None:
+        family = next((family for family in self.families if family.holds(kind)), None)
         if family is None:
-            bases = ", ".join(family.base.rpartition(":")[2] for family in FAMILIES)
+            bases = ", ".join(family.base.rpartition(":")[2] for family in self.families)
             raise UnusableMechanism(
                 f"{reference}: {kind.__name__}: expected a subclass of {bases} or AtomicTransition"
             )
@@ -190,24 +225,10 @@ class Registry:
                 raise UnusableMechanism(
                     f"{reference}: {proxy.part or kind.__name__} lacks {left}: expected a method of this name"
                 )
-        if family.numbered:
-            flag = getattr(kind, "flag", None)
-            taken = {each.flag for each in kinds.values()}
-            if flag in taken or not isinstance(flag, int) or not 0 < flag < 128:
-                raise UnusableMechanism(
-                    f"{reference}: flag {shown(flag)}: expected a number from 1 to 127 of its own"
-                )
-        if family is FILTER:
-            if kind.flag:
-                raise UnusableMechanism(
-                    f"{reference}: flag {kind.flag}: expected none, the broker gives it one"
-                )
-            if kind.Context is not None:
-                try:
-                    kind.Context.forms()
-                except TypeError as error:
-                    raise UnusableMechanism(f"{reference}: {error}") from None
-            self.flags.give(kind.name)
+        try:
+            family.admit(self, kind)
+        except UnusableMechanism as error:
+            raise UnusableMechanism(f"{reference}: {error}") from None
         kinds[kind.name] = kind
         for side, catalogue in self._catalogues.items():
             for proxy in family.proxies:
@@ -219,7 +240,7 @@ class Registry:
         ends = [end for end in declared if isinstance(end, type) and end is not Nothing]
         places = [
             proxy
-            for family in FAMILIES
+            for family in self.families
             for proxy in family.proxies
             if ends and all(issubclass(e, proxy.interface) if proxy.part else family.holds(e) for e in ends)
         ]
@@ -228,47 +249,54 @@ class Registry:
                 f"{reference}: expected AtomicTransition[From, To] between mechanisms of one family,"
                 " with transfer_state"
             )
-        self._transitions.append((kind(), places))
+        if all(type(known) is not kind for known, _ in self._transitions):
+            self._transitions.append((kind(), places))
 
     def _look_for(self, side: Side, proxy: str, name: str | None) -> None:
-        """See whether an installed package offers a mechanism that is not known here."""
-        if name is not None and name not in self.catalogue(side).get(proxy, {}):
-            self._bring_offered(name)
+        """See whether an installed package offers a mechanism that is not known behind a proxy of a side."""
+        known = self.catalogue(side).get(proxy)
+        if known is not None and name is not None and name not in {*known, *self._sought}:
+            self._bring_offered(name, load_installed(INSTALLED, name))
 
-    def _bring_offered(self, name: str) -> None:
-        """Bring what an installed package offers under a name, if one does."""
-        if name in self._sought:
-            return
+    def _bring_offered(self, name: str, found: Any) -> None:
+        """Bring what an installed package offers under a name, if it does: plans call a mechanism so."""
         self._sought.add(name)
-        kind = load_installed(INSTALLED, name)
-        if kind is None:
+        if found is None:
             return
         try:
-            if getattr(kind, "name", None) != name:
-                raise UnusableMechanism(f"{kind!r}: expected a mechanism that plans call {name!r}")
-            self._bring(name, kind)
+            named = isinstance(found, type) and getattr(found, "name", None) == name
+            if not named and not _is_nameless(found):
+                raise UnusableMechanism(f"{found!r}: expected a mechanism that plans call {name!r}")
+            self._bring(name, found)
         except UnusableMechanism as error:
             log.warning("entry point %s in %s is left out: %s", name, INSTALLED, error)
 
 
-def _class_behind(reference: str | type) -> type[Any]:
-    """The class that was brought, or that a reference leads to. Raises UnusableMechanism."""
-    kind: Any = reference
-    if isinstance(reference, str):
-        kind = load(reference) if ":" in reference else load_installed(INSTALLED, reference)
-        if kind is None:
-            known = ", ".join(installed_names(INSTALLED)) or "none"
-            raise UnusableMechanism(
-                f"{reference}: expected module:Class, an import path, file.py:Class, or what is installed:"
-                f" {known}"
-            )
-    if not isinstance(kind, type):
-        raise UnusableMechanism(f"{reference}: {shown(kind)}: expected a class of mechanisms")
-    return kind
+def _is_nameless(found: Any) -> bool:
+    """Whether it is something that plans do not name."""
+    return isinstance(found, Family) or (isinstance(found, type) and issubclass(found, AtomicTransition))
+
+
+def _found(given: str | type | Family) -> tuple[str, type[Any] | Family]:
+    """Look up what is brought: its name in messages, and the class or family. Raises UnusableMechanism."""
+    if isinstance(given, Family):
+        return f"family {given.name!r}", given
+    if isinstance(given, type):
+        note_module(given.__module__)
+        return f"{given.__module__}:{given.__qualname__}", given
+    found = load(given) if ":" in given else load_installed(INSTALLED, given)
+    if found is None:
+        known = ", ".join(installed_names(INSTALLED)) or "none"
+        raise UnusableMechanism(
+            f"{given}: expected module:Class, an import path, file.py:Class, or what is installed: {known}"
+        )
+    if not isinstance(found, type | Family):
+        raise UnusableMechanism(f"{given}: {shown(found)}: expected a class of mechanisms")
+    return given, found
 
 
 def _part(kind: type[Any], proxy: FamilyProxy) -> type[Mechanism]:
-    """What of a family's class runs behind a proxy."""
+    """The part of a family's class that runs behind a proxy."""
     part: type[Mechanism] = getattr(kind, proxy.part) if proxy.part else kind
     return part
 

@@ -11,16 +11,19 @@ from typing import Any
 
 import pytest
 
+from bypass.core.rule_sources import read_rules
 from bypass.errors import UnusableMechanism
 from bypass.live.broker.config import InvalidConfig, load_config
 from bypass.mechanisms import Registry
+from bypass.scenarios.evaluation import InvalidEvaluation, parse_schemes
 from bypass.scenarios.experiments.inputs import origin
+from bypass.scenarios.experiments.rulebooks import load_rules
 from bypass.scenarios.runs.experiment import Experiment
 from bypass.scenarios.runs.loader import InvalidScenario, load
 from bypass.scenarios.runs.runner import run
 from bypass.support.extensions import absolute, executed_files, file_of, module_name, module_of
 from bypass.support.extensions import load as load_reference
-from bypass.transitions import UnknownMechanism
+from bypass.transitions import Action, Plan, UnknownMechanism, UnknownProxy
 from tests.vicinity import Vicinity, row
 
 MODELS = '''
@@ -51,6 +54,19 @@ class Latecomers(ChurnModel):
     def presence(self, clients, end_us, seed):
         joins = np.full(clients, round(self.after * 1e6), np.int64)
         return Presence.once(joins, np.full(clients, end_us), end_us)
+
+
+class Shifts(ChurnModel):
+    """All are there for three seconds, and away for two."""
+
+    @property
+    def mean_away(self):
+        return 2.0
+
+    def presence(self, clients, end_us, seed):
+        moments = np.arange(0, end_us, 1_000_000)
+        own = moments[np.isin(moments // 1_000_000 % 5, (0, 3))]
+        return Presence(np.arange(clients + 1) * len(own), np.tile(own, clients))
 '''
 NEARBY = """
 from bypass.mechanisms.dissemination import Flooding
@@ -271,6 +287,78 @@ def test_a_churn_model_of_ones_own_says_who_is_there(folder: Path) -> None:
     assert min(each.at for each in experiment.run().attendance if each.joins) >= 4.0
 
 
+def test_a_churn_model_of_ones_own_may_have_durable_sessions(folder: Path) -> None:
+    """What is published while a client is away arrives when it returns."""
+    changes = {"churn": {"model": f"{folder}/own/models.py:Shifts", "durable": True}, "rules": {}}
+    experiment = Experiment(load(folder / "mine.yaml", changes=changes), seed=1)
+    assert experiment.run().phases[0].events > 0
+    assert (experiment._end, experiment.system.waiting) == (10 + 10 * 2.0, 0)
+    changes["churn"]["model"] = f"{folder}/own/models.py:Latecomers"
+    with pytest.raises(
+        InvalidScenario, match=r"churn.durable is true with model .*: expected on-off, who go"
+    ):
+        load(folder / "mine.yaml", changes=changes)
+
+
+LORA = """
+from bypass.mechanisms.transports import RadioTransport
+from bypass.models.radio.radio import RadioModel
+
+
+class Lora(RadioTransport):
+    radio = "lora"
+    {model}
+"""
+
+
+def with_transport(folder: Path, line: str, more: str = "") -> Path:
+    (folder / "lora.py").write_text(LORA.replace("{model}", line))
+    (folder / "far.yaml").write_text(
+        "about: x\nmechanisms: [lora.py:Lora]\nclients: 8\nduration: 6\n"
+        "begin: [{proxy: transport, to: lora}, {proxy: direct, to: broadcast}, {proxy: mode, to: ad-hoc}]\n"
+        f"{more}"
+    )
+    return folder / "far.yaml"
+
+
+@pytest.mark.parametrize("line", ["model = RadioModel(reach=900, interference=900, exponent=3)", ""])
+def test_a_transport_of_ones_own_has_a_radio_of_its_own(tmp_path: Path, line: str) -> None:
+    more = "" if line else "radios: {lora: {reach: 900, interference: 900, exponent: 3}}\n"
+    path = with_transport(tmp_path, line, more)
+    result = run(path)
+    result.write(tmp_path / "out")
+    assert result.runs["far"].local["frames"] > 0
+    assert "lora 900 m" in result.report(tmp_path / "out").read_text()
+    assert load(tmp_path / "out" / "experiment.yaml").all_radios == load(path).all_radios
+
+
+@pytest.mark.parametrize(
+    ("line", "more", "problem"),
+    [
+        (
+            "",
+            "",
+            "radios has .*: transport 'lora': radio 'lora': expected one of wifi, bluetooth, or one",
+        ),
+        (
+            "radio = None",
+            "",
+            "mechanisms.0 is .*lora.py:Lora: radio None: expected the name of the radio",
+        ),
+        ("model = 3", "", "radio 'lora': model 3: expected a RadioModel"),
+        ("radio, model = 'wifi', RadioModel()", "", "radio 'wifi': it has a model already: expected a radio"),
+        ("", "radios: {wifi: {}}\n", "radios.wifi is no further radio: expected a name other than wifi, bl"),
+        ("", "radios: {lora: {rech: 3}}\n", "radios.lora.rech is unknown: expected one of reach, interferen"),
+    ],
+)
+def test_a_transport_without_a_radio_is_refused_in_one_line(
+    tmp_path: Path, line: str, more: str, problem: str
+) -> None:
+    with pytest.raises(InvalidScenario, match=problem) as refused:
+        load(with_transport(tmp_path, line, more))
+    assert "\n" not in str(refused.value)
+
+
 def test_rule_books_that_contradict_each_other_are_refused(folder: Path) -> None:
     (folder / "own" / "more.py").write_text(RULES.replace('"limit": 3', '"limit": 4').replace("crowd", "mob"))
     changes = {"rules.use": [f"{folder}/own/rules.py:BOOK", f"{folder}/own/more.py:BOOK"]}
@@ -320,11 +408,14 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (about / "entry_points.txt").write_text(
         "[bypass.mechanisms]\nshifted = strolling:Shifted\nbroken = strolling_broken:Thing\n"
         "misnamed = strolling:Shifted\ncloud = strolling:Shifted\nrumour = strolling_nearby:Rumour\n"
+        "noted = strolling:Noted\n"
         "[bypass.models]\nstrollers = strolling:Strollers\nlatecomers = strolling:Latecomers\n"
         "[bypass.workloads]\ncorner = strolling:Corner\n"
+        "[bypass.rules]\ncrowds = strolling_rules:BOOK\nworse = strolling_broken:BOOK\n"
     )
     (place / "strolling.py").write_text(SCHEME + MODELS)
     (place / "strolling_nearby.py").write_text(NEARBY)
+    (place / "strolling_rules.py").write_text(RULES)
     (place / "strolling_broken.py").write_text("raise RuntimeError('not today')\n")
     monkeypatch.syspath_prepend(str(place))
     (place / "beside_it.py").write_text("")
@@ -342,6 +433,24 @@ def test_what_is_installed_is_found_by_its_name(installed: Path, tmp_path: Path)
     assert "strolling" not in sys.modules
     result = Experiment(load(tmp_path / "mine.yaml"), seed=1).run()
     assert [phase.mechanisms["filter"]["name"] for phase in result.phases] == ["radial", "shifted"]
+
+
+def test_rules_that_are_installed_are_used_by_their_name(installed: Path, tmp_path: Path) -> None:
+    for use, problem in (
+        ("worse", "expected a usable entry point in bypass.rules"),
+        ("nobody", "rules 'nobody': expected a YAML file, module:name or one of borders, .*, crowds, worse"),
+    ):
+        (tmp_path / "mine.yaml").write_text(f"about: x\nrules: {{use: {use}}}\n")
+        with pytest.raises(InvalidScenario, match=problem):
+            load(tmp_path / "mine.yaml")
+    (tmp_path / "mine.yaml").write_text("about: x\nclients: 2\nrules: {use: [density, crowds]}\n")
+    scenario = load(tmp_path / "mine.yaml")
+    assert "crowd" in {rule.rule for rule in load_rules(scenario.rules.sources, {})[0].rules}
+    (tmp_path / "rules.yaml").write_text("rules: []\n")
+    (tmp_path / "broker.yaml").write_text("rules: [crowds, rules.yaml]\n")
+    config = load_config(tmp_path / "broker.yaml", {})
+    assert config.rule_sources == ("crowds", tmp_path / "rules.yaml")
+    assert [rule.rule for rule in read_rules(config.rule_sources[0])[0].rules] == ["crowd"]
 
 
 def test_what_is_found_late_spreads_events_and_others_heal_to_it(installed: Path) -> None:
@@ -414,7 +523,7 @@ def test_nothing_of_it_is_imported_before_it_is_named(installed: Path) -> None:
 def test_it_can_be_asked_for_by_its_name(installed: Path) -> None:
     assert Registry(["shifted"]).flags.given == {"shifted": 64}
     with pytest.raises(
-        UnusableMechanism, match="or what is installed: broken, cloud, misnamed, rumour, shifted"
+        UnusableMechanism, match="or what is installed: broken, cloud, misnamed, noted, rumour, shifted"
     ):
         Registry(["strollers"])
 
@@ -445,3 +554,39 @@ def test_a_live_broker_has_all_that_is_installed_and_can_be_used(
     config = load_config(tmp_path / "broker.yaml", {})
     assert config.registry.flags.given == {"shifted": 64}
     assert caplog.text.count("entry point broken = strolling_broken:Thing") == 1
+
+
+def test_a_transition_that_is_installed_is_used_and_nobody_is_warned(
+    installed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    registry = Registry()
+    registry.bring_installed()
+    assert "entry point noted" not in caplog.text
+    for each in (registry, Registry(["noted"])):
+        world = Vicinity(row(1), registry=each)
+        (record,) = world.broker.execute(world.plan("filter", "shifted"))
+        assert record.custom == "Noted"
+
+
+def test_an_installed_scheme_can_be_evaluated_by_its_name(installed: Path) -> None:
+    (scheme,) = parse_schemes(["shifted"])
+    assert (scheme.kind, scheme.flag) == ("shifted", 64)
+    with pytest.raises(InvalidEvaluation, match="scheme 'rumour' is unknown: expected one of radial, ste"):
+        parse_schemes(["rumour"])
+
+
+@pytest.mark.parametrize(("proxy", "name"), [("mode", "cloud"), ("direct", "rumour"), ("nobody", "shifted")])
+def test_what_is_known_where_its_proxy_is_is_not_looked_for_elsewhere(
+    installed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, proxy: str, name: str
+) -> None:
+    (tmp_path / "nearby.py").write_text(NEARBY)
+    registry = Registry([f"{tmp_path}/nearby.py:Rumour"])
+    plan = Plan(plan="p", actions=(Action(proxy=proxy, to=name),))
+    if proxy == "nobody":
+        with pytest.raises(UnknownProxy):
+            registry.check(plan)
+    else:
+        registry.check(plan)
+        registry.prepare(Vicinity(row(1), registry=registry).broker.engine, "broker", plan.actions)
+    assert caplog.text == ""
+    assert not {"strolling", "strolling_nearby"} & sys.modules.keys()

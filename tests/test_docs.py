@@ -45,8 +45,9 @@ from bypass.models.workloads import WORKLOADS
 from bypass.scenarios import load, run
 from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.experiments.checks import Check
+from bypass.scenarios.experiments.models import Publishing
 from bypass.scenarios.experiments.rulebooks import load_rules, rulebook_names
-from bypass.scenarios.experiments.schema import Publishing, RuleSettings, Scenario, Step, scheme_parameters
+from bypass.scenarios.experiments.schema import RuleSettings, Scenario, Step, scheme_parameters
 from bypass.scenarios.experiments.variants import variants
 from bypass.scenarios.report.result import Result, timeline
 from bypass.scenarios.runs.experiment import Experiment

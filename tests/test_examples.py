@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,12 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "extending.md"
 PACKAGE = EXAMPLES / "bypass-parade"
-EXTENDING = {EXAMPLES / "extending.sh", EXAMPLES / "fair.yaml"}
+SHOWN = ("extending.sh", "fair.yaml", "harbour.sh", "harbour.yaml", "elsewhere.sh")
+EXTENDING = {EXAMPLES / name for name in (*SHOWN, "own_family.py", "own_values.py")}
 CLIENTS = {EXAMPLES / "live_client.py", EXAMPLES / "trams.py"}  # live.sh and trams.sh run them
-USED = {*CLIENTS, *(EXAMPLES / f"{name}.py" for name in ("hexagons", "carousel", "stage", "tuned", "crowds"))}
+MECHANISMS = ("hexagons", "rows", "lowest", "twice", "whisper", "lora", "tuned")
+OTHERS = ("carousel", "stage", "shifts", "crowds")
+USED = {*CLIENTS, *(EXAMPLES / f"{name}.py" for name in (*MECHANISMS, *OTHERS))}
 """Files that other examples run."""
 PROGRAMS = sorted(path for path in EXAMPLES.iterdir() if path.suffix in (".py", ".sh") and path not in USED)
 BLOCK = re.compile(r"(<!-- (examples/\S+) -->\n+```\w*\n)(.*?)```", re.DOTALL)
@@ -45,7 +49,13 @@ def printed(program: Path, directory: Path) -> str:
     return re.sub(r"[\d.]+ million rows/s", "1.0 million rows/s", timeless)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.name)
+def marked(program: Path) -> Any:
+    """A program, among those of the worker that has Java if it starts Spark."""
+    marks = [pytest.mark.xdist_group("spark")] if "spark" in program.read_text() else []
+    return pytest.param(program, marks=marks, id=program.name)
+
+
+@pytest.mark.parametrize("program", [marked(program) for program in PROGRAMS])
 def test_an_example_prints_what_is_recorded(program: Path, tmp_path: Path) -> None:
     assert printed(program, tmp_path) == program.with_suffix(".txt").read_text()
 

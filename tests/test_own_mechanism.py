@@ -83,7 +83,7 @@ class Remembering(AtomicTransition[Flooding, TwoHops]):
 class TheFirst(GatewayChoice):
     """The client with the lowest number is the gateway."""
 
-    def _choose(self, candidates: Candidates, k: int) -> Ints:
+    def choose(self, candidates: Candidates, k: int) -> Ints:
         return np.zeros(1, np.int64)
 
 

@@ -103,6 +103,7 @@ class Broker:
         )
         self.engine.set_defaults(FILTER_PROXY, settings)
         self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
+        self.brought_proxies = registry.create_brought(self.engine, "broker")
         self._choice: GatewayChoice | None = None
         self._relay = GatewayRelay(self.selection, self.addresses, host.monitor)
         self.rollout = Rollout(

@@ -22,7 +22,7 @@ from bypass.errors import (
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import CLIENT_PROXIES, COMMON_SCHEME, FILTER_PROXY, PORT_OF
+from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY, PORT_OF
 from bypass.mechanisms.filters import FilterClient
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
@@ -45,7 +45,8 @@ class Client:
     nearby, and `begin` what is done first, such as starting a transport and a dissemination mechanism. Who
     was a client before says how many events it has `published`: their numbers are not used again; what the
     client `before` has subscribed and seen is taken over. `registry` is what mechanisms there are, those
-    built in if it is not given. Handles and callbacks outlive every transition. A client is not told of its
+    built in if it is not given; the proxies of families that were brought to it are `brought_proxies`, by
+    name. Handles and callbacks outlive every transition. A client is not told of its
     own events.
     """
 
@@ -66,6 +67,7 @@ class Client:
         """Raises the error of an action in `begin` that is not possible or fails."""
         self.host = host
         self.registry = registry = registry or Registry()
+        self._declared = registry.proxies("client")
         self._local = local
         self._projection = projection
         self.subscriptions: Subscriptions = Subscriptions() if before is None else before.subscriptions
@@ -91,6 +93,7 @@ class Client:
             state={"subscriptions": self.subscriptions},
         )
         self.engine.set_defaults(FILTER_PROXY, settings)
+        self.brought_proxies = registry.create_brought(self.engine, "client")
         self.coordinator = Coordinator(self.engine)
         self.says_obsolete = True  # the broker knows that outcome
         self.engine.add_listener(self)
@@ -183,7 +186,7 @@ class Client:
     def close(self) -> None:
         """Stop all mechanisms: nothing is sent or heard any more, and nobody is told."""
         self.network.silent = True
-        for proxy in CLIENT_PROXIES:
+        for proxy in self._declared:
             self.engine.drop_proxy(proxy)
         for port in PORT_OF.values():
             self._local.port(port).tune(Tuning())
@@ -254,7 +257,7 @@ class Client:
         self.network.send(OutcomeMessage(outcome.to_bytes()))
 
     def _lease(self, proxy: str) -> Lease:
-        declared = CLIENT_PROXIES[proxy]
+        declared = self._declared[proxy]
         link: Any = self.network
         if declared.link == "radios":
             link = self._local.radios

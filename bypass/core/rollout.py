@@ -9,7 +9,7 @@ from typing import Protocol
 from bypass.core.plan_shares import shares
 from bypass.core.standing_plans import Standing
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import BROKER_PROXIES, PORT_OF
+from bypass.mechanisms.families import PORT_OF
 from bypass.protocol.messages import Message, PlanMessage
 from bypass.transitions import Coordinator, Distribution, Engine, InvalidPlan, Plan, Record, successor
 from bypass.transitions.recent import Recent
@@ -78,7 +78,8 @@ class Rollout:
         if self.epoch >= MOST_PLANS:
             raise InvalidPlan(f"plan {plan.plan!r}: epoch {self.epoch}: expected less than {MOST_PLANS}")
         plan = self._numbered(plan)
-        here = [action for action in plan.actions if action.proxy in BROKER_PROXIES]
+        proxies = self._registry.proxies("broker")
+        here = [action for action in plan.actions if action.proxy in proxies]
         records = self._engine.execute(plan.model_copy(update={"actions": tuple(here)})) if here else []
         for listener in self.listeners:
             listener.plan_executed(plan, records)

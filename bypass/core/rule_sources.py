@@ -1,27 +1,41 @@
-"""Rules out of several sources: YAML files, and what Python code has under a reference."""
+"""Rules out of several sources: YAML files, references to Python code, and installed packages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from bypass.errors import shown
-from bypass.support.extensions import load
+from bypass.errors import UnusableMechanism, shown
+from bypass.support.extensions import installed_names, load, load_installed
 from bypass.transitions import InvalidRule, RuleBook, RuleLike
 
 Rules = tuple[RuleBook, tuple[RuleLike, ...]]
 """Rules that are data, and rules that are not."""
 
 
-def read_rules(source: str | Path) -> Rules:
-    """The rule book in a YAML file, or what a reference, `module:name` or `file.py:name`, leads to.
+INSTALLED_RULES = "bypass.rules"
+"""The group of entry points by which installed packages offer rules."""
 
-    In Python it may also be a list of rules. Raises InvalidRule, UnusableMechanism, OSError and
-    UnicodeDecodeError.
+
+def are_offered(source: str) -> bool:
+    """Whether an installed package offers rules under a name; nothing is imported."""
+    return Path(source).suffix == "" and source in installed_names(INSTALLED_RULES)
+
+
+def read_rules(source: str | Path) -> Rules:
+    """Read the rule book in a YAML file, or what a reference or a name of an installed package leads to.
+
+    A reference is `module:name` or `file.py:name`. In Python it may also be a list of rules. Raises
+    InvalidRule, UnusableMechanism, OSError and UnicodeDecodeError.
     """
-    if ":" not in str(source):
+    if isinstance(source, str) and are_offered(source):
+        found = load_installed(INSTALLED_RULES, source)
+        if found is None:
+            raise UnusableMechanism(f"{source}: expected a usable entry point in {INSTALLED_RULES}")
+    elif ":" not in str(source):
         return RuleBook.from_yaml(Path(source).read_text(encoding="utf-8")), ()
-    found = load(str(source))
+    else:
+        found = load(str(source))
     if isinstance(found, RuleBook):
         return found, ()
     if isinstance(found, list | tuple):

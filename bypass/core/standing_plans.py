@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import CLIENT_PROXIES, FILTER_PROXY, PORT_OF
+from bypass.mechanisms.families import FILTER_PROXY, PORT_OF
 from bypass.transitions import Action, Parameter, Plan
 
 
@@ -62,9 +62,10 @@ class Standing:
     def __init__(
         self, registry: Registry, scheme: str, settings: Mapping[str, Any], begin: Iterable[Action] = ()
     ) -> None:
-        self.all = {proxy.name: Held(proxy.first or scheme) for proxy in CLIENT_PROXIES.values()}
+        proxies = registry.proxies("client")
+        self.all = {proxy.name: Held(proxy.first or scheme) for proxy in proxies.values()}
         self.own: dict[int, dict[str, Held]] = {}
-        self.ever: dict[str, set[str]] = {proxy: set() for proxy in CLIENT_PROXIES}
+        self.ever: dict[str, set[str]] = {proxy: set() for proxy in proxies}
         self.changed: set[int] = set()
         self._registry = registry
         self._settings = settings

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
 
 from bypass.errors import InvalidEvent, UnknownType, shown
-from bypass.events.attributes import MAX_NAME, PLAIN, plain
+from bypass.events.attributes import MAX_NAME, TYPES, AttributeTypes
 
 if TYPE_CHECKING:
     from bypass.places.geo import PlanarLocation
 
 MAX_ATTRIBUTES = 256
 MAX_PAYLOAD = 65_536
+_EXACT = TYPES.exact
 MOST_SHOWN = 12  # attributes, where an event is shown in one line
 
 Pairs: TypeAlias = tuple[tuple[str, Any], ...]
@@ -74,12 +75,12 @@ class Event:
         self._pairs = None
         self._origin: Origin | None = None
         if attributes:
-            self._pairs = _pairs(attributes, named)
+            self._pairs = _pairs(attributes, named, TYPES)
             self._first, self._repeated = _split(self._pairs)
         else:
             for name, value in named.items():
-                if type(value) not in PLAIN or not 0 < len(name) <= MAX_NAME:
-                    self._first = {_name(each): _value(each, named[each]) for each in named}
+                if type(value) not in _EXACT or not 0 < len(name) <= MAX_NAME:
+                    self._first = {_name(each): _value(each, named[each], TYPES) for each in named}
                     break
         count = len(self._first) + len(self._repeated)
         if count > MAX_ATTRIBUTES:
@@ -89,6 +90,16 @@ class Event:
         if len(payload) > MAX_PAYLOAD:
             raise InvalidEvent(f"event payload of {len(payload)} bytes: expected at most {MAX_PAYLOAD}")
         self._payload = payload
+
+    @classmethod
+    def of_types(
+        cls,
+        types: AttributeTypes,
+        attributes: Mapping[str, Any] | Iterable[tuple[str, Any]],
+        payload: bytes = b"",
+    ) -> Event:
+        """Make an event whose values may be of a system's own types. Raises as the constructor does."""
+        return _restored(_pairs(attributes, {}, types), payload, None)
 
     @property
     def attributes(self) -> Pairs:
@@ -175,11 +186,15 @@ class Event:
 
 
 def _restored(pairs: Pairs, payload: bytes, origin: Origin | None) -> Event:
-    event = Event(pairs, payload=payload)
-    return event if origin is None else event.published_as(origin)
+    event = Event(payload=payload)
+    event._first, event._repeated = _split(pairs)
+    if len(pairs) > MAX_ATTRIBUTES:
+        raise InvalidEvent(f"event with {len(pairs)} attributes: expected at most {MAX_ATTRIBUTES}")
+    event._pairs, event._origin = pairs, origin
+    return event
 
 
-def _pairs(attributes: Any, named: dict[str, Any]) -> Pairs:
+def _pairs(attributes: Any, named: dict[str, Any], types: AttributeTypes) -> Pairs:
     items = getattr(attributes, "items", None)
     try:
         pairs = [(name, value) for name, value in (attributes if items is None else items())]
@@ -189,8 +204,8 @@ def _pairs(attributes: Any, named: dict[str, Any]) -> Pairs:
         ) from error
     pairs.extend(named.items())
     for name, value in pairs:
-        if type(value) not in PLAIN or type(name) is not str or not 0 < len(name) <= MAX_NAME:
-            return tuple((_name(name), _value(name, value)) for name, value in pairs)
+        if type(value) not in types.exact or type(name) is not str or not 0 < len(name) <= MAX_NAME:
+            return tuple((_name(name), _value(name, value, types)) for name, value in pairs)
     return tuple(pairs)
 
 
@@ -202,9 +217,9 @@ def _name(name: Any) -> str:
     return str.__str__(name)
 
 
-def _value(name: str, value: Any) -> Any:
+def _value(name: str, value: Any, types: AttributeTypes) -> Any:
     try:
-        return plain(value)
+        return types.plain(value)
     except UnknownType as error:
         raise InvalidEvent(f"event attribute {name!r}: {error}") from None
 

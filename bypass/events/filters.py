@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, TypeAlias, final
 
 from bypass.errors import EmptySubscription, InvalidFilter, UnknownType, shown
 from bypass.events.attributes import ANYTHING, BOOLEAN, SET, Attribute, AttributeType, plain, type_of
-from bypass.events.operators import BUILT_IN, EXISTS, OPERATORS, Test
+from bypass.events.operators import BUILT_IN, EXISTS, OPERATORS, OperatorRegistry, Test
 
 MAX_DEPTH = 16
 """So deep alternatives and negations may be in each other."""
@@ -64,7 +64,7 @@ class Filter(_Expression):
     """Tests the values of one attribute: passes if `candidate op value` holds.
 
     Looks only at candidates of the attribute's type, where integers and floats count as one; any other
-    candidate fails. The operator is looked up once, here. Collections are kept as frozensets.
+    candidate fails. The operator is looked up once, here, in `operators`. Collections are kept as frozensets.
 
     Raises UnknownOperator, and InvalidFilter for a value that the operator cannot work with: of another
     type, not a number (NaN), unhashable, for `in` not a non-empty collection of values of one type.
@@ -73,11 +73,12 @@ class Filter(_Expression):
     attribute: Attribute
     value: Any
     op: str
+    operators: InitVar[OperatorRegistry] = OPERATORS
     check: CompiledFilter = field(init=False, compare=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, operators: OperatorRegistry) -> None:
         attribute = self.attribute
-        test = OPERATORS.get(attribute.type, self.op)
+        test = operators.get(attribute.type, self.op)
         with _explained(attribute.name, self.op, self.value):
             value = _filter_value(attribute.type, self.op, self.value)
         object.__setattr__(self, "value", value)

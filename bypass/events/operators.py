@@ -17,10 +17,15 @@ ABSENT: Any = object()
 
 
 class OperatorRegistry:
-    """Which operators each attribute type has. A name may mean different functions for different types."""
+    """The operators of one system by attribute type: those built in, and those an application registers.
+
+    A name may mean different functions for different types.
+    """
 
     def __init__(self) -> None:
-        self._tests: dict[AttributeType, dict[str, Test]] = {}
+        self._tests: dict[AttributeType, dict[str, Test]] = {
+            kind: dict(tests) for kind, tests in _DEFAULTS.items()
+        }
 
     def register(self, type: AttributeType, name: str, fn: Test) -> None:  # noqa: A002
         """Let filters on `type` use `name`: `fn(candidate, filter_value)` says whether the candidate passes.
@@ -82,8 +87,4 @@ BUILT_IN = frozenset((kind, name) for kind, tests in _DEFAULTS.items() for name 
 """Operators whose filter values are checked; what the others take is up to the application."""
 
 OPERATORS = OperatorRegistry()
-"""The registry that filters resolve their operators in."""
-
-for _kind, _tests in _DEFAULTS.items():
-    for _name, _fn in _tests.items():
-        OPERATORS.register(_kind, _name, _fn)
+"""The operators of systems that are not given others."""

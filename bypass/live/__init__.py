@@ -6,7 +6,7 @@ from bypass.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bypass.live.adhoc.datagrams import InvalidGroupKey
-    from bypass.live.adhoc.udp import InvalidInterface, Neighbours, NoSuchRadio
+    from bypass.live.adhoc.udp import InvalidInterface, Neighbours
     from bypass.live.client.blocking import BlockingConnection, BlockingSubscription, connect_blocking
     from bypass.live.client.connection import Connection, connect
     from bypass.live.client.errors import (
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bypass.live.client.sources.gpx import gpx
     from bypass.live.client.subscription import LiveSubscription
     from bypass.live.keys import InvalidKeys
+    from bypass.ports.local_access import NoSuchRadio
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -38,7 +39,7 @@ else:
             "InvalidKeys": "bypass.live.keys",
             "LiveSubscription": "bypass.live.client.subscription",
             "Neighbours": "bypass.live.adhoc.udp",
-            "NoSuchRadio": "bypass.live.adhoc.udp",
+            "NoSuchRadio": "bypass.ports.local_access",
             "NotConnected": "bypass.live.client.errors",
             "OutboxFull": "bypass.live.client.errors",
             "PublicationRefused": "bypass.live.client.errors",

@@ -10,11 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from bypass.errors import BypassError
 from bypass.protocol.messages import Frame, Publish
 
 DIRECT_PORT = 0  # of mechanisms behind `direct`: a client's own events
 GATEWAY_PORT = 1  # of mechanisms behind `gateway`: what gateways relay
 PORTS = 2
+
+
+class NoSuchRadio(BypassError):
+    """A radio that this device does not have."""
 
 
 class Unless(NamedTuple):
@@ -122,10 +127,13 @@ class Radios(Protocol):
     """The `host.link` of a local transport: the device's radios, by name."""
 
     def switch(self, radio: str, on: bool) -> None:
-        """Turn a radio on or off; what waits in the queue of a radio that is turned off is lost."""
+        """Turn a radio on or off; what waits in the queue of a radio that is turned off is lost.
+
+        Raises NoSuchRadio.
+        """
 
     def transmit(self, radio: str, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
-        """Send a frame by a radio, to all in reach or to the device with an address."""
+        """Send a frame by a radio, to all in reach or to the device with an address. Raises NoSuchRadio."""
 
 
 class LocalAccess(Protocol):

@@ -27,7 +27,7 @@ from bypass.protocol.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.protocol.wire import encoded_size, notify_size, piggyback_size
+from bypass.protocol.wire import CODEC, Codec, encoded_size, notify_size, piggyback_size
 from bypass.sim.clock import VirtualClock
 from bypass.sim.streams import stream
 from bypass.support.arrays import Ints
@@ -136,7 +136,10 @@ def _sending(bandwidth: float, size: int) -> int:
 class Cellular:
     """All links of one broker. Bytes are counted in `up` and `down`, by `Traffic` and client."""
 
-    def __init__(self, clock: VirtualClock, model: CellularModel, clients: int, seed: int) -> None:
+    def __init__(
+        self, clock: VirtualClock, model: CellularModel, clients: int, seed: int, codec: Codec = CODEC
+    ) -> None:
+        self._codec = codec
         self.down = np.zeros((len(Traffic), clients), np.int64)
         self._events_down = self.down[Traffic.EVENTS]
         self._notifications = np.zeros(clients, np.int64)
@@ -192,7 +195,7 @@ class Cellular:
         """Send a message from the client that it names to the broker."""
         client = message.client
         kind = COUNTED_AS.get(type(message), Traffic.CONTEXT)
-        size = encoded_size(message) + self._header
+        size = encoded_size(message, self._codec) + self._header
         carried = 0
         if isinstance(message, (Publish, Subscribe)) and message.piggyback is not None:
             carried = piggyback_size(message)
@@ -205,7 +208,7 @@ class Cellular:
     def send(self, client: int, message: Message) -> None:
         """Send a message from the broker to one client."""
         kind = COUNTED_AS.get(type(message), Traffic.CONTEXT)
-        size = encoded_size(message) + self._header
+        size = encoded_size(message, self._codec) + self._header
         self.down[kind, client] += size
         now, latency = self._clock.now_us, self._latency(self._down_streams[client][kind].random())
         due = reserve(self._down_free, self._down_last, client, now, self._sending(size), latency)
@@ -226,7 +229,7 @@ class Cellular:
         latency = self._latency(self._notify_stream.random())
         lengths = set(map(len, handles))
         for length in sorted(lengths):
-            size = notify_size(publication, length, unfiltered) + self._header
+            size = notify_size(publication, length, unfiltered, codec=self._codec) + self._header
             if len(lengths) == 1:
                 self._multicast(publication, clients, handles, unfiltered, size, latency)
             else:
@@ -249,7 +252,9 @@ class Cellular:
         now = self._clock.now_us
         for client, own, others in zip(clients, handles, targets, strict=True):
             latency = self._latency(self._notify_stream.random())
-            size = notify_size(publication, len(own), False, True, len(others)) + self._header
+            size = self._header + notify_size(
+                publication, len(own), False, True, len(others), codec=self._codec
+            )
             self._events_down[client] += size
             self._notifications[client] += 1
             due = reserve(self._down_free, self._down_last, client, now, self._sending(size), latency)

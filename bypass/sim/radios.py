@@ -1,6 +1,6 @@
 """Devices nearby in virtual time: the radios of all clients, and the ports behind them.
 
-What arrives is sorted by the kernels of the medium; only what a mechanism must hear of comes up here.
+The kernels of the medium sort what arrives; only what a mechanism must hear of comes up here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from bypass.errors import UnusableMechanism, shown
+from bypass.mechanisms.transports import RadioTransport
 from bypass.models.radio.kernels.arrivals import (
     count_neighbours,
     forget_event,
@@ -22,9 +24,9 @@ from bypass.models.radio.kernels.state import NOBODY, FrameUse, L, PortVerdict, 
 from bypass.models.radio.medium import Medium, Positions, grown
 from bypass.models.radio.radio import BLUETOOTH, WIFI, RadioModel
 from bypass.ports.frames import SendingPort
-from bypass.ports.local_access import PORTS, FrameSender, LocalReceiver, Tuning, Unless
+from bypass.ports.local_access import PORTS, FrameSender, LocalReceiver, NoSuchRadio, Tuning, Unless
 from bypass.protocol.messages import Frame, Publish
-from bypass.protocol.wire import digest_size, frame_size
+from bypass.protocol.wire import CODEC, Codec, digest_size, frame_size
 from bypass.sim.clock import VirtualClock
 from bypass.support.units import MICROSECONDS
 
@@ -42,8 +44,39 @@ def _nobody(publication: Publish, sender: int, distance: float) -> None:
     """Ignores frames at a port that is bound to nobody."""
 
 
+def radio_models(
+    radios: Mapping[str, RadioModel], transports: Iterable[type[RadioTransport]]
+) -> dict[str, RadioModel]:
+    """Add the models that transports have of their own radios to those of `radios`, by the radios' names.
+
+    Raises UnusableMechanism for a transport whose radio has no model, or more than one.
+    """
+    models = dict(radios)
+    for each in transports:
+        called = f"transport {each.name!r}: radio {each.radio!r}"
+        if each.model is None:
+            continue
+        if not isinstance(each.model, RadioModel):
+            raise UnusableMechanism(f"{called}: model {shown(each.model)}: expected a RadioModel")
+        if each.radio not in radios and models.setdefault(each.radio, each.model) != each.model:
+            raise UnusableMechanism(f"{called}: another transport has another model of it: expected one")
+        if each.radio in RADIOS:
+            raise UnusableMechanism(f"{called}: it has a model already: expected a radio of another name")
+    for each in transports:
+        if each.radio not in models:
+            raise UnusableMechanism(
+                f"transport {each.name!r}: radio {each.radio!r}:"
+                f" expected one of {', '.join(models)}, or one of which the transport has a model"
+            )
+    return models
+
+
 class LocalNetwork:
-    """The radios of `clients` clients. `positions(seconds)` gives x and y (m) of all of them."""
+    """The radios of `clients` clients. `positions(seconds)` gives x and y (m) of all of them.
+
+    `radios` are the kinds of radio, beside those that `transports` have models of, which may become more.
+    Raises as `radio_models` does.
+    """
 
     def __init__(
         self,
@@ -52,12 +85,17 @@ class LocalNetwork:
         clients: int,
         seed: int,
         radios: Mapping[str, RadioModel] = RADIOS,
+        transports: Mapping[str, type[RadioTransport]] = {},
+        codec: Codec = CODEC,
     ) -> None:
+        radio_models(radios, transports.values())
         self.clock = clock
         self._positions = positions
         self._clients = clients
         self._seed = seed
-        self._models = radios
+        self._radios = radios
+        self._transports = transports
+        self.codec = codec
         events = max(LEAST_EVENTS, 4 * clients)
         self.ports = make_ports(clients, PORTS, events)
         self.references = np.zeros(events, np.int64)  # how many frames there are with each event
@@ -69,9 +107,15 @@ class LocalNetwork:
         self.devices = [Device(self, number) for number in range(clients)]
 
     def medium(self, radio: str) -> _RunningMedium:
-        """The medium of a radio; made when it is first asked for. Raises KeyError for an unknown radio."""
+        """The medium of a radio; made when it is first asked for.
+
+        Raises NoSuchRadio, and as `radio_models` does.
+        """
         if radio not in self.media:
-            model = self._models[radio]
+            models = radio_models(self._radios, self._transports.values())
+            if radio not in models:
+                raise NoSuchRadio(f"radio {radio!r}: expected one of {', '.join(models)}")
+            model = models[radio]
             medium = Medium(model, self._positions, self._clients, self._seed, self.ports, self.references)
             for station in range(self._clients):
                 medium.switch(station, False)
@@ -108,7 +152,7 @@ class LocalNetwork:
             forget_event(place, self.ports)
         self._keepers[place] = (port, publication.id)
         self._next_place = (place + 1) % len(self._keepers)
-        known = (place, placed, frame_size((publication,), placed))
+        known = (place, placed, frame_size((publication,), placed, self.codec))
         self.known[port][publication.id] = known
         return known
 
@@ -151,10 +195,10 @@ class _RunningMedium:
                 known = self._network.make_known(port, publication, placed)
             kind, events, size = EVENTS, known[:1], known[2]
             if known[1] is not placed:
-                size = frame_size(publications, placed)
+                size = frame_size(publications, placed, self._network.codec)
         elif publications:
             kind, events = EVENTS, self._places(port, publications, placed)
-            size = frame_size(publications, placed)
+            size = frame_size(publications, placed, self._network.codec)
         elif frame.ids is not None:
             kind, size = DIGEST, digest_size(len(frame.ids), placed)
         else:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bypass.errors import BypassError
 from bypass.protocol.messages import Message, Publish
+from bypass.protocol.wire import CODEC, Codec
 from bypass.sim.cellular import Cellular, CellularModel, Station
 from bypass.sim.clock import VirtualClock
 from bypass.support.arrays import Ints
@@ -36,8 +37,10 @@ class DurableCellular(Cellular):
     lost while a link is cut, and have to be said again. Nothing is given up, however much waits.
     """
 
-    def __init__(self, clock: VirtualClock, model: CellularModel, clients: int, seed: int) -> None:
-        super().__init__(clock, model, clients, seed)
+    def __init__(
+        self, clock: VirtualClock, model: CellularModel, clients: int, seed: int, codec: Codec = CODEC
+    ) -> None:
+        super().__init__(clock, model, clients, seed, codec)
         self._away: set[int] = set()
         self._outboxes: list[dict[int, Publish]] = [{} for _ in range(clients)]  # by number
         self._inboxes: list[dict[tuple[int, HandleNumbers], _Notification]] = [{} for _ in range(clients)]

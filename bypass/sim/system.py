@@ -11,7 +11,7 @@ import numpy as np
 from bypass.core.broker import Broker
 from bypass.core.client import Client
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import COMMON_SCHEME
+from bypass.mechanisms.families import COMMON_SCHEME, TRANSPORT
 from bypass.models.queueing import DelayEstimator
 from bypass.models.radio.medium import Positions
 from bypass.models.radio.radio import RadioModel
@@ -35,9 +35,10 @@ class SimulatedSystem:
     """`clients` clients that move by `trace`, and a broker for `region`, all of them running `scheme`.
 
     `set` are parameters of schemes, for whichever part of whichever scheme has them. `begin` are actions that
-    every client begins with, `radios` the kinds of radio that each of them has. With `durable` sessions
-    clients can be cut off and lose nothing. `registry` is what mechanisms there are, those built in if it is
-    not given. Register analyzers with `monitor` at any time: they change nothing.
+    every client begins with, `radios` the kinds of radio that each of them has, beside those that transports
+    have models of. With `durable` sessions clients can be cut off and lose nothing. `registry` has the
+    mechanisms, those built in if it is not given. Register analyzers with `monitor` at any time: they change
+    nothing.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class SimulatedSystem:
         self.clock = VirtualClock()
         self.monitor = Monitor()
         links = DurableCellular if durable else Cellular
-        self.cellular = links(self.clock, network or CellularModel(), clients, seed)
+        self.cellular = links(self.clock, network or CellularModel(), clients, seed, registry.codec)
         self.broker = Broker(
             SimHost(BROKER, self.clock, NoSensor(), self.monitor, seed),
             self.cellular,
@@ -75,7 +76,10 @@ class SimulatedSystem:
             registry=registry,
         )
         self.cellular.attach_broker(self.broker.receive)
-        self.local = LocalNetwork(self.clock, _positions(trace, clients), clients, seed, radios)
+        transports = registry.kinds(TRANSPORT)
+        self.local = LocalNetwork(
+            self.clock, _positions(trace, clients), clients, seed, radios, transports, registry.codec
+        )
         self._make_client = partial(
             Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=begin, registry=registry
         )

@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import sys
+import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,7 @@ from bypass.errors import UnusableMechanism
 log = logging.getLogger(__name__)
 
 _sources: dict[str, bytes] = {}  # of files that were executed, by the name of the module
+_named: set[str] = set()  # modules that references have led to
 
 
 def absolute(reference: str, folder: Path) -> str:
@@ -48,8 +50,11 @@ def load(reference: str) -> Any:
     UnusableMechanism."""
     where, _, name = reference.rpartition(":")
     try:
-        module = _executed(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-        return getattr(module, name)
+        if where.endswith(".py"):
+            return getattr(_executed(Path(where)), name)
+        found = getattr(importlib.import_module(where), name)
+        note_module(where)
+        return found
     except (ImportError, AttributeError, OSError, ValueError) as error:
         raise UnusableMechanism(
             f"{reference}: expected module:Class, an import path, or file.py:Class ({_line(error)})"
@@ -100,6 +105,40 @@ def _executed(path: Path) -> ModuleType:
 def executed_files() -> dict[str, bytes]:
     """The contents of all files that were executed here, by the names of their modules."""
     return dict(_sources)
+
+
+def note_module(name: str) -> None:
+    """Remember that something of a module is used that was brought: `local_modules` lists it if need be."""
+    _named.add(name)
+
+
+def local_modules() -> dict[str, Path]:
+    """Find the modules that were brought and are not installed, with what they import from beside them.
+
+    Each is a file or, for a package, a folder, by its name at the top level.
+    """
+    brought = [_top_level(name) for name in _named if name not in _sources]
+    roots = {place.parent for _, place in brought if place is not None and not _is_installed(place)}
+    found = (_top_level(name) for name in tuple(sys.modules) if "." not in name)
+    return {name: place for name, place in found if place is not None and place.parent in roots}
+
+
+def _top_level(name: str) -> tuple[str, Path | None]:
+    """The name of a module's outermost package, and where that is; None if it has no file, or is ours."""
+    top = name.partition(".")[0]
+    module = sys.modules.get(top)
+    if top in _sources or top in ("__main__", __name__.partition(".")[0]):
+        return top, None
+    if file := getattr(module, "__file__", None):
+        path = Path(file)
+        return top, path.parent if path.stem == "__init__" else path
+    folders = [*getattr(module, "__path__", ())]
+    return top, Path(folders[0]) if folders else None
+
+
+def _is_installed(place: Path) -> bool:
+    folders = {"site-packages", "dist-packages"}
+    return bool(folders & {*place.parts}) or place.is_relative_to(sysconfig.get_path("stdlib"))
 
 
 def installed_names(group: str) -> list[str]:

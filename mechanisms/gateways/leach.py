@@ -93,7 +93,7 @@ class DkcLeach(GatewayChoice):
 
     name: ClassVar[str] = "dkc-leach"
 
-    def _choose(self, candidates: Candidates, k: int) -> Ints:
+    def choose(self, candidates: Candidates, k: int) -> Ints:
         c = candidates
         return turns(c.services, c.rows, c.order(), c.x, c.y, k)
 
@@ -106,7 +106,7 @@ class SkcLeach(GatewayChoice):
 
     name: ClassVar[str] = "skc-leach"
 
-    def _choose(self, candidates: Candidates, k: int) -> Ints:
+    def choose(self, candidates: Candidates, k: int) -> Ints:
         c, n = candidates, len(candidates.clients)
         draw = self.host.random("gateways").random
         found = drawn(c.services, c.rows, k / n, np.array([draw() for _ in range(n)]))

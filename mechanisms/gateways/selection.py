@@ -62,7 +62,7 @@ def wanted(number: int, share: float) -> int:
 
 
 class GatewayChoice(Mechanism):
-    """Chooses gateways by `_choose`, and gives every other client to the gateway nearest to it.
+    """Chooses gateways by `choose`, and gives every other client to the gateway nearest to it.
 
     Places are those that the state information has. A client whose place is unknown is near nobody: it is its
     own gateway, one of those asked for, though at least one is chosen among clients with a place.
@@ -80,8 +80,8 @@ class GatewayChoice(Mechanism):
     contacts: Annotated[bool, MechanismState("contacts")] = False
 
     @abstractmethod
-    def _choose(self, candidates: Candidates, k: int) -> Ints:
-        """Which candidates become gateways, by their positions, each once: at least one.
+    def choose(self, candidates: Candidates, k: int) -> Ints:
+        """Choose the candidates that become gateways, by their positions, each once: at least one.
 
         There are more than `k` candidates.
         """
@@ -125,7 +125,7 @@ class GatewayChoice(Mechanism):
         y = np.array([place[1] for place in places.values()], np.float64)
         rows = self.history.rows(clients)
         services = self.history.services
-        chosen = self._choose(Candidates(clients, rows, services, x, y), k)
+        chosen = self.choose(Candidates(clients, rows, services, x, y), k)
         is_gateway = np.zeros(len(clients), np.bool_)
         is_gateway[chosen] = True
         note(services, rows, is_gateway, k / len(clients), self.host.now())

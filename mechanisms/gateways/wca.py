@@ -135,7 +135,7 @@ class CsWca(GatewayChoice):
     range_m: Annotated[float, MechanismState("range_m"), Field(gt=0, allow_inf_nan=False)] = 70.4
     ideal_degree: Annotated[int, MechanismState("ideal_degree"), Field(ge=0)] = 10
 
-    def _choose(self, candidates: Candidates, k: int) -> Ints:
+    def choose(self, candidates: Candidates, k: int) -> Ints:
         c, x, y = candidates, candidates.x, candidates.y
         velocities = self.host.state_info.get_many(VELOCITY, c.clients)
         speed = np.array([0.0 if vector is None else math.hypot(*vector) for vector in velocities])

@@ -1,8 +1,8 @@
-"""Local transports: which of a device's radios carries frames to devices nearby (proxy `transport`)."""
+"""Local transports: each sends frames to devices nearby by one of a device's radios (proxy `transport`)."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from bypass.ports.local_access import Unless
 from bypass.protocol.messages import Frame
@@ -10,9 +10,14 @@ from bypass.transitions import Mechanism
 
 
 class RadioTransport(Mechanism):
-    """Sends by the radio of its name, which is on as long as this mechanism is the active one."""
+    """Sends by the radio of its name, which is on as long as this mechanism is the active one.
+
+    A simulation knows the radios `wifi` and `bluetooth`, and those that a scenario defines. A transport that
+    names another one has a `model` of it, a `RadioModel`.
+    """
 
     radio: ClassVar[str]
+    model: ClassVar[Any] = None
 
     def start(self) -> None:
         self.host.after(0.0, self._turn_on)  # a radio cannot be touched before the switch

@@ -25,6 +25,10 @@ class OnOff(ChurnModel):
     on: float = Field(default=300.0, ge=0.001, le=1e9)
     off: float = Field(default=300.0, ge=0.001, le=1e9)
 
+    @property
+    def mean_away(self) -> float:
+        return self.off
+
     def presence(self, clients: int, end_us: int, seed: np.uint64) -> Presence:
         return Presence(*_moments(clients, end_us, seed, self.on * MICROSECONDS, self.off * MICROSECONDS))
 

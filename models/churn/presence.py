@@ -1,4 +1,4 @@
-"""Which clients take part at which times."""
+"""Presence of clients: the times at which each takes part."""
 
 from __future__ import annotations
 

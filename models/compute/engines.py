@@ -105,7 +105,7 @@ class SparkEngine:
     ) -> list[R]:
         if not pieces:
             return []
-        self._shipping.send_executed_files()
+        self._shipping.send()
         group = f"{function.__qualname__}-{uuid4().hex}"
         context = self.session.sparkContext
         with self._watched(group, len(pieces), progress):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -19,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bypass.errors import BypassError, MissingExtra
-from bypass.support.extensions import executed_files
+from bypass.errors import BypassError, MissingExtra, UnusableMechanism
+from bypass.support.extensions import executed_files, local_modules
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -76,14 +77,31 @@ class Shipping:
         self._folder = Path(tempfile.mkdtemp())  # workers may ask for a file at any time
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
-    def send_executed_files(self) -> None:
-        """Send what was executed here since the last time, as it was."""
+    def send(self) -> None:
+        """Send the files that were executed here since the last time, as they were, and local modules.
+
+        Raises UnusableMechanism for a local module that is no Python source.
+        """
         for name, source in executed_files().items():
-            if self._sent.get(name) != source:
-                file = self._folder / f"{name}.py"
-                file.write_bytes(source)
-                _add(self._context, file)
-                self._sent[name] = source
+            self._send(f"{name}.py", source)
+        for name, place in local_modules().items():
+            if {f"{name}.zip", f"{name}.py"} & self._sent.keys():
+                continue  # a module is imported once
+            if place.is_dir():
+                self._send(f"{name}.zip", _zipped(name, place))
+            elif place.suffix == ".py":
+                self._send(f"{name}.py", place.read_bytes())
+            else:
+                raise UnusableMechanism(
+                    f"module {name}: {place}: expected Python source, or a package that is installed"
+                )
+
+    def _send(self, name: str, content: bytes) -> None:
+        if self._sent.get(name) != content:
+            file = self._folder / name
+            file.write_bytes(content)
+            _add(self._context, file)
+            self._sent[name] = content
 
 
 def _started(name: str, master: str) -> SparkSession:
@@ -170,6 +188,15 @@ def _packed(archive: Path) -> Path:
                 if path.suffix in (".py", ".yaml", ".json", ".typed"):
                     target.write(path, Path("bypass", path.relative_to(root)))
     return archive
+
+
+def _zipped(name: str, package: Path) -> bytes:
+    """The source of a package as an archive that Python imports from; the same for the same source."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as target:
+        for path in sorted(package.rglob("*.py")):
+            target.writestr(zipfile.ZipInfo(str(Path(name, path.relative_to(package)))), path.read_bytes())
+    return content.getvalue()
 
 
 def _own_address(master: str) -> str | None:

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from bypass.errors import BypassError
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import FILTER
+from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.mechanisms.filters import FilterBroker, FilterScheme
 from bypass.mechanisms.filters.kernels.judge import Kernels, SchemeSetting
 from bypass.support.validation import first_misfit
-from bypass.transitions import Parameter
+from bypass.transitions import Parameter, UnknownMechanism
 from bypass.transitions.state.schema import MISSING
 
 
@@ -43,8 +43,12 @@ class Scheme:
         """
         kind, colon, written = text.strip().partition(":")
         known = registry.kinds(FILTER)
-        if kind not in known:
-            raise InvalidEvaluation(f"scheme {text!r} is unknown: expected one of {', '.join(known)}")
+        try:
+            registry.find("broker", FILTER_PROXY, kind)
+        except UnknownMechanism:
+            raise InvalidEvaluation(
+                f"scheme {text!r} is unknown: expected one of {', '.join(known)}"
+            ) from None
         scheme, flag = known[kind], registry.flags.of(kind)
         parameter = _parameter(scheme)
         if parameter is None:
@@ -110,10 +114,9 @@ def _parameter(scheme: type[FilterScheme]) -> Parameter | None:
 
 
 def parse_schemes(texts: Iterable[str], registry: Registry | None = None) -> tuple[Scheme, ...]:
-    """Schemes in the order in which they are asked for, of those that the registry has: without one, those
-    built in.
+    """Find the schemes that are asked for, in their order, among what the registry has or is installed.
 
-    Raises InvalidEvaluation for none, or one twice.
+    Without a registry it is a new one. Raises InvalidEvaluation for none, or one twice.
     """
     registry = registry or Registry()
     schemes = tuple(Scheme.parse(text, registry) for text in texts)

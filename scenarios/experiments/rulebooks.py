@@ -1,4 +1,4 @@
-"""The rules that a scenario uses: built-in ones, those in a file, or those that Python code makes."""
+"""The rules that a scenario uses: built in, in a file, made by Python code, or of an installed package."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from bypass.core.adaptation import TOPICS
-from bypass.core.rule_sources import Rules, combined, read_rules
+from bypass.core.rule_sources import INSTALLED_RULES, Rules, are_offered, combined, read_rules
 from bypass.errors import UnusableMechanism
 from bypass.scenarios.experiments.files import InvalidScenario
+from bypass.support.extensions import installed_names
 from bypass.transitions import RuleEngine, TransitionError
 
 BUILTIN = Path(__file__).parents[1] / "rules"
@@ -22,7 +23,7 @@ def rulebook_names() -> list[str]:
 
 
 def load_rules(use: str | Sequence[str], parameters: Mapping[str, JsonValue]) -> Rules:
-    """Built-in rule books, those in YAML files, and what Python has as `module:name`, with these parameters.
+    """Join rule books, built in, in YAML files, of Python as `module:name`, or installed, with parameters.
 
     In Python it may also be a list of rules that are no data. Raises InvalidScenario, also for rules that a
     broker cannot apply.
@@ -47,10 +48,11 @@ def rule_file(use: str) -> Path | None:
 def _read(use: str) -> Rules:
     path = rule_file(use)
     if ":" not in use and path is None:
-        if use not in rulebook_names():
-            known = ", ".join(rulebook_names())
+        if use in rulebook_names():
+            path = BUILTIN / f"{use}.yaml"
+        elif not are_offered(use):
+            known = ", ".join((*rulebook_names(), *installed_names(INSTALLED_RULES)))
             raise InvalidScenario(f"rules {use!r}: expected a YAML file, module:name or one of {known}")
-        path = BUILTIN / f"{use}.yaml"
     try:
         return read_rules(path or use)
     except UnusableMechanism as error:

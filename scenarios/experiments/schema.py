@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -17,22 +16,19 @@ from pydantic import (
     model_validator,
 )
 
-from bypass.core.client import LARGEST_RADIUS
 from bypass.errors import UnusableMechanism, shown
-from bypass.events.event import MAX_PAYLOAD
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import FILTER, FILTER_PROXY, PORT_OF
+from bypass.mechanisms.families import FILTER, FILTER_PROXY, PORT_OF, TRANSPORT
 from bypass.mechanisms.registry import SIDES
-from bypass.models.catalogue import INSTALLED_MODELS, INSTALLED_WORKLOADS, find_model
-from bypass.models.churn import CHURN, ChurnModel, OnOff
-from bypass.models.mobility import MOBILITY, MobilityModel
 from bypass.models.radio.radio import BluetoothModel, RadioModel
-from bypass.models.workloads import LBS, WORKLOADS, Workload
+from bypass.models.workloads import LBS
 from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.mechanism_defaults import check_defaults
+from bypass.scenarios.experiments.models import Churn, Mobility, Publishing
 from bypass.scenarios.experiments.rulebooks import load_rules
 from bypass.sim.cellular import CellularModel
+from bypass.sim.radios import RADIOS, radio_models
 from bypass.support.extensions import absolute
 from bypass.support.validation import Misfit, first_misfit
 from bypass.transitions import Action, Parameter, Plan, TransitionError
@@ -55,90 +51,6 @@ class LocationSettings(Strict):
     """How often (s) clients want to know where they are."""
 
     interval: float = Field(default=5.0, ge=0.001)
-
-
-class _Choice(BaseModel, Generic[M]):
-    """The name of a model, with the model's own parameters beside it."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    builtin: ClassVar[Mapping[str, type[BaseModel]]]
-    base: ClassVar[type[BaseModel]]
-    group: ClassVar[str]
-    """Models by name, what all are derived from, and where installed packages offer others."""
-
-    model: str
-
-    @field_validator("model")
-    @classmethod
-    def _from_here(cls, model: str) -> str:
-        return absolute(model, Path.cwd())
-
-    @model_validator(mode="after")
-    def _valid(self) -> Self:
-        self.build()
-        return self
-
-    def build(self) -> M:
-        """The chosen model. Raises Misfit."""
-        try:
-            model = find_model(self.model, self.builtin, self.base, self.group)
-        except UnusableMechanism as error:
-            raise Misfit(("model",), f"is {error}") from None
-        if model is None:
-            raise Misfit(("model",), f"is {self.model!r}: expected one of {', '.join(self.builtin)}")
-        try:
-            built: M = model.model_validate(self.model_extra)  # type: ignore[assignment] # of the base
-            return built
-        except ValidationError as error:
-            raise first_misfit(error, lambda _: (*type(self).model_fields, *model.model_fields)) from None
-
-
-class Mobility(_Choice[MobilityModel]):
-    """How clients move."""
-
-    builtin, base, group = MOBILITY, MobilityModel, INSTALLED_MODELS
-
-    model: str = "darmstadt"
-
-
-class Publishing(_Choice[Workload]):
-    """The workload; `start` (s) leaves the first subscriptions time to arrive.
-
-    Subscriptions have a radius in whole metres, so `radius` has to be one.
-    """
-
-    builtin, base, group = WORKLOADS, Workload, INSTALLED_WORKLOADS
-
-    model: str = "ar"
-    start: float = Field(default=2.0, ge=0)
-
-    def build(self) -> Workload:
-        workload = super().build()
-        if not (workload.radius.is_integer() and workload.radius <= LARGEST_RADIUS):
-            raise Misfit(
-                ("radius",), f"is {workload.radius}: expected whole metres, at most {LARGEST_RADIUS}"
-            )
-        if workload.payload > MAX_PAYLOAD:
-            raise Misfit(("payload",), f"is {workload.payload}: expected at most {MAX_PAYLOAD} bytes")
-        return workload
-
-
-class Churn(_Choice[ChurnModel]):
-    """Which clients take part when; who is away and will return has a `durable` session, or none."""
-
-    builtin, base, group = CHURN, ChurnModel, INSTALLED_MODELS
-
-    model: str = "none"
-    durable: bool = False
-
-    def build(self) -> ChurnModel:
-        churn = super().build()
-        if self.durable and not isinstance(churn, OnOff):
-            raise Misfit(
-                ("durable",), f"is true with model {self.model!r}: expected on-off, who goes returns"
-            )
-        return churn
 
 
 class RuleSettings(Strict):
@@ -264,6 +176,7 @@ class Scenario(Strict):
     network: CellularModel = CellularModel()
     wifi: RadioModel = RadioModel()
     bluetooth: BluetoothModel = BluetoothModel()
+    radios: dict[str, RadioModel] = {}
     location: LocationSettings = LocationSettings()
     filter: FilterSettings = FilterSettings()
     grace: float = Field(default=1.5, ge=0)
@@ -279,9 +192,9 @@ class Scenario(Strict):
     checks: tuple[Check, ...] = ()
 
     @property
-    def radios(self) -> dict[str, RadioModel]:
-        """The radios that devices have, by the name of the transport that turns them on."""
-        return {"wifi": self.wifi, "bluetooth": self.bluetooth}
+    def all_radios(self) -> dict[str, RadioModel]:
+        """The radios that devices have, by name, beside those that transports have models of."""
+        return {"wifi": self.wifi, "bluetooth": self.bluetooth, **self.radios}
 
     @field_validator("mechanisms")
     @classmethod
@@ -301,6 +214,14 @@ class Scenario(Strict):
             if action.to is None or action.members is not None or action.proxy == FILTER_PROXY:
                 raise Misfit((i,), "is no beginning: expected a proxy other than filter, with `to`, for all")
         return actions
+
+    @field_validator("radios")
+    @classmethod
+    def _further(cls, radios: dict[str, RadioModel]) -> dict[str, RadioModel]:
+        for name in radios:
+            if not name or name in RADIOS:
+                raise Misfit((name,), f"is no further radio: expected a name other than {', '.join(RADIOS)}")
+        return radios
 
     def registry(self) -> Registry:
         """A new registry with the mechanisms that the scenario may use, and what they begin with."""
@@ -360,6 +281,10 @@ class Scenario(Strict):
             check_defaults(self.defaults, registry)
         except Misfit as misfit:
             raise Misfit(("defaults", *misfit.path), misfit.args[0]) from None
+        try:
+            radio_models(self.all_radios, registry.kinds(TRANSPORT).values())
+        except UnusableMechanism as error:
+            raise Misfit(("radios",), f"has {list(self.radios)}: {error}") from None
 
     def _check_timeline(self) -> None:
         earliest = 0.0

@@ -94,6 +94,7 @@ def _known_keys(path: tuple[int | str, ...]) -> list[str]:
         "network": CellularModel,
         "wifi": RadioModel,
         "bluetooth": RadioModel,
+        "radios": RadioModel,
         "rules": RuleSettings,
         "begin": Action,
         "plan": Plan,

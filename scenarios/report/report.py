@@ -9,6 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from bypass.mechanisms.families import TRANSPORT
 from bypass.scenarios.experiments.checks import CheckVerdict
 from bypass.scenarios.experiments.inputs import EXPERIMENT, experiment_text
 from bypass.scenarios.experiments.provenance import FILE as PROVENANCE
@@ -47,6 +48,7 @@ from bypass.scenarios.report.tables import (
     verdict_table,
 )
 from bypass.scenarios.runs.loader import builtin_names, load
+from bypass.sim.radios import radio_models
 from bypass.transitions.rules.rule_engine import KEPT_FIRINGS
 
 
@@ -167,7 +169,12 @@ def _facts(result: Result) -> Markup:
 def _reaches(run: Run) -> list[str]:
     """How far the radios reach that clients of a run had on."""
     used = {mechanism for course in run.courses("transport") for _, mechanism in course}
-    return [f"{name} {radio.reach:g} m" for name, radio in run.scenario.radios.items() if name in used]
+    registry = run.scenario.registry()
+    for name in used:
+        registry.find("client", "transport", name)  # among what is installed, too
+    transports = registry.kinds(TRANSPORT)
+    models = radio_models(run.scenario.all_radios, transports.values())
+    return [f"{name} {models[each.radio].reach:g} m" for name, each in transports.items() if name in used]
 
 
 def rerun(scenario: Scenario) -> Iterator[Markup]:

@@ -14,10 +14,8 @@ from bypass.core.adaptation import Adaptation
 from bypass.errors import BypassError
 from bypass.events.event import Event
 from bypass.events.filters import attr
-from bypass.mechanisms.families import BROKER_PROXIES
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.modes import AdHoc
-from bypass.models.churn import OnOff
 from bypass.models.radio.kernels.state import S
 from bypass.models.waypoints import within
 from bypass.models.workloads import World
@@ -93,6 +91,9 @@ class Experiment:
             (0.0, 0.0, world.width, world.height),
             tuple(Place(p.name, p.x, p.y, p.radius) for p in attractions),
         )
+        registry = scenario.registry()
+        broker_proxies = registry.proxies("broker")
+        here = [action for action in scenario.begin if action.proxy in broker_proxies]
         self.system = SimulatedSystem(
             n,
             self._trace,
@@ -103,20 +104,19 @@ class Experiment:
             set=scenario.filter.parameters,
             grace=scenario.grace,
             state_transfer=scenario.state_transfer,
-            begin=[action for action in scenario.begin if action.proxy not in BROKER_PROXIES],
-            radios=scenario.radios,
+            begin=[action for action in scenario.begin if action not in here],
+            radios=scenario.all_radios,
             durable=scenario.churn.durable,
-            registry=scenario.registry(),
+            registry=registry,
         )
-        here = [action for action in scenario.begin if action.proxy in BROKER_PROXIES]
-        self.system.registry.prepare(self.system.broker.engine, "broker", here)
+        registry.prepare(self.system.broker.engine, "broker", here)
         for action in here:
             self.system.broker.engine.transition(action.proxy, action.to or "", set=action.set)
         self._rules: RuleEngine | None = None
         churn = scenario.churn.build()
         self._end = scenario.duration  # of coming and going
-        if scenario.churn.durable and isinstance(churn, OnOff):
-            self._end += LONGEST_AWAY * churn.off
+        if scenario.churn.durable and churn.mean_away is not None:
+            self._end += LONGEST_AWAY * churn.mean_away
         self._presence = churn.schedule(n, self._end, seed)
         self._active = np.ones(n, np.bool_)
         self._cut_off: set[int] = set()  # of those who take part

@@ -17,7 +17,7 @@ from bypass.core.client import Client
 from bypass.events.event import Event
 from bypass.events.filters import attr
 from bypass.live.adhoc.datagrams import Refusal
-from bypass.live.adhoc.udp import Neighbourhood, NoBluetooth
+from bypass.live.adhoc.udp import CheckRadio, Neighbourhood
 from bypass.live.host import LiveHost
 from bypass.places.sensor import Fix, FixListener, LocationRequest
 from bypass.ports.monitor import Monitor
@@ -93,7 +93,7 @@ class Device:
                 Action(proxy="mode", to="ad-hoc"),
             ),
         )
-        self.client.engine.register_transition("transport", NoBluetooth())
+        self.client.engine.register_transition("transport", CheckRadio())
         self.client.subscribe(attr("kind") == "news", self._told)
 
     def publish(self, number: int, **attributes: Any) -> int:

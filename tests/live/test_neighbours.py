@@ -7,13 +7,15 @@ import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from ipaddress import IPv4Address
+from typing import ClassVar
 
 import pytest
 
 from bypass.events.event import Event
 from bypass.live.adhoc.datagrams import MOST_BYTES, MOST_CONTENT, DatagramGroup, InvalidGroupKey, Refusal
-from bypass.live.adhoc.udp import MOST_WAITING, InvalidInterface, Neighbourhood, NoSuchRadio
-from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, SEND, LocalAccess, Unless
+from bypass.live.adhoc.udp import MOST_WAITING, InvalidInterface, Neighbourhood
+from bypass.mechanisms.transports import RadioTransport
+from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, SEND, LocalAccess, NoSuchRadio, Unless
 from bypass.protocol.messages import Frame, Publish, Unsubscribe
 from bypass.protocol.wire import encode
 from bypass.transitions import TransitionFailed
@@ -246,6 +248,25 @@ def test_there_is_no_bluetooth(port: int) -> None:
                 made[0].neighbourhood.switch("bluetooth", True)
             with pytest.raises(NoSuchRadio):
                 made[0].neighbourhood.transmit("infrared", Frame(0, client=1), None, 0.0, SEND)
+
+    run(scenario())
+
+
+class Infrared(RadioTransport):
+    """A transport of one's own."""
+
+    radio: ClassVar[str] = "infrared"
+
+
+def test_there_are_no_radios_of_others(port: int) -> None:
+    async def scenario() -> None:
+        async with devices(1, port=port) as (device,):
+            with pytest.raises(TransitionFailed) as failed:
+                device.client.engine.transition("transport", Infrared)
+            assert (
+                str(failed.value.cause) == "radio 'infrared': expected 'wifi', a local network has no other"
+            )
+            assert device.active("transport") == "wifi"
 
     run(scenario())
 

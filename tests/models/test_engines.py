@@ -1,4 +1,5 @@
 import os
+import py_compile
 import signal
 import socket
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from pyspark import cloudpickle
 
-from bypass.errors import BypassError
+from bypass.errors import BypassError, UnusableMechanism
 from bypass.models.compute.engines import (
     ComputeEngine,
     LocalEngine,
@@ -26,6 +27,7 @@ from bypass.models.request import InvalidRequest, check_request
 from bypass.models.traces import lay_out, write_trace
 from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.runs.sweep import sweep
+from bypass.support import extensions
 from bypass.support.counter_rng import uniform_pair
 from bypass.support.extensions import load, module_name
 from tests.cluster import spark_cluster
@@ -216,6 +218,36 @@ def test_experiments_with_files_of_others_run_there(cluster: SparkEngine, tmp_pa
         sweep(tmp_path / "mine.yaml", seeds=[1], out=tmp_path / name, engine=engine)
     there, here = (tmp_path / name / "means.json" for name in ("cluster", "local"))
     assert there.read_text() == here.read_text()
+
+
+def test_modules_that_are_not_installed_are_sent_with_what_they_import(
+    cluster: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "strolling_places").mkdir()
+    (tmp_path / "strolling_places" / "__init__.py").write_text("")
+    (tmp_path / "strolling_places" / "models.py").write_text(f"import strolling_pace\n{STROLLERS}")
+    (tmp_path / "strolling_pace.py").write_text("PACE = 2\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    model = load("strolling_places.models:Strollers")()
+    assert (
+        cluster.run(named, [(model, "strolling_places.models:Shifted")])[0][:2]
+        == ("strolling_places.models",) * 2
+    )
+
+
+def test_a_module_that_cannot_be_sent_is_refused_in_one_line(
+    cluster: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "strolling_source.py").write_text("THING = 1\n")
+    compiled = tmp_path / "strolling_compiled.pyc"
+    py_compile.compile(str(tmp_path / "strolling_source.py"), str(compiled))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(extensions, "_named", set())
+    assert load("strolling_compiled:THING") == 1
+    with pytest.raises(UnusableMechanism) as refused:
+        cluster.run(square, [1])
+    expected = "expected Python source, or a package that is installed"
+    assert str(refused.value) == f"module strolling_compiled: {compiled}: {expected}"
 
 
 def test_an_error_that_cannot_be_sent_comes_as_text(cluster: SparkEngine) -> None:

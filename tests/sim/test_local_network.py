@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bypass.events.event import Event
 from bypass.models.radio.kernels.state import S
-from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, PORTS, Tuning
+from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, PORTS, NoSuchRadio, Tuning
 from bypass.protocol.messages import Kind, Publish
 from bypass.sim.clock import VirtualClock
 from bypass.sim.radios import LEAST_EVENTS, LocalNetwork
@@ -34,7 +34,7 @@ def test_addresses_differ_and_are_never_none() -> None:
 
 def test_there_are_no_other_radios() -> None:
     world = Vicinity(row(1))
-    with pytest.raises(KeyError):
+    with pytest.raises(NoSuchRadio, match="radio 'infrared': expected one of wifi, bluetooth"):
         world.system.local.devices[0].switch("infrared", True)
 
 

@@ -15,7 +15,7 @@ from bypass.support.arrays import Ints
 class SameAgain(GatewayChoice):
     """Chooses the same client for each gateway that is wanted, and so drops whom it serves."""
 
-    def _choose(self, candidates: Candidates, k: int) -> Ints:
+    def choose(self, candidates: Candidates, k: int) -> Ints:
         return np.zeros(k, np.int64)
 
 
@@ -24,7 +24,7 @@ class Faithful(GatewayChoice):
 
     last: int | None = None
 
-    def _choose(self, candidates: Candidates, k: int) -> Ints:
+    def choose(self, candidates: Candidates, k: int) -> Ints:
         return np.zeros(1, np.int64)
 
     def _some(self, clients: list[int], places: dict[int, Vector], k: int) -> GatewayAssignment:
@@ -39,5 +39,5 @@ class Faithful(GatewayChoice):
 class Dice(GatewayChoice):
     """Draws its numbers from elsewhere than its host."""
 
-    def _choose(self, candidates: Candidates, k: int) -> Ints:
+    def choose(self, candidates: Candidates, k: int) -> Ints:
         return np.array(random.SystemRandom().sample(range(len(candidates.clients)), k), np.int64)

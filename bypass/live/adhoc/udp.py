@@ -18,12 +18,12 @@ from bypass.errors import BypassError, shown
 from bypass.live.addresses import LARGEST_PORT
 from bypass.live.adhoc.datagrams import MOST_CONTENT, DatagramGroup, Refusal
 from bypass.live.adhoc.port import Copies, LivePort
-from bypass.mechanisms.transports import Bluetooth, Wifi
-from bypass.ports.local_access import PORTS, Unless
+from bypass.mechanisms.transports import RadioTransport, Wifi
+from bypass.ports.local_access import PORTS, NoSuchRadio, Unless
 from bypass.protocol.messages import Frame
-from bypass.protocol.wire import MalformedMessage, UnknownVersion, decode, encode
+from bypass.protocol.wire import CODEC, Codec, MalformedMessage, UnknownVersion
 from bypass.support.units import MICROSECONDS
-from bypass.transitions import AtomicTransition, Nothing
+from bypass.transitions import AtomicTransition, Nothing, auto_transfer
 
 PORT = 7701
 MOST_WAITING = 1024  # frames that are to be sent later
@@ -35,19 +35,16 @@ class InvalidInterface(BypassError):
     """What is no interface to a network with a broadcast address, or not one of this device."""
 
 
-class NoSuchRadio(BypassError):
-    """A radio that this device does not have."""
+class CheckRadio(AtomicTransition[Nothing, RadioTransport]):
+    """Registered for a client's `transport`, it makes transitions fail to radios that are not there.
 
-
-class NoBluetooth(AtomicTransition[Nothing, Bluetooth]):
-    """Registered for a client's `transport`, it makes every transition to Bluetooth fail.
-
-    It fails before anything is changed: the transport that is active goes on. Without it, Bluetooth would be
+    They fail before anything is changed: the transport that is active goes on. Without it, a radio would be
     found missing only when its predecessor has been turned off.
     """
 
-    def transfer_state(self, a: Nothing, b: Bluetooth) -> None:  # noqa: ARG002
+    def transfer_state(self, a: Nothing, b: RadioTransport) -> None:
         _check_radio(b.radio)
+        auto_transfer(a, b)
 
 
 @dataclass(frozen=True)
@@ -65,9 +62,9 @@ class Neighbours:
         DatagramGroup(self.key, 0)
         _interfaces(self.interfaces, self.port)
 
-    def of(self, loop: asyncio.AbstractEventLoop, number: int) -> Neighbourhood:
+    def of(self, loop: asyncio.AbstractEventLoop, number: int, codec: Codec = CODEC) -> Neighbourhood:
         """The neighbourhood of the client with this number."""
-        return Neighbourhood(loop, number, self.key, interfaces=self.interfaces, port=self.port)
+        return Neighbourhood(loop, number, self.key, interfaces=self.interfaces, port=self.port, codec=codec)
 
 
 class Neighbourhood:
@@ -95,6 +92,7 @@ class Neighbourhood:
         *,
         interfaces: Sequence[str],
         port: int = PORT,
+        codec: Codec = CODEC,
         drop: Callable[[int], bool] | None = None,
     ) -> None:
         """Raises InvalidInterface and InvalidGroupKey."""
@@ -106,6 +104,7 @@ class Neighbourhood:
         self.received = 0
         self.refused: Counter[Refusal] = Counter()
         self._loop = loop
+        self._codec = codec
         self._group = DatagramGroup(key, number)
         self._doors = [_Door(each, port) for each in _interfaces(interfaces, port)]
         self._drop = drop
@@ -157,7 +156,7 @@ class Neighbourhood:
         Raises NoSuchRadio, and MalformedMessage for an event that cannot travel.
         """
         _check_radio(radio)
-        content, events = encode(frame), frame.publications
+        content, events = self._codec.encode(frame), frame.publications
         if len(content) > MOST_CONTENT:
             if len(events) > 1:
                 half = len(events) // 2
@@ -233,7 +232,7 @@ class Neighbourhood:
             return
         sender, content = opened
         try:
-            frame = decode(content)
+            frame = self._codec.decode(content)
         except UnknownVersion:
             self.refused[Refusal.VERSION] += 1
             return

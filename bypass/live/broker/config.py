@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from bypass.core.rule_sources import are_offered
 from bypass.errors import BypassError, UnusableMechanism, shown
 from bypass.live.addresses import can_listen, can_serve
 from bypass.mechanisms import Registry
@@ -126,7 +127,7 @@ class BrokerConfig(_Group):
 
     `set` are parameters of filter schemes, as in `Broker`; `mechanisms` are references to mechanisms of one's
     own, `module:Class` or `file.py:Class`, beside what installed packages offer; `rules` are files of
-    rule books and references to rules, one or several.
+    rule books, references to rules and names of those that packages offer, one or several.
     """
 
     listen: tuple[str, ...] = Field(default=("tcp://127.0.0.1:7700",), min_length=1)
@@ -157,7 +158,7 @@ class BrokerConfig(_Group):
     def _files_and_references(cls, rules: Any) -> Any:
         if isinstance(rules, list | tuple):
             return tuple(map(cls._files_and_references, rules))
-        return Path(rules) if isinstance(rules, str) and ":" not in rules else rules
+        return Path(rules) if isinstance(rules, str) and _is_file(rules) else rules
 
     @property
     def rule_sources(self) -> tuple[Path | str, ...]:
@@ -259,7 +260,12 @@ def _beside(folder: Path, named: Any, files: bool) -> Any:
         return [_beside(folder, each, files) for each in named]
     if not isinstance(named, str):
         return named
-    return str(folder / named) if files and ":" not in named else absolute(named, folder)
+    return str(folder / named) if files and _is_file(named) else absolute(named, folder)
+
+
+def _is_file(rules: str) -> bool:
+    """Whether rules are in a file, and neither Python's nor an installed package's."""
+    return ":" not in rules and not are_offered(rules)
 
 
 def _read(path: Path) -> dict[str, Any]:

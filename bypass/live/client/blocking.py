@@ -19,6 +19,7 @@ from bypass.live.client.subscription import LiveSubscription
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
+from bypass.protocol.wire import CODEC, Codec
 
 T = TypeVar("T")
 
@@ -36,6 +37,7 @@ def connect_blocking(
     neighbours: Neighbours | None = None,
     kept: Literal["keep", "drop"] = "keep",
     mechanisms: Sequence[str | type] = (),
+    codec: Codec = CODEC,
 ) -> BlockingConnection:
     """Connect as `connect` does, and return when connected. `location` is asked in another thread.
 
@@ -53,6 +55,7 @@ def connect_blocking(
         neighbours=neighbours,
         kept=kept,
         mechanisms=mechanisms,
+        codec=codec,
     )
     return BlockingConnection(connection)
 

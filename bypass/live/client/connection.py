@@ -29,10 +29,10 @@ from bypass.live.client.sources.sensor import LiveSensor, Place, Source, check_s
 from bypass.live.client.subscription import LiveSubscription
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import CLIENT_PROXIES
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
+from bypass.protocol.wire import CODEC, Codec
 
 LONGEST_PATIENCE_S = 300.0
 """How long a broker that says so may be tried again before the first connection is given up."""
@@ -51,6 +51,7 @@ def connect(
     neighbours: Neighbours | None = None,
     kept: Literal["keep", "drop"] = "keep",
     mechanisms: Sequence[str | type] = (),
+    codec: Codec = CODEC,
 ) -> Connection:
     """A connection to the broker at `endpoint`, to be opened by `async with` or `await connection.open()`.
 
@@ -65,7 +66,7 @@ def connect(
     broker. What an earlier life has subscribed is `kept` until it is subscribed again or withdrawn; with
     "drop" it is withdrawn, with all that waits for it, as soon as there is a connection. `mechanisms` are
     those of others that the client has besides the built-in ones: classes, or references to them,
-    `module:Class` or `file.py:Class`.
+    `module:Class` or `file.py:Class`. `codec` has the types of values in events and filters.
 
     What cannot be right is refused here, before anything is opened. Raises InvalidEndpoint, InvalidKeys if
     the keys cannot be used, or if there are none and `open` does not say so, InvalidLocation for a `location`
@@ -92,7 +93,7 @@ def connect(
         patience_of(patience),
         neighbours,
         kept == "drop",
-        Registry(mechanisms),
+        Registry(mechanisms, codec=codec),
     )
 
 
@@ -311,8 +312,8 @@ class Connection:
     @property
     def mechanisms(self) -> dict[str, str]:
         """What runs behind each of the client's proxies. Raises NotConnected before the first connection."""
-        engine = self._exchange.usable().engine
-        return {proxy: engine.active(proxy).name for proxy in CLIENT_PROXIES}
+        client = self._exchange.usable()
+        return {proxy: client.engine.active(proxy).name for proxy in client.registry.proxies("client")}
 
     @property
     def missed(self) -> int:

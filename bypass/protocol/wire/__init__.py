@@ -2,10 +2,12 @@
 
 from bypass.protocol.wire.bodies import MOST_IDS, Contexts
 from bypass.protocol.wire.codec import (
+    CODEC,
     MAX_MESSAGE_BYTES,
     MAX_PUBLISH_BYTES,
     NO_CONTEXTS,
     PROTOCOL_VERSION,
+    Codec,
     MalformedMessage,
     UnknownVersion,
     decode,
@@ -17,9 +19,10 @@ from bypass.protocol.wire.codec import (
 from bypass.protocol.wire.forwarding import Forwarding, recipient
 from bypass.protocol.wire.packets import MAX_PACKET_BYTES, MOST_MESSAGES, pack, preceding, unpack
 from bypass.protocol.wire.sizes import digest_size, encoded_size, frame_size, notify_size
-from bypass.protocol.wire.values import register_value_type
+from bypass.protocol.wire.values import ValueTypes, register_value_type
 
 __all__ = [
+    "CODEC",
     "MAX_MESSAGE_BYTES",
     "MAX_PACKET_BYTES",
     "MAX_PUBLISH_BYTES",
@@ -27,10 +30,12 @@ __all__ = [
     "MOST_MESSAGES",
     "NO_CONTEXTS",
     "PROTOCOL_VERSION",
+    "Codec",
     "Contexts",
     "Forwarding",
     "MalformedMessage",
     "UnknownVersion",
+    "ValueTypes",
     "decode",
     "decode_raw",
     "digest_size",

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any
 
 from bypass.errors import shown
+from bypass.events.attributes import TYPES
 from bypass.events.event import Event
 from bypass.protocol.messages import (
     MOST_TOGETHER,
@@ -33,7 +34,7 @@ from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.fields import extend, finite, read_pair, rectangle, required
 from bypass.protocol.wire.session_bodies import SESSION_READERS, SESSION_WRITERS
 from bypass.protocol.wire.subscriptions import read_subscribe, write_subscribe
-from bypass.protocol.wire.values import read_value, write_values
+from bypass.protocol.wire.values import PLAIN, ValueTypes
 
 MOST_IDS = 1024
 """How many events a digest can name."""
@@ -63,7 +64,7 @@ def _read_location(body: Any) -> tuple[float, float]:
     return x, y
 
 
-def _write_publish(body: pb.Publish, message: Publish) -> None:
+def _write_publish(body: pb.Publish, message: Publish, values: ValueTypes) -> None:
     body.id = message.id
     body.at_us = message.at_us
     body.kind = message.kind  # type: ignore[assignment] # the same numbers
@@ -72,26 +73,31 @@ def _write_publish(body: pb.Publish, message: Publish) -> None:
     if message.channel is not None:
         body.channel = message.channel
     event = message.event
-    write_values(body.attributes.add, event.attributes)
+    values.write(body.attributes.add, event.attributes)
     body.payload = event.payload
 
 
 _KINDS = {kind.value: kind for kind in Kind}  # looked up, not made: the enumeration takes ten times as long
 
 
-def _read_event(body: pb.Publish) -> Event:
-    pairs = [(value.name, read_value(value)) for value in body.attributes]
+def _read_event(body: pb.Publish, values: ValueTypes) -> Event:
+    pairs = [  # most values are plain: to ask for these costs a call less here
+        (each.name, getattr(each, kind) if (kind := each.WhichOneof("value")) in PLAIN else values.read(each))
+        for each in body.attributes
+    ]
+    if values.attributes is not TYPES:
+        return Event.of_types(values.attributes, pairs, body.payload)
     named = dict(pairs)
     if len(named) == len(pairs) and "payload" not in named:  # nearly always, and the fastest way
         return Event(payload=body.payload, **named)
     return Event(pairs, payload=body.payload)
 
 
-def _read_publish(body: pb.Publish) -> Publish:
+def _read_publish(body: pb.Publish, values: ValueTypes) -> Publish:
     placed = body.HasField("x") or body.HasField("y")
     return Publish(
         required(body, "id"),
-        _read_event(body),
+        _read_event(body, values),
         _KINDS.get(body.kind) or Kind(body.kind),
         body.at_us,
         _read_location(body) if placed else None,
@@ -99,22 +105,22 @@ def _read_publish(body: pb.Publish) -> Publish:
     )
 
 
-def _write_copy(body: pb.Notify | pb.Copy, publication: Publish) -> None:
+def _write_copy(body: pb.Notify | pb.Copy, publication: Publish, values: ValueTypes) -> None:
     """A publication and the stamp that its envelope had, except for the address."""
-    _write_publish(body.publication, publication)
+    _write_publish(body.publication, publication, values)
     body.publisher = publication.client
     body.publisher_scheme = publication.scheme
     body.publisher_epoch = publication.epoch
 
 
-def _read_copy(body: pb.Notify | pb.Copy) -> Publish:
-    publication = _read_publish(required(body, "publication"))
+def _read_copy(body: pb.Notify | pb.Copy, values: ValueTypes) -> Publish:
+    publication = _read_publish(required(body, "publication"), values)
     stamp(publication, required(body, "publisher"), body.publisher_scheme, body.publisher_epoch)
     return publication
 
 
-def _write_notify(body: pb.Notify, message: Notify) -> None:
-    _write_copy(body, message.publication)
+def _write_notify(body: pb.Notify, message: Notify, values: ValueTypes) -> None:
+    _write_copy(body, message.publication, values)
     extend("handles", body.handles, message.handles)
     body.unfiltered = message.unfiltered
     body.relay = message.relay
@@ -122,8 +128,8 @@ def _write_notify(body: pb.Notify, message: Notify) -> None:
     body.publisher_name = message.publication.publisher
 
 
-def _read_notify(body: pb.Notify) -> Notify:
-    publication = _read_copy(body)
+def _read_notify(body: pb.Notify, values: ValueTypes) -> Notify:
+    publication = _read_copy(body, values)
     publication.publisher = body.publisher_name
     return Notify(publication, tuple(body.handles), body.unfiltered, body.relay, tuple(body.targets))
 
@@ -141,7 +147,7 @@ def _check_frame(publications: Sequence[Any], ids: Sequence[int] | None) -> None
         )
 
 
-def _write_frame(body: pb.Frame, message: Frame) -> None:
+def _write_frame(body: pb.Frame, message: Frame, values: ValueTypes) -> None:
     _check_frame(message.publications, message.ids)
     body.port = message.port
     body.scope = message.scope
@@ -149,52 +155,52 @@ def _write_frame(body: pb.Frame, message: Frame) -> None:
         body.x, body.y = message.place
         finite("place", (body.x, body.y), 2)  # after rounding: single precision has less room
     for publication in message.publications:
-        _write_copy(body.publications.add(), publication)
+        _write_copy(body.publications.add(), publication, values)
     if message.ids is not None:
         body.digest.SetInParent()  # an empty digest is one
         extend("ids", body.digest.ids, message.ids)
 
 
-def _read_frame(body: pb.Frame) -> Frame:
+def _read_frame(body: pb.Frame, values: ValueTypes) -> Frame:
     ids = body.digest.ids if body.HasField("digest") else None
     _check_frame(body.publications, ids)
     return Frame(
         required(body, "port"),
         body.scope,
         read_pair("place", body, "x", "y"),
-        tuple(map(_read_copy, body.publications)),
+        tuple([_read_copy(each, values) for each in body.publications]),
         None if ids is None else tuple(ids),
     )
 
 
-def _write_unsubscribe(body: pb.Unsubscribe, message: Unsubscribe) -> None:
+def _write_unsubscribe(body: pb.Unsubscribe, message: Unsubscribe, _: ValueTypes) -> None:
     body.handle = message.handle
 
 
-def _read_unsubscribe(body: pb.Unsubscribe) -> Unsubscribe:
+def _read_unsubscribe(body: pb.Unsubscribe, _: ValueTypes) -> Unsubscribe:
     return Unsubscribe(required(body, "handle"))
 
 
-def _write_context_update(body: pb.ContextUpdate, message: ContextUpdate) -> None:
+def _write_context_update(body: pb.ContextUpdate, message: ContextUpdate, _: ValueTypes) -> None:
     _write_location(body, message.location)
     if message.vector is not None:
         body.vx, body.vy = message.vector
         finite("vector", (body.vx, body.vy), 2)  # after rounding: single precision has less room
 
 
-def _read_context_update(body: pb.ContextUpdate) -> ContextUpdate:
+def _read_context_update(body: pb.ContextUpdate, _: ValueTypes) -> ContextUpdate:
     return ContextUpdate(_read_location(body), read_pair("vector", body, "vx", "vy"))
 
 
-def _write_assignment_request(body: pb.AssignmentRequest, message: AssignmentRequest) -> None:
+def _write_assignment_request(body: pb.AssignmentRequest, message: AssignmentRequest, _: ValueTypes) -> None:
     _write_location(body, message.location)
 
 
-def _read_assignment_request(body: pb.AssignmentRequest) -> AssignmentRequest:
+def _read_assignment_request(body: pb.AssignmentRequest, _: ValueTypes) -> AssignmentRequest:
     return AssignmentRequest(_read_location(body))
 
 
-def _write_assignment(body: pb.Assignment, message: Assignment) -> None:
+def _write_assignment(body: pb.Assignment, message: Assignment, _: ValueTypes) -> None:
     body.generation = message.generation
     body.publish = message.publish
     body.channels.extend(message.channels)
@@ -207,7 +213,7 @@ def _write_assignment(body: pb.Assignment, message: Assignment) -> None:
         body.circles.add(channel=circle.channel, x=x, y=y, radius=radius)
 
 
-def _read_assignment(body: pb.Assignment) -> Assignment:
+def _read_assignment(body: pb.Assignment, _: ValueTypes) -> Assignment:
     circles = [
         Circle(each.channel, *finite("circle", (each.x, each.y, each.radius), 3)) for each in body.circles
     ]
@@ -222,10 +228,10 @@ def _read_assignment(body: pb.Assignment) -> Assignment:
 
 
 Contexts = Mapping[int, type[SchemeContext]]
-"""What schemes that are not built in have declared, by the numbers of the schemes."""
+"""The messages that schemes which are not built in declare, by the numbers of the schemes."""
 
 
-def _write_scheme_context(body: pb.SchemeContext, message: SchemeContext) -> None:
+def _write_scheme_context(body: pb.SchemeContext, message: SchemeContext, _: ValueTypes) -> None:
     if not message.of_scheme:
         raise ValueError("of_scheme 0: expected the number that the broker has given the scheme")
     packed = message.packed()
@@ -245,23 +251,23 @@ def read_scheme_context(body: pb.SchemeContext, contexts: Contexts) -> SchemeCon
     return message
 
 
-def _write_plan(body: pb.Plan, message: PlanMessage) -> None:
+def _write_plan(body: pb.Plan, message: PlanMessage, _: ValueTypes) -> None:
     body.content = message.plan
 
 
-def _read_plan(body: pb.Plan) -> PlanMessage:
+def _read_plan(body: pb.Plan, _: ValueTypes) -> PlanMessage:
     return PlanMessage(body.content)
 
 
-def _write_outcome(body: pb.Outcome, message: OutcomeMessage) -> None:
+def _write_outcome(body: pb.Outcome, message: OutcomeMessage, _: ValueTypes) -> None:
     body.content = message.outcome
 
 
-def _read_outcome(body: pb.Outcome) -> OutcomeMessage:
+def _read_outcome(body: pb.Outcome, _: ValueTypes) -> OutcomeMessage:
     return OutcomeMessage(body.content)
 
 
-WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
+WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any, ValueTypes], None]]] = {
     Publish: ("publish", _write_publish),
     Notify: ("notify", _write_notify),
     ContextUpdate: ("context_update", _write_context_update),
@@ -277,7 +283,7 @@ WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
 """By class: the envelope's field for such a message, and what fills it."""
 
 
-def writer_of(message: Message) -> tuple[str, Callable[[Any, Any], None]]:
+def writer_of(message: Message) -> tuple[str, Callable[[Any, Any, ValueTypes], None]]:
     """The envelope's field for a message, and what fills it. Raises KeyError for a class that cannot
     travel."""
     if isinstance(message, SchemeContext):
@@ -287,7 +293,7 @@ def writer_of(message: Message) -> tuple[str, Callable[[Any, Any], None]]:
 
 SCHEME_CONTEXT = "scheme_context"
 
-READERS: dict[str, Callable[[Any], Message]] = {
+READERS: dict[str, Callable[[Any, ValueTypes], Message]] = {
     "publish": _read_publish,
     "notify": _read_notify,
     "context_update": _read_context_update,

@@ -23,6 +23,7 @@ from bypass.protocol.wire.bodies import (
     writer_of,
 )
 from bypass.protocol.wire.fields import varint
+from bypass.protocol.wire.values import VALUE_TYPES, ValueTypes
 
 PROTOCOL_VERSION = 1
 MAX_MESSAGE_BYTES = 1 << 20
@@ -52,73 +53,100 @@ class UnknownVersion(MalformedMessage):
 
 
 _REFUSALS = (KeyError, TypeError, ValueError, OverflowError, ProtobufError)
-"""What writing a message raises if it cannot travel; KeyError for its class, the others for its content."""
+"""Writing a message raises these if it cannot travel; KeyError for its class, the others for its content."""
 
 
-def encode(message: Message) -> bytes:
-    """`message` as bytes.
+class Codec:
+    """Messages to bytes and back; `values` are the types of values that they carry in one system."""
 
-    What rides on a message has the sender of that message: its own client, scheme, epoch and address do not
-    travel. Nor does the address of a publication in a notification or frame, what rides on one in a frame,
-    its publisher's name anywhere but in a notification, or anything of a kept subscription but itself. A
-    vector and a frame's place are rounded to single precision, the reason of a refusal becomes one line and
-    may be cut.
+    def __init__(self, values: ValueTypes) -> None:
+        self.values = values
 
-    Raises MalformedMessage for numbers out of range or not finite, values that cannot travel, a class that is
-    no message of `bypass.protocol`, a frame with more than MOST_TOGETHER publications, more than MOST_IDS
-    ids, or publications and ids, a scheme's context of no scheme, and more than MAX_MESSAGE_BYTES, or
-    MAX_PUBLISH_BYTES of a publication.
-    """
-    # A new envelope each time: one that is cleared and used again keeps all memory it ever had.
-    envelope = pb.Envelope()
-    try:
-        envelope.version = PROTOCOL_VERSION
-        envelope.client = message.client
-        envelope.scheme = message.scheme
-        envelope.epoch = message.epoch
-        riding = _riding_on(message)
-        own = isinstance(riding, SchemeContext)
-        if riding is not None and not own:
-            _write_riding(envelope, riding)
-        field, write = writer_of(message)
-        write(getattr(envelope, field), message)
-        data = envelope.SerializeToString()
-        if message.address != 0 or own:
-            data = _leading(message.address, riding if own else None) + data
-    except _REFUSALS as error:
-        raise _unencodable(message, error) from error
-    most = MAX_PUBLISH_BYTES if field == "publish" else MAX_MESSAGE_BYTES
-    if len(data) > most:
-        raise MalformedMessage(f"{type(message).__name__} of {len(data)} bytes: expected at most {most}")
-    return data
+    def encode(self, message: Message) -> bytes:
+        """Give `message` as bytes.
 
+        A context message that rides on another has its sender: its own client, scheme, epoch and address do
+        not travel. Nor does the address of a publication in a notification or frame, what rides on one in a
+        frame, its publisher's name anywhere but in a notification, or anything of a kept subscription but
+        itself. A vector and a frame's place are rounded to single precision, the reason of a refusal becomes
+        one line and may be cut.
 
-def decode(data: bytes, contexts: Contexts = NO_CONTEXTS) -> Message:
-    """The message of which `encode` made these bytes; fields that are not known here are skipped.
+        Raises MalformedMessage for numbers out of range or not finite, values that cannot travel, a class
+        that is no message of `bypass.protocol`, a frame with more than MOST_TOGETHER publications, more than
+        MOST_IDS ids, or publications and ids, a scheme's context of no scheme, and more than
+        MAX_MESSAGE_BYTES, or MAX_PUBLISH_BYTES of a publication.
+        """
+        # A new envelope each time: one that is cleared and used again keeps all memory it ever had.
+        envelope = pb.Envelope()
+        try:
+            envelope.version = PROTOCOL_VERSION
+            envelope.client = message.client
+            envelope.scheme = message.scheme
+            envelope.epoch = message.epoch
+            riding = _riding_on(message)
+            own = isinstance(riding, SchemeContext)
+            if riding is not None and not own:
+                _write_riding(envelope, riding)
+            field, write = writer_of(message)
+            write(getattr(envelope, field), message, self.values)
+            data = envelope.SerializeToString()
+            if message.address != 0 or own:
+                data = _leading(message.address, riding if own else None) + data
+        except _REFUSALS as error:
+            raise _unencodable(message, error) from error
+        most = MAX_PUBLISH_BYTES if field == "publish" else MAX_MESSAGE_BYTES
+        if len(data) > most:
+            raise MalformedMessage(f"{type(message).__name__} of {len(data)} bytes: expected at most {most}")
+        return data
 
-    `contexts` are those of the system's schemes that are not built in. Raises MalformedMessage, and nothing
-    else, for bytes that are no message of this protocol version.
-    """
-    message, _ = _decode(data, contexts)
-    return message
+    def decode(self, data: bytes, contexts: Contexts = NO_CONTEXTS) -> Message:
+        """The message of which `encode` made these bytes; fields that are not known here are skipped.
 
+        `contexts` are those of the system's schemes that are not built in. Raises MalformedMessage, and
+        nothing else, for bytes that are no message of this protocol version.
+        """
+        message, _ = self._decode(data, contexts)
+        return message
 
-def decode_raw(data: bytes, contexts: Contexts = NO_CONTEXTS) -> tuple[Message, bytes]:
-    """As `decode`; and of a publication its body as it came, with the fields that are not known here.
+    def decode_raw(self, data: bytes, contexts: Contexts = NO_CONTEXTS) -> tuple[Message, bytes]:
+        """As `decode`; and of a publication its body as it came, with the fields that are not known here.
 
-    Those may be nested so deeply that a notification, which encloses them once more, could not be read: such
-    a publication raises MalformedMessage as well.
-    """
-    message, body = _decode(data, contexts)
-    if not isinstance(body, pb.Publish):
-        return message, b""
-    raw = body.SerializeToString()
-    enclosed = b"\x0a" + varint(len(raw)) + raw
-    try:
-        pb.Envelope.FromString(b"\x4a" + varint(len(enclosed)) + enclosed)  # a notification's publication
-    except ProtobufError as error:
-        raise MalformedMessage(f"publish message that cannot be passed on: {error}", body.id) from error
-    return message, raw
+        Those may be nested so deeply that a notification, which encloses them once more, could not be read:
+        such a publication raises MalformedMessage as well.
+        """
+        message, body = self._decode(data, contexts)
+        if not isinstance(body, pb.Publish):
+            return message, b""
+        raw = body.SerializeToString()
+        enclosed = b"\x0a" + varint(len(raw)) + raw
+        try:
+            pb.Envelope.FromString(b"\x4a" + varint(len(enclosed)) + enclosed)  # a notification's publication
+        except ProtobufError as error:
+            raise MalformedMessage(f"publish message that cannot be passed on: {error}", body.id) from error
+        return message, raw
+
+    def _decode(self, data: bytes, contexts: Contexts) -> tuple[Message, Any]:
+        envelope, field = _envelope(data)
+        if field == "publish" and len(data) > MAX_PUBLISH_BYTES:
+            raise MalformedMessage(
+                f"publish message of {len(data)} bytes: expected at most {MAX_PUBLISH_BYTES}",
+                *_about(envelope.publish),
+            )
+        body = getattr(envelope, field)
+        try:
+            message = (
+                read_scheme_context(body, contexts)
+                if field == SCHEME_CONTEXT
+                else READERS[field](body, self.values)
+            )
+            stamp(message, envelope.client, envelope.scheme, envelope.epoch, envelope.address)
+            riding = envelope.WhichOneof("piggyback")
+            if riding is not None:
+                _read_riding(envelope, riding, message, contexts)
+        except (BypassError, TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())  # a sender that it quotes must not write lines in our log
+            raise MalformedMessage(f"{field} message: {reason}", *_about(body)) from error
+        return message, body
 
 
 class Outline(NamedTuple):
@@ -130,7 +158,7 @@ class Outline(NamedTuple):
 
 
 def outline(data: bytes) -> Outline:
-    """What a message is about; reading it costs the same whatever else it says. Raises as `decode` does for
+    """Say what a message is about; that costs the same whatever else it says. Raises as `decode` does for
     bytes that cannot be read so far."""
     envelope, field = _envelope(data)
     return Outline(field, *_about(getattr(envelope, field)))
@@ -150,26 +178,6 @@ def _envelope(data: bytes) -> tuple[pb.Envelope, str]:
     if field is None:
         raise MalformedMessage(f"message {shown(data)} without a body: expected one of {', '.join(READERS)}")
     return envelope, field
-
-
-def _decode(data: bytes, contexts: Contexts) -> tuple[Message, Any]:
-    envelope, field = _envelope(data)
-    if field == "publish" and len(data) > MAX_PUBLISH_BYTES:
-        raise MalformedMessage(
-            f"publish message of {len(data)} bytes: expected at most {MAX_PUBLISH_BYTES}",
-            *_about(envelope.publish),
-        )
-    body = getattr(envelope, field)
-    try:
-        message = read_scheme_context(body, contexts) if field == SCHEME_CONTEXT else READERS[field](body)
-        stamp(message, envelope.client, envelope.scheme, envelope.epoch, envelope.address)
-        riding = envelope.WhichOneof("piggyback")
-        if riding is not None:
-            _read_riding(envelope, riding, message, contexts)
-    except (BypassError, TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())  # it may quote the sender, who must not write lines in our log
-        raise MalformedMessage(f"{field} message: {reason}", *_about(body)) from error
-    return message, body
 
 
 def _about(body: Any) -> tuple[int | None, int | None]:
@@ -197,7 +205,7 @@ def piggyback_size(message: Message) -> int:
 
 
 def _leading(address: int, riding: ContextMessage | None) -> bytes:
-    """What is for the beginning of a message: in the order of numbers it would follow the body.
+    """Write what is for the beginning of a message: in the order of numbers it would follow the body.
 
     There a message could lose it and still look whole.
     """
@@ -216,7 +224,7 @@ def _riding_on(message: Message) -> ContextMessage | None:
 
 def _write_riding(envelope: pb.Envelope, riding: ContextMessage) -> None:
     field, write = writer_of(riding)
-    write(getattr(envelope, f"riding_{field}"), riding)
+    write(getattr(envelope, f"riding_{field}"), riding, VALUE_TYPES)  # context has no attribute values
 
 
 def _read_riding(envelope: pb.Envelope, field: str, message: Message, contexts: Contexts) -> None:
@@ -224,7 +232,9 @@ def _read_riding(envelope: pb.Envelope, field: str, message: Message, contexts: 
     if not isinstance(carrier, (Publish, Subscribe)):
         raise ValueError(f"{field}: expected only publications and subscriptions to carry something")
     body, kind = getattr(envelope, field), field.removeprefix("riding_")
-    riding = read_scheme_context(body, contexts) if kind == SCHEME_CONTEXT else READERS[kind](body)
+    riding = (
+        read_scheme_context(body, contexts) if kind == SCHEME_CONTEXT else READERS[kind](body, VALUE_TYPES)
+    )
     assert isinstance(riding, ContextMessage)
     stamp(riding, carrier.client, carrier.scheme, carrier.epoch, carrier.address)
     carrier.piggyback = riding
@@ -272,3 +282,11 @@ def _unencodable(message: Message, error: Exception) -> MalformedMessage:
                     f"{name}.{field} {shown(value)}: expected an integer from 0 to {limit}"
                 )
     return MalformedMessage(f"{type(message).__name__}: {error}")
+
+
+CODEC = Codec(VALUE_TYPES)
+"""The codec of systems that are not given another one."""
+
+encode = CODEC.encode
+decode = CODEC.decode
+decode_raw = CODEC.decode_raw

@@ -1,4 +1,4 @@
-"""What the bodies of messages share: checks, which raise ValueError and name the field, and lengths."""
+"""Parts that the bodies of messages share: checks, which raise ValueError and name the field, and lengths."""
 
 from __future__ import annotations
 

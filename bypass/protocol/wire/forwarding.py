@@ -51,14 +51,14 @@ class Forwarding:
         self._shared: dict[tuple[tuple[int, ...], bool, bool], bytes] = {}
 
     def rest(self, handles: tuple[int, ...], unfiltered: bool, rich: bool = True) -> bytes:
-        """What follows the beginning for each client with these handles."""
+        """Give the bytes after the beginning for each client with these handles."""
         rest = self._shared.get((handles, unfiltered, rich))
         if rest is None:
             rest = self._shared[handles, unfiltered, rich] = self._rest(handles, unfiltered, b"", rich)
         return rest
 
     def relayed(self, handles: tuple[int, ...], targets: tuple[int, ...], rich: bool = True) -> bytes:
-        """What follows the beginning for a client that passes the event on to these addresses."""
+        """Give the bytes after the beginning for a client that passes the event on to these addresses."""
         relay = b"\x38\x01"
         if targets:
             relay += b"\x42" + varint(8 * len(targets)) + pack(f"<{len(targets)}Q", *targets)

@@ -19,7 +19,7 @@ _FIRST = 0x0A  # no message begins like this
 
 
 def preceding(size: int) -> bytes:
-    """What precedes a message of so many bytes in a packet with several."""
+    """Give the bytes before a message of so many bytes in a packet with several."""
     return b"\x0a" + varint(size)
 
 

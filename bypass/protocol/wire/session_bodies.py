@@ -25,6 +25,7 @@ from bypass.protocol.session import (
 from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.fields import extend, finite, rectangle, required
 from bypass.protocol.wire.subscriptions import read_subscribe, write_subscribe
+from bypass.protocol.wire.values import ValueTypes
 
 MOST_CAPABILITIES = 64
 """Capabilities that one side of a connection may name."""
@@ -85,7 +86,7 @@ def _read_schemes(numbered: Sequence[pb.SchemeNumber]) -> dict[str, int]:
     return {name: each.number for name, each in zip(names, numbered, strict=True)}
 
 
-def _write_hello(body: pb.Hello, message: Hello) -> None:
+def _write_hello(body: pb.Hello, message: Hello, _: ValueTypes) -> None:
     body.name = _name("name", message.name, 0)
     body.life = message.life
     extend("handles", body.handles, message.handles)
@@ -94,7 +95,7 @@ def _write_hello(body: pb.Hello, message: Hello) -> None:
     body.schemes.extend(_schemes(message.schemes))
 
 
-def _read_hello(body: pb.Hello) -> Hello:
+def _read_hello(body: pb.Hello, _: ValueTypes) -> Hello:
     return Hello(
         _name("name", body.name, 0),
         required(body, "life"),
@@ -105,14 +106,14 @@ def _read_hello(body: pb.Hello) -> Hello:
     )
 
 
-def _write_welcome(body: pb.Welcome, message: Welcome) -> None:
+def _write_welcome(body: pb.Welcome, message: Welcome, values: ValueTypes) -> None:
     body.published = message.published
     body.heartbeat = _heartbeat(message.heartbeat)
     body.area.extend(_area(message.area))
     if message.origin is not None:
         body.origin.extend(finite("origin", message.origin, 2))
     for each in message.kept:
-        write_subscribe(body.kept.add(), each)
+        write_subscribe(body.kept.add(), each, values)
     body.missed = message.missed
     body.settings = message.settings
     body.capabilities.extend(_capabilities(message.capabilities))
@@ -120,57 +121,57 @@ def _write_welcome(body: pb.Welcome, message: Welcome) -> None:
     if len(message.missed_by) > MOST_REASONS:
         raise ValueError(f"{len(message.missed_by)} reasons: expected at most {MOST_REASONS}")
     for missed in message.missed_by:
-        _write_missed(body.missed_by.add(), missed)
+        _write_missed(body.missed_by.add(), missed, values)
     for name in _schemes([*message.schemes]):
         body.schemes.add(name=name, number=message.schemes[name])
 
 
-def _read_welcome(body: pb.Welcome) -> Welcome:
+def _read_welcome(body: pb.Welcome, values: ValueTypes) -> Welcome:
     return Welcome(
         required(body, "published"),
         _heartbeat(body.heartbeat),
         _area(body.area),
         finite("origin", body.origin, 2) if body.origin else None,
-        tuple(map(read_subscribe, body.kept)),
+        tuple([read_subscribe(each, values) for each in body.kept]),
         body.missed,
         body.settings,
         _capabilities(body.capabilities),
         body.kept_parts,
-        tuple(map(_read_missed, body.missed_by[:MOST_REASONS])),
+        tuple([_read_missed(each, values) for each in body.missed_by[:MOST_REASONS]]),
         _read_schemes(body.schemes),
     )
 
 
-def _write_missed(body: pb.Missed, message: Missed) -> None:
+def _write_missed(body: pb.Missed, message: Missed, _: ValueTypes) -> None:
     body.reason = _name("reason", message.reason, 1)
     body.count = message.count
 
 
-def _read_missed(body: pb.Missed) -> Missed:
+def _read_missed(body: pb.Missed, _: ValueTypes) -> Missed:
     return Missed(_name("reason", body.reason, 1), body.count)
 
 
-def _write_kept(body: pb.Kept, message: Kept) -> None:
+def _write_kept(body: pb.Kept, message: Kept, values: ValueTypes) -> None:
     body.SetInParent()
     for each in message.kept:
-        write_subscribe(body.kept.add(), each)
+        write_subscribe(body.kept.add(), each, values)
 
 
-def _read_kept(body: pb.Kept) -> Kept:
-    return Kept(tuple(map(read_subscribe, body.kept)))
+def _read_kept(body: pb.Kept, values: ValueTypes) -> Kept:
+    return Kept(tuple([read_subscribe(each, values) for each in body.kept]))
 
 
-def _write_ack(body: pb.Ack, message: Ack) -> None:
+def _write_ack(body: pb.Ack, message: Ack, _: ValueTypes) -> None:
     body.SetInParent()  # one without numbers is one, too
     extend("ids", body.ids, message.ids)
     extend("handles", body.handles, message.handles)
 
 
-def _read_ack(body: pb.Ack) -> Ack:
+def _read_ack(body: pb.Ack, _: ValueTypes) -> Ack:
     return Ack(tuple(body.ids[:]), tuple(body.handles[:]))  # iterating would take twice as long
 
 
-def _write_refused(body: pb.Refused, message: Refused) -> None:
+def _write_refused(body: pb.Refused, message: Refused, _: ValueTypes) -> None:
     body.reason = _reason(message.reason)
     if message.id is not None and message.handle is not None:
         raise ValueError(f"id {message.id} and handle {message.handle}: expected one of them at most")
@@ -183,7 +184,7 @@ def _write_refused(body: pb.Refused, message: Refused) -> None:
     body.retry = _retry(message.retry)
 
 
-def _read_refused(body: pb.Refused) -> Refused:
+def _read_refused(body: pb.Refused, _: ValueTypes) -> Refused:
     what = body.WhichOneof("what")
     if what is None:
         raise ValueError("what is refused is missing")
@@ -195,45 +196,45 @@ def _read_refused(body: pb.Refused) -> Refused:
     )
 
 
-def _write_ping(body: pb.Ping, message: Ping) -> None:
+def _write_ping(body: pb.Ping, message: Ping, _: ValueTypes) -> None:
     body.SetInParent()
     body.asks = message.asks
 
 
-def _read_ping(body: pb.Ping) -> Ping:
+def _read_ping(body: pb.Ping, _: ValueTypes) -> Ping:
     return Ping(body.asks)
 
 
-def _write_bye(body: pb.Bye, message: Bye) -> None:
+def _write_bye(body: pb.Bye, message: Bye, _: ValueTypes) -> None:
     body.SetInParent()
     body.forget = message.forget
 
 
-def _read_bye(body: pb.Bye) -> Bye:
+def _read_bye(body: pb.Bye, _: ValueTypes) -> Bye:
     return Bye(body.forget)
 
 
-def _write_control(body: pb.Control, message: Control) -> None:
+def _write_control(body: pb.Control, message: Control, _: ValueTypes) -> None:
     body.request = message.request
     body.command = _name("command", message.command, 1)
     body.content = message.content
 
 
-def _read_control(body: pb.Control) -> Control:
+def _read_control(body: pb.Control, _: ValueTypes) -> Control:
     return Control(required(body, "request"), _name("command", body.command, 1), body.content)
 
 
-def _write_reply(body: pb.Reply, message: Reply) -> None:
+def _write_reply(body: pb.Reply, message: Reply, _: ValueTypes) -> None:
     body.request = message.request
     body.ok = message.ok
     body.content = message.content
 
 
-def _read_reply(body: pb.Reply) -> Reply:
+def _read_reply(body: pb.Reply, _: ValueTypes) -> Reply:
     return Reply(required(body, "request"), body.ok, body.content)
 
 
-SESSION_WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
+SESSION_WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any, ValueTypes], None]]] = {
     Hello: ("hello", _write_hello),
     Welcome: ("welcome", _write_welcome),
     Kept: ("kept", _write_kept),
@@ -246,7 +247,7 @@ SESSION_WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any], None]]] = {
     Reply: ("reply", _write_reply),
 }
 
-SESSION_READERS: dict[str, Callable[[Any], Message]] = {
+SESSION_READERS: dict[str, Callable[[Any, ValueTypes], Message]] = {
     "hello": _read_hello,
     "welcome": _read_welcome,
     "kept": _read_kept,

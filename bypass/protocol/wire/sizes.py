@@ -1,4 +1,4 @@
-"""How many bytes messages take, without encoding each: for whoever accounts traffic.
+"""Sizes of messages in bytes, without encoding each: for whoever accounts traffic.
 
 Applications publish few shapes of events very often: each shape is encoded once.
 """
@@ -11,18 +11,23 @@ from functools import cache, lru_cache
 from bypass.events.event import Event
 from bypass.protocol.messages import MOST_TOGETHER, Frame, Kind, Message, Notify, Publish
 from bypass.protocol.wire import bypass_pb2 as pb
-from bypass.protocol.wire.codec import MAX_MESSAGE_BYTES, encode
+from bypass.protocol.wire.codec import CODEC, MAX_MESSAGE_BYTES, Codec, encode
 
 
-def encoded_size(message: Message) -> int:
+def encoded_size(message: Message, codec: Codec = CODEC) -> int:
     """How many bytes `encode` makes of the message. Raises as `encode` does."""
     if type(message) is Publish and message.piggyback is None and (shape := _shape(message)) is not None:
         return _publish_size(*shape, message.address != 0)
-    return len(encode(message))
+    return len(codec.encode(message))
 
 
 def notify_size(
-    publication: Publish, handles: int, unfiltered: bool, relay: bool = False, targets: int = 0
+    publication: Publish,
+    handles: int,
+    unfiltered: bool,
+    relay: bool = False,
+    targets: int = 0,
+    codec: Codec = CODEC,
 ) -> int:
     """The size of every notification of `publication` for so many handles and targets, whoever gets it.
 
@@ -31,10 +36,10 @@ def notify_size(
     """
     if publication.piggyback is None and (shape := _shape(publication)) is not None:
         return _notify_size(*shape, publication.epoch == 0, handles, unfiltered, relay, targets)
-    return len(encode(Notify(publication, (0,) * handles, unfiltered, relay, (0,) * targets)))
+    return len(codec.encode(Notify(publication, (0,) * handles, unfiltered, relay, (0,) * targets)))
 
 
-def frame_size(publications: Sequence[Publish], placed: bool) -> int:
+def frame_size(publications: Sequence[Publish], placed: bool, codec: Codec = CODEC) -> int:
     """The size of every frame without an address that has these publications; of a hello if there are none.
 
     Clients, epochs, scopes and where the place is do not make a difference, nor do ports and flags below 128.
@@ -50,7 +55,7 @@ def frame_size(publications: Sequence[Publish], placed: bool) -> int:
         size = _AROUND + (body.bit_length() + 6) // 7 + body  # its length is a varint
         if size <= MAX_MESSAGE_BYTES and len(publications) <= MOST_TOGETHER:
             return size
-    return len(encode(_frame(placed, publications)))
+    return len(codec.encode(_frame(placed, publications)))
 
 
 @cache  # it has few arguments that it does not refuse
@@ -124,7 +129,7 @@ def _copy_size(
     channel: str | None,
     scheme: int,
 ) -> int:
-    """What a publication adds to the body of a frame."""
+    """Count the bytes that a publication adds to the body of a frame."""
     publication = _of_shape(event, kind, placeless, channel, scheme, 1)
     return _body_size(_frame(False, (publication,))) - _BARE
 

@@ -11,74 +11,75 @@ from bypass.events.operators import EXISTS
 from bypass.protocol.messages import Subscribe
 from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.fields import required
-from bypass.protocol.wire.values import read_value, type_called, write_values
+from bypass.protocol.wire.values import ValueTypes
 
 
-def write_subscribe(body: pb.Subscribe, message: Subscribe) -> None:
+def write_subscribe(body: pb.Subscribe, message: Subscribe, values: ValueTypes) -> None:
     body.handle = message.handle
     if message.radius is not None:
         body.radius = message.radius
     for each in (*message.subscription.filters, *message.subscription.compounds):
-        _write_term(body.filters.add(), each)
+        _write_term(body.filters.add(), each, values)
 
 
-def _write_term(out: pb.Filter, term: Term) -> None:
+def _write_term(out: pb.Filter, term: Term, values: ValueTypes) -> None:
     if isinstance(term, AnyOf):
         out.op = "or"
         for each in term.alternatives:
-            _write_conjunction(out.operands.add(), each)
+            _write_conjunction(out.operands.add(), each, values)
     elif isinstance(term, Negation):
         out.op = "not"
-        _write_conjunction(out.operands.add(), term.of)
+        _write_conjunction(out.operands.add(), term.of, values)
     elif term.attribute.type is ANYTHING:
         out.op = term.op
         out.operand.name = term.attribute.name
     else:
-        out.type = type_called(term.attribute.type.name).name
+        out.type = values.called(term.attribute.type.name).name
         out.op = term.op
-        write_values(lambda: out.operand, [(term.attribute.name, term.value)])
+        values.write(lambda: out.operand, [(term.attribute.name, term.value)])
 
 
-def _write_conjunction(out: pb.Filter, subscription: Subscription) -> None:
+def _write_conjunction(out: pb.Filter, subscription: Subscription, values: ValueTypes) -> None:
     terms = (*subscription.filters, *subscription.compounds)
     if len(terms) == 1:
-        _write_term(out, terms[0])
+        _write_term(out, terms[0], values)
         return
     out.op = "and"
     for each in terms:
-        _write_term(out.operands.add(), each)
+        _write_term(out.operands.add(), each, values)
 
 
-def read_subscribe(body: pb.Subscribe) -> Subscribe:
+def read_subscribe(body: pb.Subscribe, values: ValueTypes) -> Subscribe:
     radius = body.radius if body.HasField("radius") else None
-    return Subscribe(required(body, "handle"), _read_conjunction(body.filters), radius)
+    return Subscribe(required(body, "handle"), _read_conjunction(body.filters, values), radius)
 
 
-def _read_conjunction(filters: Iterable[pb.Filter]) -> Subscription:
+def _read_conjunction(filters: Iterable[pb.Filter], values: ValueTypes) -> Subscription:
     terms: list[Term] = []
     for each in filters:
         if each.operands:
-            within = _read_operands(each)
+            within = _read_operands(each, values)
             terms += (*within.filters, *within.compounds)
         else:
-            terms.append(_read_filter(each))
+            terms.append(_read_filter(each, values))
     return Subscription(terms)
 
 
-def _read_operands(each: pb.Filter) -> Subscription:
+def _read_operands(each: pb.Filter, values: ValueTypes) -> Subscription:
     match each.op, len(each.operands):
         case "and", _:
-            return _read_conjunction(each.operands)
+            return _read_conjunction(each.operands, values)
         case "or", _:
-            return any_of([_read_conjunction((operand,)) for operand in each.operands])
+            return any_of([_read_conjunction((operand,), values) for operand in each.operands])
         case "not", 1:
-            return ~_read_conjunction(each.operands)
+            return ~_read_conjunction(each.operands, values)
     raise ValueError(
         f"operator {shown(each.op)} with {len(each.operands)} operands: expected and, or, or not with one"
     )
 
 
-def _read_filter(each: pb.Filter) -> Filter:
+def _read_filter(each: pb.Filter, values: ValueTypes) -> Filter:
     if each.op == EXISTS and not each.type:
         return Filter(Attribute(each.operand.name, ANYTHING), None, EXISTS)
-    return Filter(Attribute(each.operand.name, type_called(each.type)), read_value(each.operand), each.op)
+    attribute = Attribute(each.operand.name, values.called(each.type))
+    return Filter(attribute, values.read(each.operand), each.op, values.operators)

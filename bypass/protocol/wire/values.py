@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from bypass.errors import AttributeConflict, shown
-from bypass.events.attributes import BOOLEAN, FLOAT, INTEGER, SET, STRING, AttributeType, register_type
+from bypass.events.attributes import BUILT_IN_TYPES, TYPES, AttributeType, AttributeTypes
+from bypass.events.operators import OPERATORS, OperatorRegistry
 from bypass.protocol.wire import bypass_pb2 as pb
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ _NO_TRUTH = "truth value in a set: expected other elements"
 """In a set it could not be told from a number."""
 
 
-_PLAIN = ("text", "integer", "real", "truth")
+PLAIN = ("text", "integer", "real", "truth")
 """Fields with values that are as they are read."""
 
 
@@ -30,110 +31,125 @@ class _ValueType(NamedTuple):
     from_bytes: Callable[[bytes], Any]
 
 
-_types: dict[str, AttributeType] = {kind.name: kind for kind in (INTEGER, FLOAT, STRING, BOOLEAN, SET)}
-_custom_by_class: dict[type, _ValueType] = {}
-_custom_by_tag: dict[str, _ValueType] = {}
+class ValueTypes:
+    """The values that messages of one system carry: those built in, and those an application registers.
 
-
-def register_value_type(
-    cls: type[T], tag: str, to_bytes: Callable[[T], bytes], from_bytes: Callable[[bytes], T]
-) -> AttributeType:
-    """Let instances of `cls` travel: as attribute values, and as values of filters on them.
-
-    Makes `cls` an attribute type called `tag`, as `register_type` does, unless it is one. Both ends must
-    register the same tag, and `from_bytes(to_bytes(value))` must equal `value`. Registering the same again
-    changes nothing. Raises as `register_type` does, and AttributeConflict for a tag that has other functions.
+    Applications use `attributes` for events and `operators` for filters with values of these types.
     """
-    kind = register_type(tag, cls)
-    value_type = _ValueType(tag, to_bytes, from_bytes)
-    if _custom_by_tag.setdefault(tag, value_type) != value_type:
-        raise AttributeConflict(f"value type {tag!r} of {cls.__name__}: registered with other functions")
-    _custom_by_class[cls] = value_type
-    _types[tag] = kind
-    return kind
 
+    def __init__(
+        self, attributes: AttributeTypes | None = None, operators: OperatorRegistry | None = None
+    ) -> None:
+        self.attributes = attributes or AttributeTypes()
+        self.operators = operators or OperatorRegistry()
+        self._types: dict[str, AttributeType] = {kind.name: kind for kind in BUILT_IN_TYPES}
+        self._by_class: dict[type, _ValueType] = {}
+        self._by_tag: dict[str, _ValueType] = {}
 
-def type_called(name: str) -> AttributeType:
-    """The attribute type of that name. Raises ValueError if it is not built in and cannot travel."""
-    if name not in _types:
-        raise ValueError(f"attribute type {shown(name)}: expected one of {', '.join(_types)}")
-    return _types[name]
+    def register(
+        self, cls: type[T], tag: str, to_bytes: Callable[[T], bytes], from_bytes: Callable[[bytes], T]
+    ) -> AttributeType:
+        """Let instances of `cls` travel: as attribute values, and as values of filters on them.
 
+        Makes `cls` an attribute type called `tag`, as `register_type` does, unless it is one. Both ends must
+        register the same tag, and `from_bytes(to_bytes(value))` must equal `value`. Registering the same
+        again changes nothing. Raises as `register_type` does, and AttributeConflict for a tag that has other
+        functions.
+        """
+        kind = self.attributes.register(tag, cls)
+        value_type = _ValueType(tag, to_bytes, from_bytes)
+        if self._by_tag.setdefault(tag, value_type) != value_type:
+            raise AttributeConflict(f"value type {tag!r} of {cls.__name__}: registered with other functions")
+        self._by_class[cls] = value_type
+        self._types[tag] = kind
+        return kind
 
-def write_values(new: Callable[[], pb.Value], pairs: Iterable[tuple[str, Any]]) -> None:
-    """Fill one `new()` with each pair of name and value. Raises ValueError for what cannot travel."""
-    for name, value in pairs:
-        out = new()
-        cls = type(value)
-        try:
-            out.name = name
-            if cls is str:
-                out.text = value
-            elif cls is int:
-                out.integer = value
-            elif cls is float:
-                out.real = value
-            elif cls is bool:
-                if not name:
-                    raise ValueError(_NO_TRUTH)
-                out.truth = value
-            elif cls is frozenset:
-                if not name:
-                    raise ValueError(_NO_SET)
-                out.set.SetInParent()  # an empty set is a set too
-                write_values(out.set.elements.add, (("", element) for element in value))
-                out.set.elements.sort(key=pb.Value.SerializeToString)
-            else:
-                _write_custom(out.custom, value)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{_called(name)} {shown(value)}: {error}") from error
+    def called(self, name: str) -> AttributeType:
+        """The attribute type of that name. Raises ValueError if it is not built in and cannot travel."""
+        if name not in self._types:
+            raise ValueError(f"attribute type {shown(name)}: expected one of {', '.join(self._types)}")
+        return self._types[name]
 
+    def write(self, new: Callable[[], pb.Value], pairs: Iterable[tuple[str, Any]]) -> None:
+        """Fill one `new()` with each pair of name and value. Raises ValueError for what cannot travel."""
+        for name, value in pairs:
+            out = new()
+            cls = type(value)
+            try:
+                out.name = name
+                if cls is str:
+                    out.text = value
+                elif cls is int:
+                    out.integer = value
+                elif cls is float:
+                    out.real = value
+                elif cls is bool:
+                    if not name:
+                        raise ValueError(_NO_TRUTH)
+                    out.truth = value
+                elif cls is frozenset:
+                    if not name:
+                        raise ValueError(_NO_SET)
+                    out.set.SetInParent()  # an empty set is a set too
+                    self.write(out.set.elements.add, (("", element) for element in value))
+                    out.set.elements.sort(key=pb.Value.SerializeToString)
+                else:
+                    self._write_custom(out.custom, value)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{_called(name)} {shown(value)}: {error}") from error
 
-def read_value(value: pb.Value) -> Any:
-    """The value in there. Raises TypeError or ValueError if that is none."""
-    kind = value.WhichOneof("value")
-    if kind in _PLAIN:
+    def read(self, value: pb.Value) -> Any:
+        """The value in there. Raises TypeError or ValueError if that is none."""
+        kind = value.WhichOneof("value")
+        if kind in PLAIN:
+            return getattr(value, kind)
+        if kind == "set":
+            return frozenset(
+                [self._read_single(each, each.WhichOneof("value")) for each in value.set.elements]
+            )
+        return self._read_single(value, kind)
+
+    def _read_single(self, value: pb.Value, kind: str | None) -> Any:
+        if kind is None:
+            raise ValueError(f"{_called(value.name)}: value is missing")
+        if kind == "set":
+            raise ValueError(_NO_SET)
+        if kind == "truth":
+            raise ValueError(_NO_TRUTH)
+        if kind == "custom":
+            return self._read_custom(value.custom)
         return getattr(value, kind)
-    if kind == "set":
-        return frozenset([_read_single(each, each.WhichOneof("value")) for each in value.set.elements])
-    return _read_single(value, kind)
+
+    def _write_custom(self, out: pb.Custom, value: Any) -> None:
+        for base in type(value).__mro__:
+            if base in self._by_class:
+                out.tag, to_bytes, _ = self._by_class[base]
+                break
+        else:
+            expected = ", ".join(self._types)
+            raise TypeError(f"value of class {type(value).__name__}: expected one of {expected}")
+        try:
+            out.data = to_bytes(value)
+        except Exception as error:  # the application's code may raise anything
+            raise ValueError(f"{out.tag} cannot be encoded: {shown(error)}") from error
+
+    def _read_custom(self, custom: pb.Custom) -> Any:
+        if custom.tag not in self._by_tag:
+            expected = ", ".join(self._by_tag) or "none"
+            raise ValueError(f"value type {shown(custom.tag)}: expected a registered one: {expected}")
+        try:
+            return self._by_tag[custom.tag].from_bytes(custom.data)
+        except Exception as error:  # as above
+            raise ValueError(
+                f"{custom.tag} {shown(custom.data)} cannot be decoded: {shown(error)}"
+            ) from error
 
 
-def _read_single(value: pb.Value, kind: str | None) -> Any:
-    if kind is None:
-        raise ValueError(f"{_called(value.name)}: value is missing")
-    if kind == "set":
-        raise ValueError(_NO_SET)
-    if kind == "truth":
-        raise ValueError(_NO_TRUTH)
-    if kind == "custom":
-        return _read_custom(value.custom)
-    return getattr(value, kind)
+VALUE_TYPES = ValueTypes(TYPES, OPERATORS)
+"""The values of systems that are not given others."""
+
+register_value_type = VALUE_TYPES.register
 
 
 def _called(name: str) -> str:
     return f"attribute {shown(name)}" if name else "element"
-
-
-def _write_custom(out: pb.Custom, value: Any) -> None:
-    for base in type(value).__mro__:
-        if base in _custom_by_class:
-            out.tag, to_bytes, _ = _custom_by_class[base]
-            break
-    else:
-        expected = ", ".join(_types)
-        raise TypeError(f"value of class {type(value).__name__}: expected one of {expected}")
-    try:
-        out.data = to_bytes(value)
-    except Exception as error:  # the application's code may raise anything
-        raise ValueError(f"{out.tag} cannot be encoded: {shown(error)}") from error
-
-
-def _read_custom(custom: pb.Custom) -> Any:
-    if custom.tag not in _custom_by_tag:
-        expected = ", ".join(_custom_by_tag) or "none"
-        raise ValueError(f"value type {shown(custom.tag)}: expected a registered one: {expected}")
-    try:
-        return _custom_by_tag[custom.tag].from_bytes(custom.data)
-    except Exception as error:  # as above
-        raise ValueError(f"{custom.tag} {shown(custom.data)} cannot be decoded: {shown(error)}") from error

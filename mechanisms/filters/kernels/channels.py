@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.events.event import Event
 from bypass.mechanisms.filters.egrid import Egrid
 from bypass.mechanisms.filters.indexes.channels import Layout, cell_of
 from bypass.mechanisms.filters.kernels.client_tree import AFTER, BEGIN, END, ClientTree
 from bypass.mechanisms.filters.kernels.ground_truth import GroundTruth
-from bypass.mechanisms.filters.kernels.judge import Conditions, Counts, Judge, SchemeSetting
+from bypass.mechanisms.filters.kernels.judge import Conditions, Counts, Judge, MessageSizes, SchemeSetting
 from bypass.mechanisms.filters.kernels.state_changes import (
     CLIENT,
     NONE,
@@ -29,8 +28,6 @@ from bypass.mechanisms.filters.kernels.state_changes import (
     state_at,
 )
 from bypass.mechanisms.filters.kernels.window import NEVER, PLACE_X, PLACE_Y, Events, Leg, Window
-from bypass.protocol.messages import Assignment, AssignmentRequest, Kind, Publish
-from bypass.protocol.wire import encoded_size, piggyback_size
 from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
 
@@ -226,7 +223,7 @@ class Channels:
     def __init__(self, conditions: Conditions, n: int, margin: float, leg: Leg) -> None:
         x0, y0, x1, y1 = conditions.area
         self._layout = Layout(conditions.area, n, 1)
-        self._header = conditions.header
+        self._sizes = conditions.sizes
         self._grid = CellGrid(n, x0, y0, (x1 - x0) / n, (y1 - y0) / n, margin)
         self.spans = _spans_at(leg.x, leg.y, self._grid)
         self.begin()
@@ -256,14 +253,10 @@ class Channels:
 
     def traffic(self) -> list[int]:
         """Messages and bytes since the begin."""
-        place, event = (0.1, 0.1), Event(kind="event", payload=b"")
-        request = encoded_size(AssignmentRequest(place)) + self._header
-        riding = piggyback_size(Publish(1, event, Kind.LOCAL, 1, place, piggyback=AssignmentRequest(place)))
+        sizes = self._sizes
         asked, rode = self._sent.tolist()
-        down = sum(
-            count * (_answer(self._layout, span) + self._header) for span, count in self._assigned.items()
-        )
-        return [asked + rode, asked * request + rode * riding, self._assigned.total(), down]
+        down = sum(count * _answer(sizes, self._layout, span) for span, count in self._assigned.items())
+        return [asked + rode, asked * sizes.request + rode * sizes.riding, self._assigned.total(), down]
 
 
 class ChannelKernels(Judge):
@@ -301,15 +294,9 @@ class ChannelKernels(Judge):
         return np.array([each.traffic() for each in self._channels], np.int64)
 
 
-def _answer(layout: Layout, span: int) -> int:
+def _answer(sizes: MessageSizes, layout: Layout, span: int) -> int:
     """How many bytes the broker's answer has."""
     i0, i1, j0, j1, i, j = unpacked(span)
-    return encoded_size(
-        Assignment(
-            generation=1,
-            publish=layout.name(i, j),
-            channels=tuple(layout.name(a, b) for a in range(i0, i1 + 1) for b in range(j0, j1 + 1)),
-            cell=layout.bounds(i, i, j, j),
-            cover=layout.bounds(i0, i1, j0, j1),
-        )
-    )
+    channels = tuple(layout.name(a, b) for a in range(i0, i1 + 1) for b in range(j0, j1 + 1))
+    cell, cover = layout.bounds(i, i, j, j), layout.bounds(i0, i1, j0, j1)
+    return sizes.assignment(layout.name(i, j), channels, cell, cover)

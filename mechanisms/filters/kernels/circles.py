@@ -31,7 +31,14 @@ from bypass.mechanisms.filters.kernels.client_tree import (
 )
 from bypass.mechanisms.filters.kernels.envelopes import KNOWN_X, KNOWN_Y, NEW, OLD, Reported, reported_of
 from bypass.mechanisms.filters.kernels.ground_truth import GroundTruth
-from bypass.mechanisms.filters.kernels.judge import Circles, Conditions, Counts, Judge, SchemeSetting
+from bypass.mechanisms.filters.kernels.judge import (
+    Circles,
+    Conditions,
+    Counts,
+    Judge,
+    MessageSizes,
+    SchemeSetting,
+)
 from bypass.mechanisms.filters.kernels.state_changes import (
     CLIENT,
     NONE,
@@ -45,8 +52,6 @@ from bypass.mechanisms.filters.kernels.state_changes import (
 )
 from bypass.mechanisms.filters.kernels.window import NEVER, PLACE_X, PLACE_Y, Events, Leg, Window
 from bypass.mechanisms.filters.multi import Multi
-from bypass.protocol.messages import Assignment, AssignmentRequest, ContextUpdate
-from bypass.protocol.wire import encoded_size
 from bypass.support.arrays import Bools, Floats, Ints, Words
 from bypass.support.kernel import kernel
 
@@ -251,7 +256,8 @@ class CircleKernels(Judge):
     """Judges schemes with a channel for each circle and one for everywhere else, renewed at each fix."""
 
     def __init__(self, conditions: Conditions, schemes: Sequence[SchemeSetting], leg: Leg) -> None:
-        self._radius, self._circles, self._header = conditions.radius, conditions.circles, conditions.header
+        self._radius, self._circles = conditions.radius, conditions.circles
+        self._message_sizes = conditions.sizes
         self._rules = CircleRules(
             np.array([_metres(scheme.values["extension"], conditions.radius) for scheme in schemes]),
             np.array([issubclass(scheme.scheme, Multi) for scheme in schemes], np.bool_),
@@ -286,16 +292,14 @@ class CircleKernels(Judge):
         return Counts(notified, correct)
 
     def traffic(self) -> Ints:
-        place = (0.1, 0.1)
-        request = encoded_size(AssignmentRequest(place)) + self._header
-        report = encoded_size(ContextUpdate(place)) + self._header
-        down = sum(count * (_answer(circles) + self._header) for circles, count in self._assigned.items())
+        sizes = self._message_sizes
+        down = sum(count * _answer(sizes, circles) for circles, count in self._assigned.items())
         asked, outside = self._sent.tolist()
         return np.array(
             [
                 [
                     asked + multi * outside,
-                    asked * request + multi * outside * report,
+                    asked * sizes.request + multi * outside * sizes.report,
                     self._assigned.total(),
                     down,
                 ]
@@ -324,8 +328,8 @@ def _metres(extension: float | str, radius: float) -> float:
     return radius if isinstance(extension, str) else extension
 
 
-def _answer(circles: int) -> int:
+def _answer(sizes: MessageSizes, circles: int) -> int:
     """How many bytes the broker's answer has. Where circles have numbers of several digits it has some more;
     that is not counted."""
     names = tuple(f"a1:{k}" for k in range(circles)) or ("a1:other",)
-    return encoded_size(Assignment(generation=1, publish=names[0], channels=names))
+    return sizes.assignment(names[0], names, None, None)

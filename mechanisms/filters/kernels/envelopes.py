@@ -37,8 +37,6 @@ from bypass.mechanisms.filters.kernels.window import (
     Leg,
     Window,
 )
-from bypass.protocol.messages import ContextUpdate
-from bypass.protocol.wire import encoded_size
 from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
 
@@ -237,8 +235,8 @@ class EnvelopeKernels(Judge):
         alphas = [scheme.values.get("alpha") for scheme in schemes]
         self._ahead = np.array([SECONDS_AHEAD * (alpha or 0.0) for alpha in alphas], np.float64)
         # RADIAL, the one without `alpha`, reports no vector.
-        place, vector = (0.1, 0.1), [None if alpha is None else (0.1, 0.1) for alpha in alphas]
-        self._report = [encoded_size(ContextUpdate(place, each)) + conditions.header for each in vector]
+        sizes = conditions.sizes
+        self._report = [sizes.report if alpha is None else sizes.with_vector for alpha in alphas]
         self._fixes = 0
 
     def pass_window(self, window: Window) -> None:

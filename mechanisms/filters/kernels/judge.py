@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from bypass.mechanisms.filters.base.scheme import FilterScheme
@@ -24,14 +24,30 @@ class Circles(NamedTuple):
     r: Floats
 
 
+Bounds = tuple[float, float, float, float]
+
+
+class MessageSizes(NamedTuple):
+    """The bytes that messages have, with what lower layers add: an assignment `request` alone and `riding` on
+    an event, a `report` of a place and one `with_vector`, and the `assignment` of channels, the first of
+    which is published to, with a cell and a cover or without."""
+
+    request: int
+    riding: int
+    report: int
+    with_vector: int
+    assignment: Callable[[str, tuple[str, ...], Bounds | None, Bounds | None], int]
+
+
 class Conditions(NamedTuple):
-    """The conditions of an evaluation: everybody's radius, the world (x0, y0, x1, y1), its circles (m), and
-    how many bytes lower layers add to a message."""
+    """The conditions of an evaluation: everybody's radius, the world (x0, y0, x1, y1), its circles (m), how
+    many bytes lower layers add to a message, and how many messages have."""
 
     radius: float
-    area: tuple[float, float, float, float]
+    area: Bounds
     circles: Circles
     header: int
+    sizes: MessageSizes
 
 
 class SchemeSetting(NamedTuple):

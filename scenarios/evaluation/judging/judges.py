@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bypass.events.event import Event
 from bypass.mechanisms.filters.kernels.client_tree import ClientTree
 from bypass.mechanisms.filters.kernels.ground_truth import find_concerned
-from bypass.mechanisms.filters.kernels.judge import Circles, Conditions, Judge, Kernels
+from bypass.mechanisms.filters.kernels.judge import Bounds, Circles, Conditions, Judge, Kernels, MessageSizes
 from bypass.mechanisms.filters.kernels.window import Events, Leg, Window
 from bypass.places.region import Region
+from bypass.protocol.messages import Assignment, AssignmentRequest, ContextUpdate, Kind, Publish
+from bypass.protocol.wire import encoded_size, piggyback_size
 from bypass.scenarios.evaluation.judging.replay import Replay
 from bypass.scenarios.evaluation.schemes import Scheme
 from bypass.sim.cellular import CellularModel
@@ -25,7 +28,24 @@ def conditions_in(region: Region, radius: float) -> Conditions:
     """The conditions of an evaluation in which everybody subscribes within `radius` (m) in a region."""
     columns = ([getattr(place, name) for place in region.places] for name in ("x", "y", "radius"))
     circles = Circles(*(np.array(column, np.float64) for column in columns))
-    return Conditions(float(radius), region.area, circles, CellularModel().header)
+    header = CellularModel().header
+    return Conditions(float(radius), region.area, circles, header, _message_sizes(header))
+
+
+def _message_sizes(header: int) -> MessageSizes:
+    place, event = (0.1, 0.1), Event(kind="event", payload=b"")
+    request = AssignmentRequest(place)
+
+    def assignment(publish: str, channels: tuple[str, ...], cell: Bounds | None, cover: Bounds | None) -> int:
+        return header + encoded_size(Assignment(1, publish, channels, cell, cover))
+
+    return MessageSizes(
+        request=header + encoded_size(request),
+        riding=piggyback_size(Publish(1, event, Kind.LOCAL, 1, place, piggyback=request)),
+        report=header + encoded_size(ContextUpdate(place)),
+        with_vector=header + encoded_size(ContextUpdate(place, (0.1, 0.1))),
+        assignment=assignment,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from bypass.live.broker.operations.status import Status
 from bypass.live.broker.reception.presence import ADMIN
 from bypass.live.broker.server import BrokerServer
 from bypass.live.broker.sessions.sessions import Session
-from bypass.mechanisms.families import BROKER_PROXIES
 from bypass.protocol.session import Control as Request
 from bypass.protocol.session import Reply
 from bypass.transitions import Plan, TransitionError
@@ -113,7 +112,8 @@ class OperatorControl:
         broker = self._server.broker
         broker.registry.check(plan)
         if arguments.dry_run:
-            here = tuple(action for action in plan.actions if action.proxy in BROKER_PROXIES)
+            proxies = broker.registry.proxies("broker")
+            here = tuple(action for action in plan.actions if action.proxy in proxies)
             foreseen = plan.model_copy(update={"actions": here}).dry_run(broker.engine) if here else []
             return {"dry_run": True, "records": [record.to_dict() for record in foreseen]}
         records = broker.execute(plan)

@@ -11,7 +11,7 @@ from typing import Any
 
 from bypass.core.client import Client
 from bypass.errors import BypassError, shown
-from bypass.live.adhoc.udp import Neighbourhood, Neighbours, NoBluetooth
+from bypass.live.adhoc.udp import CheckRadio, Neighbourhood, Neighbours
 from bypass.live.client.errors import ConnectionRefused
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.host import Clock, LiveHost
@@ -90,7 +90,7 @@ class ClientFactory:
             before=before,
             registry=self._registry,
         )
-        client.engine.register_transition("transport", NoBluetooth())
+        client.engine.register_transition("transport", CheckRadio())
         client.network.epoch = welcome.epoch
         if before is None:
             # What still waits at the broker for handles of an earlier life must not find others under them.
@@ -111,7 +111,7 @@ class ClientFactory:
         if self._neighbours is None:
             return NO_LOCAL_ACCESS
         loop = asyncio.get_running_loop()
-        self._neighbourhood = self._neighbours.of(loop, number)
+        self._neighbourhood = self._neighbours.of(loop, number, self._registry.codec)
         self._opening = loop.create_task(self._open(self._neighbourhood))
         return self._neighbourhood
 

@@ -1,0 +1,105 @@
+"""The models that an experiment file chooses by name, with their parameters beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Generic, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from bypass.core.client import LARGEST_RADIUS
+from bypass.errors import UnusableMechanism
+from bypass.events.event import MAX_PAYLOAD
+from bypass.models.catalogue import INSTALLED_MODELS, INSTALLED_WORKLOADS, find_model
+from bypass.models.churn import CHURN, ChurnModel
+from bypass.models.mobility import MOBILITY, MobilityModel
+from bypass.models.workloads import WORKLOADS, Workload
+from bypass.support.extensions import absolute
+from bypass.support.validation import Misfit, first_misfit
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Choice(BaseModel, Generic[M]):
+    """The name of a model, with the model's own parameters beside it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    builtin: ClassVar[Mapping[str, type[BaseModel]]]
+    base: ClassVar[type[BaseModel]]
+    group: ClassVar[str]
+    """Models by name, the class that all derive from, and where installed packages offer others."""
+
+    model: str
+
+    @field_validator("model")
+    @classmethod
+    def _from_here(cls, model: str) -> str:
+        return absolute(model, Path.cwd())
+
+    @model_validator(mode="after")
+    def _valid(self) -> Self:
+        self.build()
+        return self
+
+    def build(self) -> M:
+        """The chosen model. Raises Misfit."""
+        try:
+            model = find_model(self.model, self.builtin, self.base, self.group)
+        except UnusableMechanism as error:
+            raise Misfit(("model",), f"is {error}") from None
+        if model is None:
+            raise Misfit(("model",), f"is {self.model!r}: expected one of {', '.join(self.builtin)}")
+        try:
+            built: M = model.model_validate(self.model_extra)  # type: ignore[assignment] # of the base
+            return built
+        except ValidationError as error:
+            raise first_misfit(error, lambda _: (*type(self).model_fields, *model.model_fields)) from None
+
+
+class Mobility(_Choice[MobilityModel]):
+    """How clients move."""
+
+    builtin, base, group = MOBILITY, MobilityModel, INSTALLED_MODELS
+
+    model: str = "darmstadt"
+
+
+class Publishing(_Choice[Workload]):
+    """The events that clients publish; `start` (s) leaves the first subscriptions time to arrive.
+
+    Subscriptions have a radius in whole metres, so `radius` has to be one.
+    """
+
+    builtin, base, group = WORKLOADS, Workload, INSTALLED_WORKLOADS
+
+    model: str = "ar"
+    start: float = Field(default=2.0, ge=0)
+
+    def build(self) -> Workload:
+        workload = super().build()
+        if not (workload.radius.is_integer() and workload.radius <= LARGEST_RADIUS):
+            raise Misfit(
+                ("radius",), f"is {workload.radius}: expected whole metres, at most {LARGEST_RADIUS}"
+            )
+        if workload.payload > MAX_PAYLOAD:
+            raise Misfit(("payload",), f"is {workload.payload}: expected at most {MAX_PAYLOAD} bytes")
+        return workload
+
+
+class Churn(_Choice[ChurnModel]):
+    """Clients come and go by a model; who is away and will return has a `durable` session, or none."""
+
+    builtin, base, group = CHURN, ChurnModel, INSTALLED_MODELS
+
+    model: str = "none"
+    durable: bool = False
+
+    def build(self) -> ChurnModel:
+        churn = super().build()
+        if self.durable and churn.mean_away is None:
+            raise Misfit(
+                ("durable",), f"is true with model {self.model!r}: expected on-off, who goes returns"
+            )
+        return churn
