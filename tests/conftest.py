@@ -15,6 +15,8 @@ from hypothesis import settings
 from xdist.scheduler import LoadGroupScheduling
 
 from bypass.core.downlink import Delivery, Downlink
+from bypass.core.pending_plans import PendingPlan
+from bypass.core.plan_progress import ClientVerdict, PlanProgress
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription, attr
 from bypass.mechanisms.filters import Attract, Egrid, FilterBroker, Grid, Multi, Ste
@@ -26,7 +28,7 @@ from bypass.ports.subscriptions import SubHandle
 from bypass.protocol.messages import Message
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
-from bypass.transitions import Action, Distribution, Plan, Record
+from bypass.transitions import Action, Plan, Record
 
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -98,7 +100,8 @@ class World:
     """A simulated system with a client at each of `places`; `options` are those of `SimulatedSystem`.
 
     `up` are messages as they reach the broker, `tap` holds what the broker sends, `deliveries` are
-    (time, client, handle, event), in order; `distributions` are shares of plans that clients were told.
+    (time, client, handle, event), in order; `rollouts` are plans that clients were told, `settled` the shares
+    of them that clients have done, or failed for good.
     """
 
     def __init__(
@@ -114,8 +117,10 @@ class World:
         self._told: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)  # by event
         self.tap = Tap(self.broker.downlink)
         self.broker.downlink = self.tap
-        self.distributions: list[Distribution] = []
-        self.broker.rollout.listeners.append(self)
+        self.rollouts: list[PlanProgress] = []
+        self.settled: list[tuple[int, PendingPlan]] = []
+        self.tracker = self.broker.rollout.tracker
+        self.tracker.listeners.append(self)
         self.system.cellular.attach_broker(self._arrived)
         self._events = 0
 
@@ -176,14 +181,25 @@ class World:
         (record,) = self.broker.execute(Plan(plan="test", actions=(action,)))
         return record
 
-    def plan_executed(self, plan: Plan, records: list[Record]) -> None:
-        """Of interest is what clients are told next."""
+    def rollout_begun(self, progress: PlanProgress) -> None:
+        self.rollouts.append(progress)
 
-    def plan_distributed(self, distribution: Distribution) -> None:
-        self.distributions.append(distribution)
+    def plan_settled(self, client: int, plan: PendingPlan) -> None:
+        self.settled.append((client, plan))
 
-    def client_returned(self, client: int, epoch: int, again: Sequence[Distribution] | None) -> None:
-        """Of interest is what it is told next."""
+    def rollout_concluded(self, progress: PlanProgress) -> None:
+        """Of interest is what clients have done."""
+
+    def ended(self, verdict: ClientVerdict) -> dict[int, str]:
+        """Clients that have ended some plan with this verdict, and why."""
+        return {client: plan.reason for client, plan in self.settled if plan.verdict == verdict}
+
+    def unanswered(self) -> dict[int, list[ClientVerdict]]:
+        """Plans that clients were told and may not have done."""
+        return {
+            client: [plan.verdict for plan in self.tracker.pending.of(client)]
+            for client in self.tracker.pending
+        }
 
     def _event(self, attributes: dict[str, Any]) -> Event:
         self._events += 1

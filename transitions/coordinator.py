@@ -1,10 +1,10 @@
-"""Plans for other hosts, and what becomes of them there; how bytes travel is not known here."""
+"""Plans for other hosts, and the outcomes that these answer with; how bytes travel is not known here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
-from typing import Self
+from dataclasses import dataclass
+from typing import Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,6 +19,8 @@ from bypass.transitions.validation import parse_json
 MAX_BYTES = 256 * 1024
 MAX_ERROR = 200
 """Characters of an error's text that travel: enough to see what is wrong, and never too large in sum."""
+
+H = TypeVar("H", bound=Hashable)
 
 
 class Summary(BaseModel):
@@ -72,44 +74,46 @@ class Outcome(BaseModel):
         return encode_json("outcome", self.model_dump(mode="json", exclude_defaults=True), InvalidOutcome)
 
 
-@dataclass(slots=True)
-class Distribution:
-    """A plan on its way: hosts that have not answered, and what the others answered."""
+@dataclass(frozen=True, slots=True)
+class Distribution(Generic[H]):
+    """A plan that is numbered, and the hosts that it is for, each once; `send` sends it to them."""
 
     plan: Plan
-    pending: set[Hashable]
-    done: dict[Hashable, Outcome] = field(default_factory=dict)
-    failed: dict[Hashable, Outcome] = field(default_factory=dict)
+    hosts: tuple[H, ...]
+    _send: Callable[[H], None]
 
-    @property
-    def finished(self) -> bool:
-        """Whether everybody has answered."""
-        return not self.pending
+    def send(self) -> dict[H, str]:
+        """Send the plan to each host; give what went wrong, for those that it could not be sent to."""
+        errors = {}
+        for host in self.hosts:
+            try:
+                self._send(host)
+            except Exception as error:
+                errors[host] = describe(error)[:MAX_ERROR]
+        return errors
 
 
 class Coordinator:
-    """The part of a host that sends plans to others, or executes those that it is sent.
+    """The part of a host that numbers and sends plans for others, or executes those that it is sent.
 
     `epoch` is the number of the latest plan. Who restarts must restore it: hosts ignore a plan that is older
-    than one which they have executed for the same proxy. `strays` counts outcomes that nobody waits for.
+    than one which they have executed for the same proxy. `send(host, epoch, data)` sends a plan.
     """
 
-    def __init__(self, engine: Engine, *, send: Callable[[Hashable, bytes], None] | None = None) -> None:
+    def __init__(self, engine: Engine, *, send: Callable[[Hashable, int, bytes], None] | None = None) -> None:
         self.epoch = 0
-        self.strays = 0
         self._engine = engine
         self._send = send
-        self._open: Recent[str, Distribution] = Recent()
         self._answers: Recent[str, Outcome] = Recent()
         self._latest: dict[str, int] = {}  # the epoch of the newest plan that was executed, by proxy
 
-    def distribute(self, plan: Plan, hosts: Iterable[Hashable]) -> Distribution:
-        """Number the plan, unless it is numbered, and send it to each host.
+    def distribution(self, plan: Plan, hosts: Iterable[H]) -> Distribution[H]:
+        """Number a plan for these hosts, unless it is numbered; nothing is sent yet.
 
-        A host that the plan cannot be sent to counts as failed.
         Raises TransitionError if this coordinator cannot send, InvalidPlan if the plan is too large.
         """
-        if self._send is None:
+        send = self._send
+        if send is None:
             raise TransitionError(f"plan {plan.plan!r} cannot be distributed: this coordinator only executes")
         epoch = plan.epoch or self.epoch + 1
         plan = plan.model_copy(
@@ -117,22 +121,7 @@ class Coordinator:
         )
         data = plan.to_bytes()
         self.epoch = max(self.epoch, epoch)
-        targets = list(dict.fromkeys(hosts))
-        distribution = Distribution(plan, set(targets))
-        self._open[plan.id] = distribution
-        for host in targets:
-            try:
-                self._send(host, data)
-            except Exception as error:
-                if host not in distribution.pending:
-                    continue  # the answer was quicker than the error
-                lost = Summary(id=plan.id, outcome="failed", error=describe(error)[:MAX_ERROR])
-                self._settle(
-                    distribution, host, Outcome(plan=plan.id, host=str(host), ok=False, records=(lost,))
-                )
-        if not targets:
-            self._open.pop(plan.id, None)
-        return distribution
+        return Distribution(plan, tuple(dict.fromkeys(hosts)), lambda host: send(host, epoch, data))
 
     def carry_out(self, plan: Plan, admits: Callable[[Plan, Action], bool] | None = None) -> Outcome:
         """Execute a plan of another host; returns the outcome to send back.
@@ -162,29 +151,3 @@ class Coordinator:
             if plan.id:
                 self._answers[plan.id] = answer
         return answer
-
-    def receive_outcome(self, host: Hashable, data: bytes) -> None:
-        """Note what `host` answered; what nobody waits for is counted. Raises InvalidOutcome."""
-        outcome = Outcome.from_bytes(data)
-        distribution = self._open.get(outcome.plan)
-        if distribution is None or host not in distribution.pending:
-            self.strays += 1
-        else:
-            self._settle(distribution, host, outcome)
-
-    def forget(self, host: Hashable) -> None:
-        """A host has left: nobody waits for its answers any more, which count as failures."""
-        for distribution in list(self._open.values()):
-            if host in distribution.pending:
-                lost = Summary(id=distribution.plan.id, outcome="failed", error="the host has left")
-                self._settle(
-                    distribution,
-                    host,
-                    Outcome(plan=distribution.plan.id, host=str(host), ok=False, records=(lost,)),
-                )
-
-    def _settle(self, distribution: Distribution, host: Hashable, outcome: Outcome) -> None:
-        distribution.pending.discard(host)
-        (distribution.done if outcome.ok else distribution.failed)[host] = outcome
-        if distribution.finished:
-            self._open.pop(distribution.plan.id, None)

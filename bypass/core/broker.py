@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -10,8 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from bypass.core.downlink import Delivery, Downlink, Recipients
+from bypass.core.isolation import ClientDirectory, Isolation, NumberedClients
 from bypass.core.relaying import GatewayRelay
 from bypass.core.rollout import Rollout
+from bypass.core.rollout_tracker import RolloutTracker
 from bypass.core.selection import recipients
 from bypass.core.standing_plans import Standing
 from bypass.mechanisms import Registry
@@ -36,7 +38,7 @@ from bypass.protocol.messages import (
 )
 from bypass.protocol.scheme_context import SchemeContext
 from bypass.support.arrays import Ints
-from bypass.transitions import Action, AtomicTransition, Engine, Group, InvalidPlan, Plan, Record
+from bypass.transitions import Action, AtomicTransition, Engine, Group, InvalidPlan, Outcome, Plan, Record
 
 
 class ClientListener(Protocol):
@@ -47,6 +49,10 @@ class ClientListener(Protocol):
 
     def client_left(self, client: int) -> None:
         """A client has left for good."""
+
+
+def _nothing(_: int) -> None:
+    """Do nothing."""
 
 
 class StartFromNothing(AtomicTransition[FilterBroker, FilterBroker]):
@@ -63,8 +69,9 @@ class Broker:
 
     `set` are parameters, for `scheme` and for all that come after it as far as they have them. `grace` is how
     long, in seconds, what a transition replaced goes on matching (0: not at all). `state_transfer=False`
-    makes every transition start from nothing. `begin` is what clients do first. `registry` is what mechanisms
-    there are, those built in if it is not given.
+    makes every transition start from nothing. `begin` is what clients do first. `registry` has the mechanisms
+    that there are, those built in if it is not given. `clients` names clients and knows the schemes that they
+    say they have; `pending_changed` is called with a client whose pending plans have changed.
     """
 
     def __init__(
@@ -79,6 +86,8 @@ class Broker:
         state_transfer: bool = True,
         begin: Iterable[Action] = (),
         registry: Registry | None = None,
+        clients: ClientDirectory | None = None,
+        pending_changed: Callable[[int], None] = _nothing,
     ) -> None:
         self.host = host
         self.registry = registry = registry or Registry()
@@ -106,12 +115,15 @@ class Broker:
         self.brought_proxies = registry.create_brought(self.engine, "broker")
         self._choice: GatewayChoice | None = None
         self._relay = GatewayRelay(self.selection, self.addresses, host.monitor)
+        names = NumberedClients() if clients is None else clients
+        isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
             self.engine,
             registry,
             Standing(registry, scheme, settings, begin),
             lambda client, message: self.downlink.send(client, message),
             lambda: [scheme.clients for scheme in self.filter_schemes],
+            lambda rollout: RolloutTracker(rollout, host, names, isolation, pending_changed),
             resubscribe=not state_transfer,
         )
         self.engine.add_listener(self)
@@ -192,7 +204,7 @@ class Broker:
                 elif isinstance(message, Unsubscribe):
                     self.withdraw(message.client, message.handle)
                 elif isinstance(message, OutcomeMessage):
-                    self.rollout.coordinator.receive_outcome(message.client, message.outcome)
+                    self.rollout.tracker.answered(message.client, Outcome.from_bytes(message.outcome))
                 done.append(message)
             if row:
                 self.downlink.notify(self._deliveries(row, done))
@@ -218,7 +230,11 @@ class Broker:
         for scheme in schemes:
             scheme.reconnected(client)
         switch = bool(schemes) and flag != self.flag_of(schemes[0])
-        self.rollout.returned(client, epoch, served=bool(schemes), switch=switch)
+        self.rollout.tracker.returned(client, epoch, served=bool(schemes), switch=switch)
+
+    def cut_off(self, client: int) -> None:
+        """A client is away until it reconnects: nobody waits for its answers."""
+        self.rollout.tracker.cut_off(client)
 
     def admit(
         self,

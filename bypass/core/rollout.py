@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Protocol
 
 from bypass.core.plan_shares import shares
+from bypass.core.rollout_tracker import RolloutTracker
 from bypass.core.standing_plans import Standing
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import PORT_OF
@@ -23,26 +23,14 @@ Served = Sequence[AbstractSet[int]]
 """The clients of each filter scheme."""
 
 
-class PlanListener(Protocol):
-    """Is told of plans; it must not execute others meanwhile."""
-
-    def plan_executed(self, plan: Plan, records: list[Record]) -> None:
-        """A plan was executed here, with these records; clients are told next."""
-
-    def plan_distributed(self, distribution: Distribution) -> None:
-        """Clients were told a share of a plan, or what they had missed."""
-
-    def client_returned(self, client: int, epoch: int, again: Sequence[Distribution] | None) -> None:
-        """A client is back, with this epoch: as it was left (None), or it was told all that holds `again`."""
-
-
 class Rollout:
     """Executes plans by an engine and tells clients, by `send(client, message)`. `served` gives the clients
     of each filter scheme.
 
-    `epoch` is the number of the latest plan, `decisions` are the numbers of the latest decisions, by scope,
-    and `told` the epochs of the latest plans that were sent to clients. `standing` is what clients have to
-    have. `resubscribe`: the broker starts from nothing at every transition, clients say everything again.
+    `decisions` are the numbers of the latest decisions, by scope, and `told` the epochs of the latest plans
+    that were sent to clients. `standing` knows what clients have to have, `tracker` follows what they make of
+    it; `track` makes that one. `resubscribe`: the broker starts from nothing at every transition, clients say
+    everything again.
     """
 
     def __init__(
@@ -52,15 +40,14 @@ class Rollout:
         standing: Standing,
         send: Callable[[int, Message], None],
         served: Callable[[], Served],
+        track: Callable[[Rollout], RolloutTracker],
         *,
         resubscribe: bool,
     ) -> None:
-        self.epoch = 0
         self.plans_sent = 0  # one for each client that was told
         self.decisions: dict[int, int] = {}
         self.told: dict[int, int] = {}
         self.standing = standing
-        self.listeners: list[PlanListener] = []
         self.coordinator = Coordinator(engine, send=self._send_plan)
         self._engine = engine
         self._registry = registry
@@ -68,6 +55,16 @@ class Rollout:
         self._served = served
         self._resubscribe = resubscribe
         self._executed: Recent[str, None] = Recent()  # ids of plans
+        self.tracker = track(self)
+
+    @property
+    def epoch(self) -> int:
+        """Give the number of the latest plan."""
+        return self.coordinator.epoch
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self.coordinator.epoch = epoch
 
     def execute(self, plan: Plan) -> list[Record]:
         """Execute a plan here, then at the clients concerned; gives the records of here.
@@ -81,8 +78,7 @@ class Rollout:
         proxies = self._registry.proxies("broker")
         here = [action for action in plan.actions if action.proxy in proxies]
         records = self._engine.execute(plan.model_copy(update={"actions": tuple(here)})) if here else []
-        for listener in self.listeners:
-            listener.plan_executed(plan, records)
+        self.tracker.executed(plan, records)
         failed = [action for action, record in zip(here, records, strict=True) if record.outcome == "failed"]
         succeeded = [action for action in plan.actions if action not in failed]
         if failed and plan.on_error == "abort":
@@ -115,21 +111,12 @@ class Rollout:
         self.decisions[scope] = successor(self.decisions.get(scope, 0))
         return self.decisions[scope]
 
-    def tell_again(self, client: int, plan: Plan) -> None:
-        """Send a client what holds of a plan that it was told, as the newest plan and under a name that no
-        other has: one that it knows it only answers, and an old one it ignores."""
-        self.epoch = min(self.epoch + 1, LAST_EPOCH)
-        name = f"{plan.id.partition('~')[0][:100]}~{client}.{self.epoch}"
-        self._distribute(plan.model_copy(update={"id": name, "epoch": self.epoch}), [{client}])
-
-    def tell_all(self, client: int, *, new: bool, switch: bool) -> list[Distribution]:
-        """Tell a client all that holds for it, each thing by its decision.
+    def tell_all(self, client: int, *, new: bool, switch: bool) -> list[Plan]:
+        """Tell a client all that holds for it, each thing by its decision; give the plans that it is sent.
 
         One that is `new` has done nothing of it. `switch`: it has another filter scheme than the one that
         serves it.
         """
-        if not new:
-            self.coordinator.forget(client)  # what it was told before is said again
         made = []
         for plan in self.standing.plans(client, new=new, switch=switch):
             self.epoch = min(self.epoch + 1, LAST_EPOCH)
@@ -137,34 +124,45 @@ class Rollout:
             made += self._distribute(plan.model_copy(update=about), [{client}])
         return made
 
-    def returned(self, client: int, epoch: int, *, served: bool, switch: bool) -> None:
-        """A client is back, with this epoch: tell it what it may have missed.
+    def renewed(self, client: int, shares: Sequence[Plan]) -> list[Distribution[int]]:
+        """Give what holds of shares that a client was told, as the newest plans; they are not sent yet.
 
-        One that is not `served` yet, or that is as it was left, is told nothing.
+        They have names that no others have: a plan that the client knows it only answers, and an old one it
+        ignores.
         """
-        again = None
-        if served and (switch or self.told.get(client) != epoch):
-            again = self.tell_all(client, new=False, switch=switch)
-        for listener in self.listeners:
-            listener.client_returned(client, epoch, again)
+        made = []
+        for plan in self.standing.left_of(client, shares):
+            self.epoch = min(self.epoch + 1, LAST_EPOCH)
+            name = f"{plan.id.partition('~')[0][:100]}~{client}.{self.epoch}"
+            made += self._distributions(plan.model_copy(update={"id": name, "epoch": self.epoch}), [{client}])
+        return made
+
+    def send(self, distribution: Distribution[int]) -> None:
+        """Send a plan to the clients that it is for; the tracker learns whom it cannot be sent to."""
+        plan = distribution.plan
+        self.told.update(dict.fromkeys(distribution.hosts, plan.epoch))
+        for client, error in distribution.send().items():
+            self.tracker.unreachable(client, plan, error)
 
     def forget(self, client: int) -> None:
         """Forget a client that has left for good."""
         self.told.pop(client, None)
         self.standing.forget(client)
-        self.coordinator.forget(client)
+        self.tracker.forget(client)
 
-    def _distribute(self, plan: Plan, served: Served) -> list[Distribution]:
-        made = []
-        catalogue = self._registry.catalogue("client")
-        for share, clients in shares(plan, catalogue, served, resubscribe=self._resubscribe):
-            self.told.update(dict.fromkeys(clients, share.epoch))
-            made.append(self.coordinator.distribute(share, clients))
-            for listener in self.listeners:
-                listener.plan_distributed(made[-1])
-        return made
+    def _distribute(self, plan: Plan, served: Served) -> list[Plan]:
+        """Send clients their shares of a plan, and follow them; give the shares."""
+        made = self._distributions(plan, served)
+        for each in made:
+            self.tracker.told(each.plan, each.hosts)
+            self.send(each)
+        return [each.plan for each in made]
 
-    def _send_plan(self, client: object, data: bytes) -> None:
+    def _distributions(self, plan: Plan, served: Served) -> list[Distribution[int]]:
+        theirs = shares(plan, self._registry.catalogue("client"), served, resubscribe=self._resubscribe)
+        return [self.coordinator.distribution(share, clients) for share, clients in theirs]
+
+    def _send_plan(self, client: object, epoch: int, data: bytes) -> None:
         assert isinstance(client, int)
         self.plans_sent += 1
-        self._send(client, PlanMessage(data, client=client, epoch=self.epoch))
+        self._send(client, PlanMessage(data, client=client, epoch=epoch))

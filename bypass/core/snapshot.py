@@ -76,7 +76,7 @@ class BrokerState(BaseModel):
             if record.outcome == "failed":
                 raise TransitionError(f"restart: {record.proxy} to {record.target!r}: {record.error}")
         # One that no message can carry is none that clients have: they are told everything again.
-        broker.rollout.epoch = broker.rollout.coordinator.epoch = min(self.epoch, LAST_EPOCH)
+        broker.rollout.epoch = min(self.epoch, LAST_EPOCH)
         broker.rollout.decisions.update(self.decisions)
         self._restore_standing(broker, first.name)
 

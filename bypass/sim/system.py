@@ -74,6 +74,7 @@ class SimulatedSystem:
             state_transfer=state_transfer,
             begin=begin,
             registry=registry,
+            clients=self,
         )
         self.cellular.attach_broker(self.broker.receive)
         transports = registry.kinds(TRANSPORT)
@@ -117,6 +118,7 @@ class SimulatedSystem:
         """
         self._durable(number).cut(number)
         self._delays.left(number, self.clock.now())
+        self.broker.cut_off(number)
 
     def reconnect(self, number: int) -> None:
         """A client that was cut off before this moment says again what it has subscribed, and where it is.
@@ -135,6 +137,14 @@ class SimulatedSystem:
         for each in list(client.subscriptions):
             client.filter.subscribe(each)
         cellular.send_again(number)
+
+    def name(self, client: int) -> str:
+        """Give the name of a client."""
+        return f"client-{client}"
+
+    def scheme(self, client: int) -> int:
+        """Give the flag of the filter scheme that a client has."""
+        return self.clients[client].network.flag
 
     @property
     def waiting(self) -> int:

@@ -134,9 +134,7 @@ class LiveWorld(SmallWorld):
         grace = server.broker.filter_schemes[0].grace
         # What waits for one of several subscriptions that are claimed anew comes after an acknowledgement.
         apart = any(session.lanes for session in server.sessions.by_route.values())
-        return (
-            apart or grace.overlapping or any(each["pending"] for each in self._service.followup.latest(100))
-        )
+        return apart or grace.overlapping or any(each["pending"] for each in self._service.plans.latest(100))
 
     async def _round_trip(self) -> None:
         """Have the broker answer everybody: it does so in order, with what it had to say before."""

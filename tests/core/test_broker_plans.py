@@ -52,11 +52,14 @@ def four(new_world: type[World], **options: Any) -> World:
 def test_everybody_concerned_executes_the_plan(new_world: type[World]) -> None:
     world = four(new_world)
     world.execute(to="grid")
-    (distribution,) = world.distributions
-    assert distribution.pending == {0, 1, 2, 3}
+    (progress,) = world.rollouts
+    assert world.unanswered() == {client: ["pending"] for client in range(4)}
     world.run()
-    assert distribution.finished
-    assert set(distribution.done) == {0, 1, 2, 3}
+    assert world.unanswered() == {}
+    assert world.ended("done").keys() == {0, 1, 2, 3}
+    assert (progress.concerned, progress.counts["done"], progress.concluded) == (4, 4, False)
+    world.run(2.0)
+    assert progress.concluded
     assert client_schemes(world) == ["grid"] * 4
     assert [client.network.epoch for client in world.clients] == [1] * 4
     assert {m.epoch for m in world.up if isinstance(m, OutcomeMessage)} == {1}
@@ -78,7 +81,7 @@ def test_each_client_is_sent_what_concerns_it(new_world: type[World]) -> None:
     assert [record.outcome for record in records] == ["done", "done"]
     assert [world.scheme_of(client).name for client in range(4)] == ["grid", "ste", "ste", "radial"]
     assert client_schemes(world) == ["grid", "ste", "ste", "radial"]
-    assert all(distribution.finished and not distribution.failed for distribution in world.distributions)
+    assert (world.unanswered(), world.ended("failed"), world.tracker.retries) == ({}, {}, 0)
 
 
 def test_total_and_partial_actions_in_one_plan(new_world: type[World]) -> None:
@@ -179,7 +182,7 @@ def test_a_plan_may_have_a_long_name(new_world: type[World]) -> None:
     world.broker.execute(Plan(plan="id", id="x" * 128, actions=moves[::-1]))
     world.run()
     assert client_schemes(world) == ["grid", "ste", "radial", "radial"]
-    assert all(distribution.finished for distribution in world.distributions)
+    assert world.unanswered() == {}
 
 
 class Stubborn(AtomicTransition[Radial.Client, Grid.Client]):
@@ -194,11 +197,10 @@ def test_a_client_that_cannot_follow_is_known_and_goes_on(new_world: type[World]
     handle = next(iter(world.clients[1].subscriptions)).handle
     world.execute(to=to)
     world.run()
-    (distribution,) = world.distributions
-    assert distribution.finished
-    assert set(distribution.done) == {0, 2, 3}
-    assert set(distribution.failed) == {1}
-    assert "no room on this phone" in distribution.failed[1].records[0].error
+    (progress,) = world.rollouts
+    assert world.unanswered() == {1: ["retried"]}
+    assert world.ended("done").keys() == {0, 2, 3}
+    assert "no room on this phone" in world.tracker.pending.of(1)[0].reason
     assert client_schemes(world) == [to, "radial", to, to]
     assert [client.network.epoch for client in world.clients] == [1, 0, 1, 1]
     world.run(3.0)
@@ -211,6 +213,8 @@ def test_a_client_that_cannot_follow_is_known_and_goes_on(new_world: type[World]
     moved = world.publish(0, (15.0, 15.0))
     world.run()
     assert world.heard(moved) == [(1, handle.id)]  # its reports are translated
+    assert world.ended("failed").keys() == {1}
+    assert (progress.isolated, world.scheme_of(1).name) == (["client-1"], "radial")
     world.execute(to="radial")
     world.run()
     assert client_schemes(world) == ["radial"] * 4

@@ -74,7 +74,7 @@ async def test_bluetooth_is_not_there_and_wifi_goes_on(tmp_path: Path) -> None:
                 plan = Plan(plan=radio, actions=(Action(proxy="transport", to=radio),))
                 await asyncio.to_thread(in_loop, service, partial(service.server.broker.execute, plan))
             async with asyncio.timeout(LIMIT):
-                while not (latest := service.followup.latest(1)[0])["failed"]:
+                while not (latest := service.plans.latest(1)[0])["failed"]:
                     await asyncio.sleep(0.01)
             assert latest["plan"] == "bluetooth"
             assert a.mechanisms["transport"] == "wifi"

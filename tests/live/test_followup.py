@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bypass.live.broker.operations import rollout_tracker as followup
+from bypass.core import rollout_tracker as followup
 from bypass.live.broker.service import Service
 from bypass.protocol.messages import ContextUpdate, Notify, OutcomeMessage, PlanMessage
 from bypass.protocol.session import Bye
@@ -66,7 +66,7 @@ def fail(peer: Peer) -> Plan:
 
 def latest(service: Service, plan: str = "to-ste") -> dict[str, Any]:
     found: dict[str, Any] = next(
-        each for each in in_loop(service, lambda: service.followup.latest(10)) if each["plan"] == plan
+        each for each in in_loop(service, lambda: service.plans.latest(10)) if each["plan"] == plan
     )
     return found
 
@@ -115,7 +115,7 @@ def test_who_fails_once_is_asked_again(service: Service, make: Make) -> None:
     assert second.id != first.id  # else it would only repeat its answer
     until(lambda: latest(service)["done"] == 1)
     assert latest(service)["failed"] == 0
-    assert service.followup.retries == 1
+    assert service.server.broker.rollout.tracker.retries == 1
 
 
 def test_who_goes_on_failing_stays_with_its_scheme_while_others_move_on(service: Service, make: Make) -> None:
@@ -298,7 +298,7 @@ def test_everybody_is_followed_however_many_were_told_together(
         fail(peer)
     for peer in members:
         follow(peer)
-    assert service.followup.retries == len(members)
+    assert service.server.broker.rollout.tracker.retries == len(members)
 
 
 # -- what the log says ------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def test_who_has_failed_for_good_is_told_again_when_it_connects_again(service: S
 def test_who_leaves_too_much_without_an_answer_is_told_all_that_holds(
     service: Service, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(followup, "MOST_TOLD", 4)
+    monkeypatch.setattr(followup, "MOST_PENDING", 4)
     peer = member(service, make, "a")
     execute(service, SLOW)
     for period in range(4):
@@ -348,7 +348,8 @@ def test_who_leaves_too_much_without_an_answer_is_told_all_that_holds(
     until(lambda: latest(service, "slow")["failed"] == 1)
     whole = {"period": 3.0, "threshold": 3.0}
     until(lambda: whole in [action.set for action in told(peer).actions])
-    of = in_loop(service, lambda: [each.plan.plan for each in service.server.settings.told.of(peer.number)])
+    tracker = service.server.broker.rollout.tracker
+    of = in_loop(service, lambda: [each.plan.plan for each in tracker.pending.of(peer.number)])
     assert of == ["join"]
 
 
@@ -366,7 +367,7 @@ def test_who_is_forgotten_has_not_done_what_it_was_told(service: Service, make: 
     back.scheme = RADIAL
     back.subscribe()
     assert [action.to for action in told(back).actions] == ["ste"]
-    in_loop(service, service.server._note_told)
+    in_loop(service, service.server._note_pending_plans)
     execution = latest(service)
     assert (execution["done"], execution["failed"], execution["pending"]) == (0, 1, 0)
 

@@ -39,7 +39,7 @@ def test_a_rule_moves_a_client_that_comes_to_a_place(tmp_path: Path) -> None:
         broker = service.server.broker
         assert in_loop(service, lambda: broker.scheme_of(walker.number).name) == "ste"
         assert in_loop(service, lambda: broker.scheme_of(sitter.number).name) == "radial"
-        until(lambda: service.followup.latest(1)[0]["plan"] == "enter-park")
+        until(lambda: service.plans.latest(1)[0]["plan"] == "enter-park")
 
 
 LEAVE = """

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from bypass import Connection, Event, PlanarLocation, attr, connect
+from bypass.core import rollout_tracker
 from bypass.errors import UnusableMechanism
-from bypass.live.broker.operations import rollout_tracker
 from bypass.live.broker.service import Service
 from bypass.mechanisms.filters import FilterScheme, Radial
 from bypass.protocol.messages import PlanMessage
@@ -118,12 +118,12 @@ def test_transitions_to_a_scheme_of_ones_own_and_back_lose_nothing(tmp_path: Pat
                 for _ in range(3):
                     await publish()
                 await settled(service, lambda to=to: {*schemes(service).values()} == {to})  # type: ignore[misc]
-                await settled(service, lambda: service.followup.latest(1)[0]["pending"] == 0)
+                await settled(service, lambda: service.plans.latest(1)[0]["pending"] == 0)
                 assert (ann.mechanisms["filter"], bob.mechanisms["filter"]) == (to, to)
                 await publish()
             await asyncio.to_thread(until, lambda: len(heard) == len(published))
             assert sorted(heard) == published
-            assert service.followup.isolations == 0
+            assert service.server.broker.rollout.tracker.isolations == 0
             await ann.close()
             await bob.close()
 
@@ -175,7 +175,7 @@ def test_a_client_that_lacks_the_scheme_says_so_and_is_served_by_what_it_has(tmp
             await old.close()
 
         run(work)
-        execution = next(e for e in service.followup.latest(10) if e["plan"] == "to-hexagons")
+        execution = next(e for e in service.plans.latest(10) if e["plan"] == "to-hexagons")
         assert (execution["isolated"], execution["done"], execution["failed"]) == (["old"], 1, 1)
         records = in_loop(service, lambda: service.server.store.records(50))
         assert any("'filter' has no mechanism 'hexagons'" in content for _, _, _, content in records)
@@ -231,7 +231,7 @@ def test_a_broker_goes_on_with_the_scheme_after_a_restart(tmp_path: Path) -> Non
         bob = await somebody(service, "bob", 520.0, mechanisms=[HEXAGONS])
         await bob.subscribe(NEWS, radius=100)
         await asyncio.to_thread(change, service, "hexagons", side=30.0)
-        await settled(service, lambda: service.followup.latest(1)[0]["pending"] == 0)
+        await settled(service, lambda: service.plans.latest(1)[0]["pending"] == 0)
         await bob.close()
 
     async def hear(service: Service) -> None:

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bypass.core import rollout_tracker as followup
 from bypass.core.client import Client
+from bypass.core.isolation import ISOLATE
+from bypass.core.pending_plans import PendingPlan
+from bypass.core.plan_progress import PlanProgress
 from bypass.core.plan_shares import shares
 from bypass.live.broker import server as server_module
-from bypass.live.broker.operations import rollout_tracker as followup
 from bypass.live.broker.service import Service
 from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
@@ -27,7 +30,7 @@ from bypass.ports.monitor import Monitor
 from bypass.protocol.messages import ContextUpdate, OutcomeMessage, PlanMessage
 from bypass.protocol.session import Bye
 from bypass.sim.clock import VirtualClock
-from bypass.transitions import Action, AtomicTransition, Distribution, Outcome, Plan, Record, auto_transfer
+from bypass.transitions import Action, AtomicTransition, Outcome, Plan, auto_transfer
 from bypass.transitions.coordinator import Summary
 from tests.live.brokers import Peer, config, in_loop, killed, peers, running, until
 
@@ -206,20 +209,23 @@ class World:
         return self.steady, self.tried
 
     def watch(self) -> None:
-        in_loop(self.service, lambda: self.service.server.broker.rollout.listeners.append(self))
+        in_loop(self.service, lambda: self.service.server.broker.rollout.tracker.listeners.append(self))
 
-    def plan_executed(self, plan: Plan, records: list[Record]) -> None:
-        assert plan.plan != followup.ISOLATE
+    def rollout_begun(self, progress: PlanProgress) -> None:
+        plan = progress.plan
+        if plan.plan == "join":
+            return  # what holds already
+        assert plan.plan != ISOLATE
         for walker in self.walkers:
             for share, _ in shares(
                 plan, walker.client.registry.catalogue("client"), [{walker.peer.number}], False
             ):
                 walker.ideal.carry_out(share)
 
-    def plan_distributed(self, distribution: Distribution) -> None:
+    def plan_settled(self, client: int, plan: PendingPlan) -> None:
         pass
 
-    def client_returned(self, client: int, epoch: int, again: object) -> None:
+    def rollout_concluded(self, progress: PlanProgress) -> None:
         pass
 
     def resume(self, service: Service) -> None:
@@ -243,8 +249,8 @@ class World:
 
     def open(self, walker: Walker) -> list[int]:
         """Attempts of what the broker waits for."""
-        told, number = self.service.server.settings.told, walker.peer.number
-        attempts: list[int] = in_loop(self.service, lambda: [each.attempts for each in told.of(number)])
+        pending, number = self.service.server.broker.rollout.tracker.pending, walker.peer.number
+        attempts: list[int] = in_loop(self.service, lambda: [each.attempts for each in pending.of(number)])
         return attempts
 
     def settle(self, walker: Walker) -> None:
@@ -285,7 +291,7 @@ class World:
         elif step in ("reconnect", "die"):
             getattr(tried, step)(self.endpoint)
         elif step == "note":
-            in_loop(self.service, server._note_told)
+            in_loop(self.service, server._note_pending_plans)
         elif step == "check":
             self.check()
 

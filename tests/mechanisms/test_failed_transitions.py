@@ -135,7 +135,7 @@ def test_clients_are_not_told_of_a_plan_that_failed_here(
     assert picture(world) == before
     world.run(3.0)
     assert len(world.tap.messages) == sent
-    assert len(world.distributions) == 0
+    assert [progress.concerned for progress in world.rollouts] == [0]
     event = world.publish_local(1)
     world.run()
     assert world.heard(event) == world.selected(1, PLACES[1])

@@ -80,7 +80,7 @@ def test_in_ad_hoc_mode_the_broker_hears_of_nothing() -> None:
     world.broker.execute(world.plan("direct", "flooding"))
     world.run(5.0)
     assert [type(message) for message in world.up] == [OutcomeMessage] * 3
-    assert all(distribution.finished for distribution in world.distributions)
+    assert world.unanswered() == {}
     assert world.active("direct") == ["flooding"] * 3
 
 

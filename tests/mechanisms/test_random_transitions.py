@@ -175,8 +175,9 @@ class Transitions(RuleBasedStateMachine):
             assert scheme.index.members().tolist() == table.located(scheme.clients).tolist()
             for client in scheme.clients:
                 assert self.world.clients[client].engine.active("filter").name == scheme.name
-        assert all(distribution.finished for distribution in self.world.distributions)
-        assert not any(distribution.failed for distribution in self.world.distributions)
+        assert self.world.unanswered() == {}
+        assert self.world.ended("failed") == {}
+        assert self.world.tracker.retries == 0
 
     def the_place_is_known(self, client: int) -> None:
         """As exactly as the scheme wants it."""

@@ -56,8 +56,9 @@ def test_the_broker_forgets_who_has_left() -> None:
     assert not any(1 in scheme.clients for scheme in world.schemes())
     world.broker.execute(world.plan("direct", "gossip"))
     world.run(2.0)
-    assert all(distribution.finished for distribution in world.distributions)
-    assert not any(distribution.failed for distribution in world.distributions)
+    assert world.unanswered() == {}
+    assert world.ended("failed") == {}
+    assert world.tracker.retries == 0
 
 
 def test_the_broker_forgets_also_what_was_on_its_way() -> None:
@@ -92,9 +93,8 @@ def test_plans_that_were_on_their_way_to_it_count_as_failed() -> None:
     world.run(0.01)
     world.system.leave(1)
     world.run(2.0)
-    (distribution,) = world.distributions
-    assert distribution.finished
-    assert (set(distribution.done), set(distribution.failed)) == ({0, 2}, {1})
+    assert world.unanswered() == {}
+    assert ({*world.ended("done")}, world.ended("failed")) == ({0, 2}, {1: "the client has left"})
 
 
 @settings(max_examples=15, deadline=None)

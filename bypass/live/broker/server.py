@@ -179,6 +179,8 @@ class BrokerServer:
             set=config.set,
             grace=config.grace,
             registry=config.registry,
+            clients=self.sessions,
+            pending_changed=self.settings.pending_plans.changed,
         )
         for stored in loaded.clients:
             session = restored(stored)
@@ -203,6 +205,7 @@ class BrokerServer:
                 self.broker.rollout.epoch,
                 config.store,
             )
+        self.settings.pending_plans.restore(self.broker.rollout, self.sessions)
         self.broker.engine.add_listener(self)
         self.broker.host.state_info.provide(EXPECTED_DELAY, self._expected_delay)
 
@@ -216,12 +219,12 @@ class BrokerServer:
     def _note_cursors(self, part: int) -> None:
         self.deliveries.kept.note_cursors(part, CURSOR_PARTS)
         self.reception.note_places()
-        self._note_told(part, CURSOR_PARTS)
+        self._note_pending_plans(part, CURSOR_PARTS)
         self.loop.after(CURSORS_S / CURSOR_PARTS, self._note_cursors, (part + 1) % CURSOR_PARTS)
 
-    def _note_told(self, part: int = 0, parts: int = 1) -> None:
+    def _note_pending_plans(self, part: int = 0, parts: int = 1) -> None:
         turn = self.deliveries.turn
-        self.settings.told.note(turn, self.broker.rollout.told, self.sessions, part, parts)
+        self.settings.pending_plans.note(turn, self.broker.rollout, self.sessions, part, parts)
 
     def _tick(self) -> None:
         self.loop.after(1.0, self._tick)
@@ -257,7 +260,7 @@ class BrokerServer:
             if session.durable:
                 self.deliveries.kept.lanes.note(session, closing=True)
         self.reception.note_places()
-        self._note_told()
+        self._note_pending_plans()
         self.settings.note_served(self.deliveries.turn)
         farewell = encode(Bye())
         for route in list(self.sessions.by_route):

@@ -6,7 +6,7 @@ from bypass.core.adaptation import Adaptation
 from bypass.core.rule_sources import combined, read_rules
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.operations.control import OperatorControl
-from bypass.live.broker.operations.rollout_tracker import Followup
+from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.operations.status import Status
 from bypass.live.broker.operations.web import Web
 from bypass.live.broker.server import BrokerServer
@@ -19,9 +19,11 @@ class Service:
         """Raises what is wrong with the configuration, the keys, the store or an address."""
         rules = combined(map(read_rules, config.rule_sources)) if config.rule_sources else None
         self.server = BrokerServer(config)
-        self.followup = Followup(self.server)
-        self.status = Status(self.server, self.followup)
-        self.control = OperatorControl(self.server, self.followup, self.status)
+        self.plans = PlanLog(
+            self.server.broker.rollout.tracker, self.server.deliveries, self.server.loop.after
+        )
+        self.status = Status(self.server, self.plans)
+        self.control = OperatorControl(self.server, self.plans, self.status)
         self.adaptation = None
         self.web: Web | None = None
         try:

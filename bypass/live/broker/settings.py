@@ -13,7 +13,7 @@ from bypass.core.broker import Broker
 from bypass.core.snapshot import BrokerState
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.operations.named_clients import NamedClients
-from bypass.live.broker.operations.told import ToldClients
+from bypass.live.broker.operations.pending_plan_store import PendingPlanStore
 from bypass.live.broker.sessions.sessions import Sessions
 
 FIRST_NUMBERS = 1 << 30
@@ -34,7 +34,7 @@ class Settings:
 
     def __init__(self, stored: Mapping[str, str]) -> None:
         self.changed = False
-        self.told = ToldClients(stored)
+        self.pending_plans = PendingPlanStore(stored)
         self._named = NamedClients(stored)
         # Numbers of a store that is lost must not be given again: clients remember events by them.
         self.first_number = int(stored.get("numbers") or 1 + secrets.randbelow(FIRST_NUMBERS))
@@ -96,5 +96,5 @@ class Settings:
         self.changed = True
         self.flags = {}
         self._reserved = 0
-        self.told.lost()
+        self.pending_plans.lost()
         self._named.lost()

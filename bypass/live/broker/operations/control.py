@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bypass.errors import BypassError
-from bypass.live.broker.operations.rollout_tracker import Followup
+from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.operations.status import Status
 from bypass.live.broker.reception.presence import ADMIN
 from bypass.live.broker.server import BrokerServer
@@ -57,9 +57,9 @@ class StatusArguments(_Arguments):
 class OperatorControl:
     """Answers the requests of clients with the right to make them; others are refused and counted."""
 
-    def __init__(self, server: BrokerServer, followup: Followup, status: Status) -> None:
+    def __init__(self, server: BrokerServer, plans: PlanLog, status: Status) -> None:
         self._server = server
-        self._followup = followup
+        self._plans = plans
         self._status = status
         self._commands: dict[str, tuple[type[_Arguments], Callable[[Session, Any], Any]]] = {
             "status": (StatusArguments, self._tell_status),
@@ -121,7 +121,7 @@ class OperatorControl:
             "dry_run": False,
             "epoch": broker.rollout.epoch,
             "records": [record.to_dict() for record in records],
-            "execution": self._followup.latest(1)[0],
+            "execution": self._plans.latest(1)[0],
         }
 
     def _restricted(self, plan: Plan, arguments: ExecuteArguments) -> Plan:

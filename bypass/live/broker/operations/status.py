@@ -6,7 +6,7 @@ from collections import deque
 from importlib.metadata import version
 from typing import Any
 
-from bypass.live.broker.operations.rollout_tracker import Followup
+from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.server import BrokerServer
 
 MOST_POSITIONS = 5000
@@ -35,9 +35,9 @@ RATE_S = 5.0
 class Status:
     """Takes a snapshot every second. `snapshot` is replaced, never changed: any thread may read it."""
 
-    def __init__(self, server: BrokerServer, followup: Followup) -> None:
+    def __init__(self, server: BrokerServer, plans: PlanLog) -> None:
         self._server = server
-        self._followup = followup
+        self._plans = plans
         self._started = server.loop.now()
         self._version = version("bypass-pubsub")  # which reads a file
         self._counts: deque[tuple[float, dict[str, float]]] = deque()
@@ -93,7 +93,7 @@ class Status:
             },
             "missed_by": dict(deliveries.kept.missing.by_reason),
             "store": self._store(),
-            "transitions": self._followup.latest(MOST_TRANSITIONS),
+            "transitions": self._plans.latest(MOST_TRANSITIONS),
             "positions": self._positions(),
         }
 

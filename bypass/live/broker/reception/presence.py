@@ -68,7 +68,6 @@ class Presence:
     """Greets clients, gives up those who are silent or expelled, and forgets who is long gone.
 
     An open broker has no `allow_list`. `served` is for how many seconds brokers have served the store.
-    `on_departure` is told of every session whose client is gone.
     """
 
     def __init__(
@@ -82,7 +81,6 @@ class Presence:
         served: Callable[[], float],
         allow_list: AllowList | None,
     ) -> None:
-        self.on_departure: Callable[[Session], None] = lambda _: None
         self.unsaved: set[Session] = set()  # the store does not know yet who they are
         self.published: set[Session] = set()  # nor what they have published
         self.moved: set[int] = set()  # nor where they are
@@ -306,7 +304,7 @@ class Presence:
         elif why != SILENT:
             self.forget(session)
             return
-        self.on_departure(session)
+        self._broker.cut_off(session.number)
 
     def lost_on(self, routes: Mapping[bytes, str]) -> None:
         """Give up the sessions that are connected on these routes, each for a reason."""
@@ -317,7 +315,6 @@ class Presence:
 
     def forget(self, session: Session) -> None:
         """End a session for good."""
-        self.on_departure(session)
         self._broker.disconnect(session.number)
         self._deliveries.kept.forget(session)
         self._deliveries.delays.forget(session.number)

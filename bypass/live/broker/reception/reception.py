@@ -36,7 +36,6 @@ class Reception:
         publications: Publications,
     ) -> None:
         self.on_control: Callable[[Session, Control], None] = _ignore
-        self.on_outcome: Callable[[int, bytes], None] = _ignore
         self._config = config
         self._broker = broker
         self._sessions = sessions
@@ -111,7 +110,6 @@ class Reception:
             self._deliveries.turn.confirm(session.route, handle=message.handle)
         elif isinstance(message, OutcomeMessage):
             self._broker.receive(message)
-            self.on_outcome(session.number, message.outcome)
         elif isinstance(message, Ping):
             if message.asks:
                 self._deliveries.to_route(session.route, Ping())

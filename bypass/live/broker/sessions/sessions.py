@@ -265,6 +265,11 @@ class Sessions:
         session = self.by_number.get(client)
         return "" if session is None else session.name
 
+    def scheme(self, client: int) -> int:
+        """Give the flag of the filter scheme that a client last said it has; 0 if its session has ended."""
+        session = self.by_number.get(client)
+        return 0 if session is None else session.scheme
+
     def connect(self, session: Session, route: bytes, now: float, served: float) -> None:
         """From now on the session is reached by this route."""
         if session.route != route:
