@@ -7,11 +7,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.core.client import Client
 from bypass.events.event import Event
+from bypass.live.client.session.outbox import MOST_UNACKNOWLEDGED
 from bypass.live.client.session.session import ClientSession
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.client.subscription import LiveSubscription
@@ -147,7 +149,7 @@ class World:
             message = decode(data)
             if isinstance(message, Welcome):
                 self._greeting = False
-                self.exchange.welcomed(message, self.up.append)
+                self.exchange.welcomed(message, self.up.append, lambda: None)
             elif not self._greeting:
                 self.exchange.receive(message, len(data))
 
@@ -284,3 +286,30 @@ async def test_a_silent_client_waits_for_nobody() -> None:
     world.flow()
     subscription.close()
     assert not world.exchange.unanswered
+
+
+@on_loop
+async def test_a_client_registers_nothing_in_its_monitor() -> None:
+    """Analyzers look on: what they raise is lost, and so would be what they were needed for."""
+    world = World()
+    await world.begin()
+    assert world.exchange.usable().host.monitor._analyzers == []
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@on_loop
+async def test_a_publication_that_fails_costs_no_place(kept: bool) -> None:
+    world = World()
+    await world.begin()
+
+    def fail(client: Client) -> int:
+        if kept:
+            publish(client, 0)
+        raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError):
+        world.exchange.publish(fail, place_taken=False)
+    assert world.exchange.unanswered == kept
+    world.flow()
+    assert not world.exchange.unanswered
+    assert world.exchange._uplink.outbox._free == MOST_UNACKNOWLEDGED

@@ -318,13 +318,13 @@ class Connection:
     @property
     def missed(self) -> int:
         """Events for this session that the broker had to give up, as far as it has said so."""
-        return sum(self._exchange.missed_by.values())
+        return sum(self._exchange.missed.by_reason().values())
 
     @property
     def missed_by(self) -> dict[str, int]:
         """Those that were `missed`, by reason: "too many waiting", "too old", "not durable and not taken",
         "unclaimed", "withdrawn" and others."""
-        return self._exchange.missed_by
+        return self._exchange.missed.by_reason()
 
     @property
     def held_up(self) -> int:

@@ -17,8 +17,8 @@ MOST_WAITING = 1000
 class Owner(Protocol):
     """Whom a subscription tells what happens to its events."""
 
-    def arrived(self, handle: SubHandle) -> int:
-        """An event begins to wait: gives its number."""
+    def arrived(self, event: int, handle: SubHandle) -> None:
+        """The event with this number begins to wait."""
 
     def filled(self, subscription: LiveSubscription) -> None:
         """As many events wait as should."""
@@ -26,7 +26,7 @@ class Owner(Protocol):
     def taken(self, subscription: LiveSubscription, events: list[int]) -> None:
         """The application has done with these events, or does not want them."""
 
-    def withdraw(self, handle: SubHandle) -> None:
+    def unsubscribe(self, handle: SubHandle) -> object:
         """The subscription is not wanted any more. Raises UnknownHandle."""
 
 
@@ -86,7 +86,7 @@ class LiveSubscription:
     def close(self) -> None:
         """Withdraw the subscription, without waiting until the broker knows. No effect if it is withdrawn."""
         if not self._over:
-            self._owner.withdraw(self.handle)
+            self._owner.unsubscribe(self.handle)
 
     # -- for its owner ------------------------------------------------------------------------------------
 
@@ -107,7 +107,10 @@ class LiveSubscription:
         return left
 
     def _arrived(self, event: Event, handle: SubHandle) -> None:
-        self._waiting.append((event, self._owner.arrived(handle)))
+        number = event.id
+        assert number is not None  # as with all that was received
+        self._owner.arrived(number, handle)
+        self._waiting.append((event, number))
         if len(self._waiting) == MOST_WAITING:
             self._owner.filled(self)
         self._wake()

@@ -58,7 +58,6 @@ class Reconnector:
         self._settled = asyncio.Event()  # connected, or never again
         self._leaving: asyncio.Future[bool] | None = None  # whether the broker has said goodbye, too
         self._task = asyncio.get_running_loop().create_task(self._keep_connected())
-        exchange.resume = self._resume
 
     async def until_connected(self) -> None:
         """Wait for a connection. Raises `failure` if there will be none."""
@@ -69,7 +68,8 @@ class Reconnector:
     async def say_goodbye(self, forget: bool) -> bool:
         """Wait for what the broker has not answered, and take leave: gives whether the broker knows."""
         self._leaving = asyncio.get_running_loop().create_future()
-        self._resume()
+        if self._link is not None:
+            self._link.resume()
         try:
             async with asyncio.timeout(FAREWELL_S):
                 await self._exchange.all_answered()
@@ -163,10 +163,6 @@ class Reconnector:
     def _may_read(self) -> bool:
         return not self.connected or self._leaving is not None or self._exchange.may_read()
 
-    def _resume(self) -> None:
-        if self._link is not None:
-            self._link.resume()
-
     def _receive(self, message: Message, size: int) -> None:
         link = self._link
         assert link is not None
@@ -205,7 +201,7 @@ class Reconnector:
 
     def _welcomed(self, link: Link, welcome: Welcome) -> None:
         try:
-            self._exchange.welcomed(welcome, link.send)
+            self._exchange.welcomed(welcome, link.send, link.resume)
         except ConnectionRefused as error:
             self._fail(ConnectionRefused(f"{self._endpoint}: {error}"))
             return

@@ -32,14 +32,12 @@ class ClientFactory:
         self,
         clock: Clock,
         sensor: LiveSensor,
-        monitor: Monitor,
         uplink: Callable[[Message], None],
         neighbours: Neighbours | None,
         registry: Registry,
     ) -> None:
         self._clock = clock
         self._sensor = sensor
-        self._monitor = monitor
         self._uplink = uplink
         self._neighbours = neighbours
         self._registry = registry
@@ -80,7 +78,7 @@ class ClientFactory:
         self._origin = welcome.origin
         projection = self._sensor.enter(welcome.area, welcome.origin)
         client = Client(
-            LiveHost(welcome.client, self._clock, self._sensor, self._monitor),
+            LiveHost(welcome.client, self._clock, self._sensor, Monitor()),
             self._uplink,
             scheme=scheme,
             set=_settings(welcome.settings),

@@ -17,8 +17,8 @@ from bypass.protocol.messages import Notify
 class InboundEvents:
     """Hands events to the application's subscriptions, each once, and has them acknowledged.
 
-    Events for kept handles wait until these are claimed or withdrawn. `resume` is called when more events can
-    be taken again, `withdraw` if a subscription is not wanted any more. `name` is the session's.
+    Events for kept handles wait until these are claimed or withdrawn. `read_on` is called when more events
+    can be taken again, `unsubscribe` if a subscription is not wanted any more. `name` is the session's.
     """
 
     def __init__(
@@ -26,14 +26,14 @@ class InboundEvents:
         name: str,
         clock: Clock,
         receipts: Receipts,
-        resume: Callable[[], None],
-        withdraw: Callable[[SubHandle], None],
+        read_on: Callable[[], None],
+        unsubscribe: Callable[[SubHandle], object],
     ) -> None:
         self.unread = Backpressure(name, clock, self._waiting)
         self.full: set[LiveSubscription] = set()  # subscriptions that should not get more events
-        self.withdraw = withdraw
+        self.unsubscribe = unsubscribe
         self._receipts = receipts
-        self._resume = resume
+        self._read_on = read_on
         self._subscriptions: dict[int, LiveSubscription] = {}
         self._early: list[Notify] = []  # for handles that nobody has claimed yet
 
@@ -61,11 +61,10 @@ class InboundEvents:
         self._look()
 
     def _hand_over(self, client: Client, message: Notify, size: int = 0) -> None:
-        number = self._receipts.arriving = message.publication.id
         try:
             client.network.receive(message)
         finally:
-            self._receipts.handed_over(number, size)
+            self._receipts.handed_over(message.publication.id, size)
 
     def disconnected(self) -> None:
         """There is no connection that events which are not taken could stop."""
@@ -112,10 +111,8 @@ class InboundEvents:
 
     # -- what subscriptions say ---------------------------------------------------------------------------
 
-    def arrived(self, handle: SubHandle) -> int:
-        number = self._receipts.arriving
-        self._receipts.hold(number, handle.id)
-        return number
+    def arrived(self, event: int, handle: SubHandle) -> None:
+        self._receipts.hold(event, handle.id)
 
     def filled(self, subscription: LiveSubscription) -> None:
         self.full.add(subscription)
@@ -125,7 +122,7 @@ class InboundEvents:
             self._receipts.release(number, subscription.handle.id)
         if subscription in self.full and subscription.has_room:
             self.full.discard(subscription)
-            self._resume()
+            self._read_on()
         self._look()
 
     # -- what is not taken --------------------------------------------------------------------------------

@@ -74,6 +74,11 @@ class Outbox:
         self._unsettled[publication.id] = publication, settled
         return settled
 
+    def settled(self, number: int) -> asyncio.Future[int] | None:
+        """Give what will have the number of a publication once it is safe; None if it is not here."""
+        _, settled = self._unsettled.get(number, (None, None))
+        return settled
+
     def acknowledged(self, number: int) -> None:
         """The broker has a publication; that it says so again changes nothing."""
         settled = self._settle(number)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bypass.protocol.messages import Publish
-
 MOST_TOGETHER = 64
 LATEST_S = 0.5
 """An acknowledgement waits for others, but not for more and not for longer."""
@@ -20,7 +18,6 @@ class Receipts:
     """
 
     def __init__(self, send: Callable[[tuple[int, ...]], None], after: Callable[..., Any]) -> None:
-        self.arriving = 0  # the event that is being handed over
         self.held_bytes = 0  # of the broker's events that wait
         self._send = send
         self._after = after
@@ -28,10 +25,6 @@ class Receipts:
         self._of_broker: dict[int, int] = {}  # of those that wait: how many bytes each has
         self._together: list[int] = []
         self._scheduled = False
-
-    def notified(self, client: int, publication: Publish) -> None:  # noqa: ARG002 - as analyzers are told
-        """An event is about to be handed over, wherever it came from."""
-        self.arriving = publication.id
 
     def unseen(self, event: int, handles: tuple[int, ...]) -> tuple[int, ...]:
         """Those of the handles at which an event does not wait already."""
