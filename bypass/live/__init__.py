@@ -6,7 +6,8 @@ from bypass.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bypass.live.adhoc.datagrams import InvalidGroupKey
-    from bypass.live.adhoc.udp import InvalidInterface, Neighbours
+    from bypass.live.adhoc.neighbourhood import Neighbours
+    from bypass.live.adhoc.sockets import InvalidInterface
     from bypass.live.client.blocking import BlockingConnection, BlockingSubscription, connect_blocking
     from bypass.live.client.connection import Connection, connect
     from bypass.live.client.errors import (
@@ -35,10 +36,10 @@ else:
             "InvalidArgument": "bypass.live.client.errors",
             "InvalidEndpoint": "bypass.live.client.errors",
             "InvalidGroupKey": "bypass.live.adhoc.datagrams",
-            "InvalidInterface": "bypass.live.adhoc.udp",
+            "InvalidInterface": "bypass.live.adhoc.sockets",
             "InvalidKeys": "bypass.live.keys",
             "LiveSubscription": "bypass.live.client.subscription",
-            "Neighbours": "bypass.live.adhoc.udp",
+            "Neighbours": "bypass.live.adhoc.neighbourhood",
             "NoSuchRadio": "bypass.ports.local_access",
             "NotConnected": "bypass.live.client.errors",
             "OutboxFull": "bypass.live.client.errors",

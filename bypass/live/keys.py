@@ -1,4 +1,4 @@
-"""Who is who: the key files of a broker and of its clients, and the list of those that a broker admits.
+"""The key files of a broker and of its clients.
 
 Keys are pairs for CURVE, in Z85. All files are YAML: `broker.key` (public, secret), `alice.key` (name,
 public, secret, broker: the broker's public key) and, in a broker's list, `alice.pub` (name, public, rights).
@@ -6,18 +6,15 @@ public, secret, broker: the broker's public key) and, in a broker's list, `alice
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shlex
 import stat
 import struct
-import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import zmq
 from zmq.utils import z85
@@ -29,23 +26,16 @@ BROKER_FILE = "broker.key"
 CLIENTS_FOLDER = "clients"
 RIGHTS = ("admin",)
 
-CHECK_INTERVAL, LONGEST_CHECK_INTERVAL = 1.0, 10.0
-"""After so many seconds an `AllowList` looks again at files whose folder has not changed."""
-
 _LARGEST_FILE = 4096
 _RAW_LENGTH, _TEXT_LENGTH = 32, 40
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_CHECKING = 0.05  # the share of time that looking at files may take, where there are thousands
-_SETTLED_NS = 50_000_000  # file systems tell times in steps: two changes may bear the same one
-
-_log = logging.getLogger(__name__)
 
 
 class InvalidKeys(BypassError):
     """A key file that cannot be used, or cannot be made. Secrets are never part of the message."""
 
 
-class _NotRead(InvalidKeys):
+class KeysNotRead(InvalidKeys):
     """A file that is there and may be all right, but cannot be read now."""
 
 
@@ -67,35 +57,25 @@ class ClientKeys:
     broker: bytes
 
 
-class Admitted(NamedTuple):
-    """A client that a broker lets in, and what it may do there beyond what all may."""
-
-    name: str
-    rights: frozenset[str]
-
-
-# -- key files --------------------------------------------------------------------------------------------
-
-
 def load_broker_keys(path: str | Path) -> BrokerKeys:
-    """The pair in a broker's file. Raises InvalidKeys, also if others may read the file."""
+    """Give the pair in a broker's file. Raises InvalidKeys, also if others may read the file."""
     path = Path(path)
-    data = _read(path, private=True)
-    _check_fields(path, data, ("public", "secret"))
+    data = read_key_file(path, private=True)
+    check_fields(path, data, ("public", "secret"))
     return BrokerKeys(*_pair(path, data))
 
 
 def load_client_keys(path: str | Path) -> ClientKeys:
-    """What a client's file holds. Raises InvalidKeys, also if others may read the file."""
+    """Give the keys in a client's file. Raises InvalidKeys, also if others may read the file."""
     try:
         path = Path(path)
     except TypeError:
         raise InvalidKeys(f"keys {shown(path)}: expected the path of a key file") from None
-    data = _read(path, private=True)
-    _check_fields(path, data, ("name", "public", "secret", "broker"))
+    data = read_key_file(path, private=True)
+    check_fields(path, data, ("name", "public", "secret", "broker"))
     public, secret = _pair(path, data)
-    broker = _key(path, data, "broker")
-    return ClientKeys(_name(f"{path}: name", data["name"]), public, secret, z85.encode(broker))
+    broker = key_bytes(path, data, "broker")
+    return ClientKeys(check_name(f"{path}: name", data["name"]), public, secret, z85.encode(broker))
 
 
 def create_broker_keys(folder: str | Path) -> Path:
@@ -118,10 +98,10 @@ def create_client_keys(folder: str | Path, name: str, rights: Iterable[str] = ()
     there, OSError if the folder cannot be written to.
     """
     folder, rights = Path(folder), list(rights)
-    _name("client", name)
+    check_name("client", name)
     if f"{name}.key" == BROKER_FILE:
         raise InvalidKeys(f"client {name!r}: expected another name: {BROKER_FILE} is the broker's own")
-    _rights(f"client {name!r}", rights)
+    check_rights(f"client {name!r}", rights)
     if not (folder / BROKER_FILE).exists():
         raise InvalidKeys(
             f"{folder / BROKER_FILE}: no such file: expected the broker's keys, which `bypass keygen` makes"
@@ -161,7 +141,11 @@ def _write_new(path: Path, data: Mapping[str, Any], mode: int) -> None:
         raise
 
 
-def _read(path: Path, *, private: bool) -> dict[str, Any]:
+def read_key_file(path: Path, *, private: bool) -> dict[str, Any]:
+    """Give the keys and values in a file; a `private` one must be its owner's alone.
+
+    Raises InvalidKeys, and KeysNotRead if the file is there and cannot be read now.
+    """
     try:
         # Without O_NONBLOCK a pipe that has the name of a file would stop whoever opens it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -171,7 +155,7 @@ def _read(path: Path, *, private: bool) -> dict[str, Any]:
         finally:
             os.close(descriptor)
     except OSError as error:
-        kind = InvalidKeys if isinstance(error, FileNotFoundError) else _NotRead
+        kind = InvalidKeys if isinstance(error, FileNotFoundError) else KeysNotRead
         raise kind(f"{path}: {error.strerror}: expected a key file") from None
     except ValueError:  # a zero among its characters, or one that no file's name can have
         raise InvalidKeys(f"{shown(str(path))}: no path: expected a key file") from None
@@ -195,7 +179,8 @@ def _read(path: Path, *, private: bool) -> dict[str, Any]:
     return data
 
 
-def _check_fields(path: Path, data: Mapping[str, Any], needed: tuple[str, ...], *more: str) -> None:
+def check_fields(path: Path, data: Mapping[str, Any], needed: tuple[str, ...], *more: str) -> None:
+    """Raise InvalidKeys unless a file has all fields that are `needed`, and else only `more`."""
     for name in needed:
         if name not in data:
             raise InvalidKeys(f"{path}: {name}: missing: expected {', '.join((*needed, *more))}")
@@ -205,24 +190,24 @@ def _check_fields(path: Path, data: Mapping[str, Any], needed: tuple[str, ...], 
 
 
 def _pair(path: Path, data: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    public, secret = (z85.encode(_key(path, data, name)) for name in ("public", "secret"))
+    public, secret = (z85.encode(key_bytes(path, data, name)) for name in ("public", "secret"))
     if zmq.curve_public(secret) != public:
         raise InvalidKeys(f"{path}: public: {shown(data['public'])}: expected the secret's own")
     return public, secret
 
 
-def _key(path: Path, data: Mapping[str, Any], name: str) -> bytes:
-    """The 32 bytes of a key."""
+def key_bytes(path: Path, data: Mapping[str, Any], name: str) -> bytes:
+    """Give the 32 bytes of the key in a field. Raises InvalidKeys."""
     value = data[name]
-    raw = _raw(value.encode()) if isinstance(value, str) and len(value) == _TEXT_LENGTH else None
+    raw = raw_key(value.encode()) if isinstance(value, str) and len(value) == _TEXT_LENGTH else None
     if raw is None:
         seen = "no key" if name == "secret" else shown(value)
         raise InvalidKeys(f"{path}: {name}: {seen}: expected a key, {_TEXT_LENGTH} characters of Z85")
     return raw
 
 
-def _raw(key: bytes) -> bytes | None:
-    """The 32 bytes of a key that is written in either way; None if it is none."""
+def raw_key(key: bytes) -> bytes | None:
+    """Give the 32 bytes of a key that is written in either way; None if it is none."""
     if len(key) == _RAW_LENGTH:
         return key
     if len(key) != _TEXT_LENGTH:
@@ -233,160 +218,15 @@ def _raw(key: bytes) -> bytes | None:
         return None
 
 
-def _name(what: str, value: Any) -> str:
+def check_name(what: str, value: Any) -> str:
+    """Give a client's name. Raises InvalidKeys for what is none; `what` it is of."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise InvalidKeys(f"{what} {shown(value)}: expected 1 to 64 letters, digits, dots, _ and -")
     return value
 
 
-def _rights(what: str, value: Any) -> frozenset[str]:
+def check_rights(what: str, value: Any) -> frozenset[str]:
+    """Give the rights in a list. Raises InvalidKeys for what is none; `what` it is of."""
     if not isinstance(value, list) or not all(each in RIGHTS for each in value):
         raise InvalidKeys(f"{what}: rights: {shown(value)}: expected [{', '.join(RIGHTS)}] or []")
     return frozenset(value)
-
-
-# -- who is admitted --------------------------------------------------------------------------------------
-
-
-class _Listed(NamedTuple):
-    """What a file of the list was found to hold; `status` is None if that may have changed unnoticed.
-
-    With a `problem` it admits nobody, or who it admitted when it could be read.
-    """
-
-    status: tuple[int, ...] | None
-    key: bytes = b""
-    admitted: Admitted | None = None
-    problem: str = ""
-
-
-class AllowList:
-    """The clients that have a file in a folder, up to date: who is added or removed counts at once, a file
-    that is changed within a second, or ten where there are thousands.
-
-    A file that is wrong admits nobody, one that is deleted nobody any more. What cannot be read now, be it a
-    file or the folder, is as it was when it could be: a lack of descriptors, or a disk that is away, expels
-    nobody. Each has one line in `problems`, by name or by the folder's path, and is logged; `not_read` counts
-    looks at which something could not be read. Of two files with the same key the first by name counts.
-    Nothing raises. Files are opened within `opening`.
-    """
-
-    def __init__(
-        self, directory: str | Path, opening: Callable[[], AbstractContextManager[None]] = nullcontext
-    ) -> None:
-        self.directory = Path(directory)
-        self.problems: dict[str, str] = {}
-        self.changes = 0  # how often the list was found to be another one
-        self.not_read = 0
-        self._opening = opening
-        self._files: dict[str, _Listed] = {}
-        self._admitted: dict[bytes, Admitted] = {}
-        self._status: tuple[int, ...] | None = None
-        self._next_check = 0.0
-        self._check()
-
-    def __len__(self) -> int:
-        return len(self._admitted)
-
-    def find(self, public_key: bytes | str) -> Admitted | None:
-        """Whose key this is, in 32 bytes or in Z85; None if it is nobody's who is admitted now."""
-        self.refresh()
-        raw = _raw(public_key.encode() if isinstance(public_key, str) else public_key)
-        return None if raw is None else self._admitted.get(raw)
-
-    def refresh(self) -> None:
-        """Look whether the list has changed, unless that was done just now."""
-        unchanged = self._status is not None and self._status == _status(self.directory)
-        if not unchanged or time.monotonic() >= self._next_check:
-            self._check()
-
-    def _check(self) -> None:
-        began = time.monotonic()
-        self._status = _status(self.directory)  # before the files: what changes meanwhile is seen next time
-        problems: dict[str, str] = {}
-        with self._opening():
-            try:
-                names = sorted(name for name in os.listdir(self.directory) if name.endswith(".pub"))
-                files = {name: self._look(name) for name in names}
-            except OSError as error:
-                files = self._not_deleted()
-                problems[str(self.directory)] = (
-                    f"{self.directory}: {error.strerror}: expected a folder of .pub files: "
-                    "who was admitted before stays so, nobody else is"
-                )
-        admitted: dict[bytes, Admitted] = {}
-        owners: dict[bytes, str] = {}
-        for name, listed in files.items():
-            if listed.problem:
-                problems[name] = listed.problem
-            if listed.admitted is None:
-                continue
-            if listed.key in admitted:
-                problems[name] = (
-                    f"{self.directory / name}: public: that of {owners[listed.key]}: expected another"
-                )
-            else:
-                admitted[listed.key] = listed.admitted
-                owners[listed.key] = name
-        not_read = {name for name, listed in files.items() if listed.problem and listed.admitted is not None}
-        not_read |= problems.keys() - files.keys()
-        for name, problem in problems.items():
-            if self.problems.get(name) != problem:
-                _log.warning("%s: %s", "not read" if name in not_read else "not admitted", problem)
-        self.not_read += bool(not_read)
-        self.changes += admitted != self._admitted
-        self.problems, self._files, self._admitted = problems, files, admitted
-        now = time.monotonic()
-        pause = min((now - began) / _CHECKING, LONGEST_CHECK_INTERVAL)
-        self._next_check = now + max(pause, CHECK_INTERVAL)
-
-    def _not_deleted(self) -> dict[str, _Listed]:
-        """Files as they were at the last look, but those that are known to be gone; takes no descriptor."""
-        if not self.directory.is_dir():
-            return self._files
-        return {name: file for name, file in self._files.items() if not _is_gone(self.directory / name)}
-
-    def _look(self, name: str) -> _Listed:
-        status = _status(f"{self.directory}/{name}")
-        known = self._files.get(name)
-        if known is not None and status is not None and known.status == status:
-            return known
-        try:
-            return _Listed(status, *_read_listed(self.directory, name))
-        except _NotRead as error:
-            key, admitted = (b"", None) if known is None else (known.key, known.admitted)
-            return _Listed(None, key, admitted, str(error))
-        except InvalidKeys as error:
-            return _Listed(status, problem=str(error))
-
-
-def _read_listed(folder: Path, file: str) -> tuple[bytes, Admitted]:
-    name = _name(f"{folder}: .pub file of", file.removesuffix(".pub"))
-    path = folder / file
-    data = _read(path, private=False)
-    _check_fields(path, data, ("name", "public"), "rights")
-    if data["name"] != name:  # names are unique because files' names are
-        raise InvalidKeys(f"{path}: name: {shown(data['name'])}: expected that of the file, {name!r}")
-    return _key(path, data, "public"), Admitted(name, _rights(str(path), data.get("rights", [])))
-
-
-def _is_gone(path: Path) -> bool:
-    try:
-        os.lstat(path)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _status(path: str | Path) -> tuple[int, ...] | None:
-    """What changes whenever a file or folder does; None if it is not there, or changed just now and might do
-    so again without a difference to be seen."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    if abs(time.time_ns() - status.st_ctime_ns) < _SETTLED_NS:
-        return None
-    return status.st_dev, status.st_ino, status.st_ctime_ns, status.st_size

@@ -17,7 +17,8 @@ from bypass.core.client import Client
 from bypass.events.event import Event
 from bypass.events.filters import attr
 from bypass.live.adhoc.datagrams import Refusal
-from bypass.live.adhoc.udp import CheckRadio, Neighbourhood
+from bypass.live.adhoc.neighbourhood import Neighbourhood
+from bypass.live.adhoc.radio import CheckRadio
 from bypass.live.host import LiveHost
 from bypass.places.sensor import Fix, FixListener, LocationRequest
 from bypass.ports.monitor import Monitor

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bypass.live.adhoc.udp import Neighbourhood
+from bypass.live.adhoc.neighbourhood import Neighbourhood
 
 PATIENCE = 20.0
 MOST_READ = 65_536

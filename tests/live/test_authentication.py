@@ -12,9 +12,9 @@ import zmq
 from zmq.utils import z85
 from zmq.utils.monitor import recv_monitor_message
 
+from bypass.live.allow_list import AllowList
 from bypass.live.broker.loop.authentication import PUBLIC_KEY, Authenticator
 from bypass.live.keys import (
-    AllowList,
     ClientKeys,
     create_broker_keys,
     create_client_keys,

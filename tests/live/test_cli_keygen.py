@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bypass.live.keys import Admitted, AllowList, load_broker_keys, load_client_keys
+from bypass.live.allow_list import Admitted, AllowList
+from bypass.live.keys import load_broker_keys, load_client_keys
 from tests.command import bypass, refusal
 
 

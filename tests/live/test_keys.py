@@ -18,11 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from zmq.utils import z85
 
-from bypass.live import keys as module
+from bypass.live import allow_list as module
+from bypass.live.allow_list import Admitted, AllowList
 from bypass.live.broker.loop.descriptors import reserved
 from bypass.live.keys import (
-    Admitted,
-    AllowList,
     BrokerKeys,
     InvalidKeys,
     create_broker_keys,
@@ -308,7 +307,7 @@ def test_a_list_that_has_not_changed_is_not_read_again(folder: Path, monkeypatch
     monkeypatch.setattr(module, "LONGEST_CHECK_INTERVAL", 0.0)
     listed = AllowList(folder / "clients")
     read: list[Path] = []
-    monkeypatch.setattr(module, "_read", lambda path, private: read.append(path))
+    monkeypatch.setattr(module, "read_key_file", lambda path, private: read.append(path))
     assert listed.find(key) == ("alice", frozenset())
     assert read == []
 

@@ -13,7 +13,8 @@ import pytest
 
 from bypass.events.event import Event
 from bypass.live.adhoc.datagrams import MOST_BYTES, MOST_CONTENT, DatagramGroup, InvalidGroupKey, Refusal
-from bypass.live.adhoc.udp import MOST_WAITING, InvalidInterface, Neighbourhood
+from bypass.live.adhoc.neighbourhood import MOST_WAITING, Neighbourhood
+from bypass.live.adhoc.sockets import InvalidInterface
 from bypass.mechanisms.transports import RadioTransport
 from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT, SEND, LocalAccess, NoSuchRadio, Unless
 from bypass.protocol.messages import Frame, Publish, Unsubscribe

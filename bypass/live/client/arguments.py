@@ -9,7 +9,7 @@ from typing import Any
 
 from bypass.errors import InvalidInterval, shown
 from bypass.live.addresses import can_reach
-from bypass.live.adhoc.udp import Neighbours
+from bypass.live.adhoc.neighbourhood import Neighbours
 from bypass.live.client.errors import InvalidArgument, InvalidEndpoint
 from bypass.protocol.session import LONGEST_NAME, is_name
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
-from bypass.live.adhoc.udp import Neighbours
+from bypass.live.adhoc.neighbourhood import Neighbours
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.sources.sensor import Place, Source

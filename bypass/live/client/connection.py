@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
-from bypass.live.adhoc.udp import Neighbours
+from bypass.live.adhoc.neighbourhood import Neighbours
 from bypass.live.client.arguments import (
     check_endpoint,
     check_kept,

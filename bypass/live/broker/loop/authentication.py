@@ -10,7 +10,8 @@ import zmq
 from zmq.utils import z85
 
 from bypass.errors import shown
-from bypass.live.keys import Admitted, AllowList, BrokerKeys
+from bypass.live.allow_list import Admitted, AllowList
+from bypass.live.keys import BrokerKeys
 
 PUBLIC_KEY = "Public-Key"
 """Property of every frame that an authenticated client has sent: its key in Z85, to look it up again."""

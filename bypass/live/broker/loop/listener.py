@@ -10,12 +10,13 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from bypass.errors import BypassError
+from bypass.live.allow_list import AllowList
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.loop.authentication import PUBLIC_KEY, Authenticator
 from bypass.live.broker.loop.connections import Connections
 from bypass.live.broker.loop.descriptors import reserved
 from bypass.live.broker.loop.loop import Loop
-from bypass.live.keys import AllowList, load_broker_keys
+from bypass.live.keys import load_broker_keys
 from bypass.protocol.session import Bye
 from bypass.protocol.wire import encode
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from bypass.core.broker import Broker
+from bypass.live.allow_list import Admitted, AllowList
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.missed import NOT_TAKEN, UNCLAIMED, WITHDRAWN
@@ -15,7 +16,6 @@ from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.loop.sender import Sender
 from bypass.live.broker.sessions.quotas import Account
 from bypass.live.broker.sessions.sessions import Numbers, Session, Sessions
-from bypass.live.keys import Admitted, AllowList
 from bypass.mechanisms.families import COMMON_SCHEME
 from bypass.protocol.messages import Subscribe
 from bypass.protocol.session import (

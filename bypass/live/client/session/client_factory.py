@@ -11,7 +11,8 @@ from typing import Any
 
 from bypass.core.client import Client
 from bypass.errors import BypassError, shown
-from bypass.live.adhoc.udp import CheckRadio, Neighbourhood, Neighbours
+from bypass.live.adhoc.neighbourhood import Neighbourhood, Neighbours
+from bypass.live.adhoc.radio import CheckRadio
 from bypass.live.client.errors import ConnectionRefused
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.host import Clock, LiveHost

@@ -14,7 +14,7 @@ from functools import partial
 
 from bypass.core.client import Client
 from bypass.events.filters import Filter, Subscription
-from bypass.live.adhoc.udp import Neighbours
+from bypass.live.adhoc.neighbourhood import Neighbours
 from bypass.live.client.errors import NotConnected, SubscriptionRefused, Unsupported
 from bypass.live.client.session.client_factory import ClientFactory
 from bypass.live.client.session.inbound_events import InboundEvents

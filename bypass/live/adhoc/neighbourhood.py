@@ -8,43 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address, IPv4Interface
+from ipaddress import IPv4Address
 
-from bypass.errors import BypassError, shown
-from bypass.live.addresses import LARGEST_PORT
 from bypass.live.adhoc.datagrams import MOST_CONTENT, DatagramGroup, Refusal
 from bypass.live.adhoc.port import Copies, LivePort
-from bypass.mechanisms.transports import RadioTransport, Wifi
-from bypass.ports.local_access import PORTS, NoSuchRadio, Unless
+from bypass.live.adhoc.radio import check_radio
+from bypass.live.adhoc.sockets import DatagramListener, NetworkSockets, packed_address, parse_interfaces
+from bypass.ports.local_access import PORTS, Unless
 from bypass.protocol.messages import Frame
 from bypass.protocol.wire import CODEC, Codec, MalformedMessage, UnknownVersion
 from bypass.support.units import MICROSECONDS
-from bypass.transitions import AtomicTransition, Nothing, auto_transfer
 
 PORT = 7701
 MOST_WAITING = 1024  # frames that are to be sent later
 
 _log = logging.getLogger(__name__)
-
-
-class InvalidInterface(BypassError):
-    """What is no interface to a network with a broadcast address, or not one of this device."""
-
-
-class CheckRadio(AtomicTransition[Nothing, RadioTransport]):
-    """Registered for a client's `transport`, it makes transitions fail to radios that are not there.
-
-    They fail before anything is changed: the transport that is active goes on. Without it, a radio would be
-    found missing only when its predecessor has been turned off.
-    """
-
-    def transfer_state(self, a: Nothing, b: RadioTransport) -> None:
-        _check_radio(b.radio)
-        auto_transfer(a, b)
 
 
 @dataclass(frozen=True)
@@ -60,7 +41,7 @@ class Neighbours:
 
     def __post_init__(self) -> None:
         DatagramGroup(self.key, 0)
-        _interfaces(self.interfaces, self.port)
+        parse_interfaces(self.interfaces, self.port)
 
     def of(self, loop: asyncio.AbstractEventLoop, number: int, codec: Codec = CODEC) -> Neighbourhood:
         """The neighbourhood of the client with this number."""
@@ -106,19 +87,19 @@ class Neighbourhood:
         self._loop = loop
         self._codec = codec
         self._group = DatagramGroup(key, number)
-        self._doors = [_Door(each, port) for each in _interfaces(interfaces, port)]
+        self._networks = [NetworkSockets(each, port) for each in parse_interfaces(interfaces, port)]
         self._drop = drop
         self._is_open = False
         self.is_on = False
         self._ports = [LivePort(each, number, self._now_us) for each in range(PORTS)]
         self._waiting: set[asyncio.TimerHandle] = set()
-        self.address: int = self._doors[0].address
+        self.address: int = self._networks[0].address
 
     async def open(self) -> None:
         """From now on the radio can be turned on. Raises InvalidInterface if the addresses cannot be used."""
         try:
-            for door in self._doors:
-                await door.open(self._loop, lambda: _Ears(self._arrived))
+            for network in self._networks:
+                await network.open(self._loop, lambda: DatagramListener(self._arrived))
         except BaseException:
             self.close()
             raise
@@ -127,8 +108,8 @@ class Neighbourhood:
     def close(self) -> None:
         """Nothing is sent or heard any more."""
         self._is_open = False
-        for door in self._doors:
-            door.close()
+        for network in self._networks:
+            network.close()
         for timer in self._waiting:
             timer.cancel()
         self._waiting.clear()
@@ -144,7 +125,7 @@ class Neighbourhood:
 
     def switch(self, radio: str, on: bool) -> None:
         """Raises NoSuchRadio."""
-        _check_radio(radio)
+        check_radio(radio)
         self.is_on = on
         if not on:
             for port in self._ports:
@@ -155,7 +136,7 @@ class Neighbourhood:
 
         Raises NoSuchRadio, and MalformedMessage for an event that cannot travel.
         """
-        _check_radio(radio)
+        check_radio(radio)
         content, events = self._codec.encode(frame), frame.publications
         if len(content) > MOST_CONTENT:
             if len(events) > 1:
@@ -201,14 +182,14 @@ class Neighbourhood:
             self._send(content, target)
 
     def _send(self, content: bytes, target: int | None) -> None:
-        doors = self._doors
+        networks = self._networks
         if target is not None:
-            doors = [door for door in doors if door.leads_to(target)][:1]
-        self.failed += not doors
+            networks = [network for network in networks if network.leads_to(target)][:1]
+        self.failed += not networks
         data = self._group.seal(content)
-        for door in doors:
+        for network in networks:
             try:
-                door.send(data, target)
+                network.send(data, target)
             except BlockingIOError:
                 self.dropped += 1
             except OSError as error:
@@ -222,10 +203,10 @@ class Neighbourhood:
     def _arrived(self, data: bytes, source: tuple[str, int]) -> None:
         if not self.is_on:
             return
-        address = _address(IPv4Address(source[0]), source[1])
+        address = packed_address(IPv4Address(source[0]), source[1])
         if self._drop is not None and self._drop(address):
             return
-        network = next((n for n, door in enumerate(self._doors) if door.leads_to(address)), -1)
+        network = next((n for n, network in enumerate(self._networks) if network.leads_to(address)), -1)
         opened = self._group.open(data, (network, address))
         if isinstance(opened, Refusal):
             self.refused[opened] += 1
@@ -252,106 +233,3 @@ class Neighbourhood:
 
     def _now_us(self) -> int:
         return round(self._loop.time() * MICROSECONDS)
-
-
-class _Ears(asyncio.DatagramProtocol):
-    """Hands on what a socket hears."""
-
-    def __init__(self, arrived: Callable[[bytes, tuple[str, int]], None]) -> None:
-        self.datagram_received = arrived  # type: ignore[assignment] # addresses are IPv4 ones
-
-
-class _Door:
-    """The way into one network: a socket for what is meant for this device, which also sends, and one for
-    what is meant for all, which other clients on this device may share."""
-
-    def __init__(self, interface: IPv4Interface, port: int) -> None:
-        self.address = _address(interface.ip, port)
-        self._interface = interface
-        self._port = port
-        self._everybody = str(interface.network.broadcast_address)
-        self._own: socket.socket | None = None
-        self._transports: list[asyncio.DatagramTransport] = []
-
-    async def open(self, loop: asyncio.AbstractEventLoop, ears: Callable[[], _Ears]) -> None:
-        """Raises InvalidInterface."""
-        own = self._socket(str(self._interface.ip), socket.SO_BROADCAST)
-        await self._listen(loop, ears, own)
-        await self._listen(loop, ears, self._socket(self._everybody, socket.SO_REUSEADDR))
-        self._own = own
-
-    def close(self) -> None:
-        for transport in self._transports:
-            transport.close()
-        self._transports.clear()
-        self._own = None
-
-    def leads_to(self, target: int) -> bool:
-        """Whether a device with this address can be in this network."""
-        network = self._interface.network
-        first, last = int(network.network_address), int(network.broadcast_address)
-        return first < target >> 16 < last and target & 0xFFFF != 0
-
-    def send(self, data: bytes, target: int | None) -> None:
-        """Send to the device with this address, or to all. Raises OSError.
-
-        Directly: what waits to be sent waits in the system, which never has much.
-        """
-        assert self._own is not None
-        if target is None:
-            self._own.sendto(data, (self._everybody, self._port))
-        else:
-            self._own.sendto(data, (str(IPv4Address(target >> 16)), target & 0xFFFF))
-
-    async def _listen(
-        self, loop: asyncio.AbstractEventLoop, ears: Callable[[], _Ears], at: socket.socket
-    ) -> None:
-        transport, _ = await loop.create_datagram_endpoint(ears, sock=at)
-        self._transports.append(transport)
-
-    def _socket(self, host: str, option: int) -> socket.socket:
-        opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            opened.setsockopt(socket.SOL_SOCKET, option, 1)
-            opened.setblocking(False)
-            opened.bind((host, self._port))
-        except OSError as error:
-            opened.close()
-            raise InvalidInterface(
-                f"interface {self._interface}: {host} port {self._port}: {error.strerror}:"
-                " expected an address of this device, the prefix of its network, and a free port"
-            ) from error
-        return opened
-
-
-def _interfaces(texts: Sequence[str], port: int) -> list[IPv4Interface]:
-    """Raises InvalidInterface, also for a port that is none."""
-    if not isinstance(texts, list | tuple):
-        raise InvalidInterface(f"interfaces {shown(texts)}: expected a tuple of them")
-    if not texts:
-        raise InvalidInterface("no interfaces: expected at least one, such as 192.168.1.5/24")
-    if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= LARGEST_PORT:
-        raise InvalidInterface(f"port {shown(port)}: expected 1 to {LARGEST_PORT}")
-    return [_interface(text) for text in texts]
-
-
-def _interface(text: str) -> IPv4Interface:
-    try:
-        interface = IPv4Interface(text)
-    except (ValueError, TypeError):
-        interface = None
-    if interface is None or interface.network.prefixlen > 30:  # longer ones have no broadcast address
-        raise InvalidInterface(
-            f"interface {shown(text)}: expected an IPv4 address with the length of its network's prefix,"
-            " such as 192.168.1.5/24"
-        )
-    return interface
-
-
-def _address(host: IPv4Address, port: int) -> int:
-    return int(host) << 16 | port
-
-
-def _check_radio(radio: str) -> None:
-    if radio != Wifi.radio:
-        raise NoSuchRadio(f"radio {radio!r}: expected {Wifi.radio!r}, a local network has no other")

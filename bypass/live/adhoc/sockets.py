@@ -1,0 +1,113 @@
+"""UDP sockets in the local networks of a device."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from ipaddress import IPv4Address, IPv4Interface
+
+from bypass.errors import BypassError, shown
+from bypass.live.addresses import LARGEST_PORT
+
+
+class InvalidInterface(BypassError):
+    """What is no interface to a network with a broadcast address, or not one of this device."""
+
+
+class DatagramListener(asyncio.DatagramProtocol):
+    """Hands on datagrams that a socket receives."""
+
+    def __init__(self, arrived: Callable[[bytes, tuple[str, int]], None]) -> None:
+        self.datagram_received = arrived  # type: ignore[assignment] # addresses are IPv4 ones
+
+
+class NetworkSockets:
+    """The way into one network: a socket for what is meant for this device, which also sends, and one for
+    what is meant for all, which other clients on this device may share."""
+
+    def __init__(self, interface: IPv4Interface, port: int) -> None:
+        self.address = packed_address(interface.ip, port)
+        self._interface = interface
+        self._port = port
+        self._everybody = str(interface.network.broadcast_address)
+        self._own: socket.socket | None = None
+        self._transports: list[asyncio.DatagramTransport] = []
+
+    async def open(self, loop: asyncio.AbstractEventLoop, listener: Callable[[], DatagramListener]) -> None:
+        """Raises InvalidInterface."""
+        own = self._socket(str(self._interface.ip), socket.SO_BROADCAST)
+        await self._listen(loop, listener, own)
+        await self._listen(loop, listener, self._socket(self._everybody, socket.SO_REUSEADDR))
+        self._own = own
+
+    def close(self) -> None:
+        for transport in self._transports:
+            transport.close()
+        self._transports.clear()
+        self._own = None
+
+    def leads_to(self, target: int) -> bool:
+        """Whether a device with this address can be in this network."""
+        network = self._interface.network
+        first, last = int(network.network_address), int(network.broadcast_address)
+        return first < target >> 16 < last and target & 0xFFFF != 0
+
+    def send(self, data: bytes, target: int | None) -> None:
+        """Send to the device with this address, or to all. Raises OSError.
+
+        Directly: what waits to be sent waits in the system, which never has much.
+        """
+        assert self._own is not None
+        if target is None:
+            self._own.sendto(data, (self._everybody, self._port))
+        else:
+            self._own.sendto(data, (str(IPv4Address(target >> 16)), target & 0xFFFF))
+
+    async def _listen(
+        self, loop: asyncio.AbstractEventLoop, listener: Callable[[], DatagramListener], at: socket.socket
+    ) -> None:
+        transport, _ = await loop.create_datagram_endpoint(listener, sock=at)
+        self._transports.append(transport)
+
+    def _socket(self, host: str, option: int) -> socket.socket:
+        opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, option, 1)
+            opened.setblocking(False)
+            opened.bind((host, self._port))
+        except OSError as error:
+            opened.close()
+            raise InvalidInterface(
+                f"interface {self._interface}: {host} port {self._port}: {error.strerror}:"
+                " expected an address of this device, the prefix of its network, and a free port"
+            ) from error
+        return opened
+
+
+def parse_interfaces(texts: Sequence[str], port: int) -> list[IPv4Interface]:
+    """Raises InvalidInterface, also for a port that is none."""
+    if not isinstance(texts, list | tuple):
+        raise InvalidInterface(f"interfaces {shown(texts)}: expected a tuple of them")
+    if not texts:
+        raise InvalidInterface("no interfaces: expected at least one, such as 192.168.1.5/24")
+    if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= LARGEST_PORT:
+        raise InvalidInterface(f"port {shown(port)}: expected 1 to {LARGEST_PORT}")
+    return [_interface(text) for text in texts]
+
+
+def _interface(text: str) -> IPv4Interface:
+    try:
+        interface = IPv4Interface(text)
+    except (ValueError, TypeError):
+        interface = None
+    if interface is None or interface.network.prefixlen > 30:  # longer ones have no broadcast address
+        raise InvalidInterface(
+            f"interface {shown(text)}: expected an IPv4 address with the length of its network's prefix,"
+            " such as 192.168.1.5/24"
+        )
+    return interface
+
+
+def packed_address(host: IPv4Address, port: int) -> int:
+    return int(host) << 16 | port
