@@ -1,4 +1,4 @@
-"""What plans may name: checked before a plan is sent, without any of its hosts being there."""
+"""Checks the names in a plan before it is sent, without any of its hosts being there."""
 
 from __future__ import annotations
 

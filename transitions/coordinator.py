@@ -24,7 +24,7 @@ H = TypeVar("H", bound=Hashable)
 
 
 class Summary(BaseModel):
-    """How one action ended."""
+    """The end of one action."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -34,7 +34,7 @@ class Summary(BaseModel):
 
 
 class Outcome(BaseModel):
-    """How a plan, named by its id, ended on one host. It is `ok` if no action failed.
+    """The end of a plan, named by its id, on one host. It is `ok` if no action failed.
 
     It is `obsolete` if nothing of it was done because all of it had been overtaken.
     """

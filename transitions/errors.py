@@ -1,4 +1,4 @@
-"""What can go wrong with a transition, by name."""
+"""Errors of transitions, by name."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class MissingState(TransitionError):
 
 
 class InvalidPlan(TransitionError):
-    """What was read is not a plan."""
+    """Something was read that is not a plan."""
 
 
 class InvalidOutcome(TransitionError):
-    """What was read is not the outcome of a plan."""
+    """Something was read that is not the outcome of a plan."""
 
 
 class ReentrantTransition(TransitionError):

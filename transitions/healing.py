@@ -19,7 +19,7 @@ _MASK = 2**32 - 1
 
 
 class Stamp(NamedTuple):
-    """What every message carries: the sender's mechanism, the decision that it follows, and whose that is."""
+    """The mark of every message: the sender's mechanism, the decision that it follows, and its scope."""
 
     flag: int
     counter: int
@@ -27,7 +27,7 @@ class Stamp(NamedTuple):
 
 
 def newer(a: int, b: int) -> bool:
-    """Whether decision `a` comes after `b`: 32-bit numbers start anew at their end.
+    """Say whether decision `a` comes after `b`: 32-bit numbers start anew at their end.
 
     Of two different numbers exactly one is newer.
     """
@@ -36,7 +36,7 @@ def newer(a: int, b: int) -> bool:
 
 
 def supersedes(a: int, b: int) -> bool:
-    """Whether decision `a` replaces `b`, where 0 is none: a host without any follows whatever it hears."""
+    """Say whether decision `a` replaces `b`, where 0 is none: a host without any follows what it hears."""
     return a != 0 and (b == 0 or newer(a, b))
 
 
@@ -86,7 +86,7 @@ class Healing:
         self._was_told = False  # it is a plan's
         self._deferred: Recent[str, Stamp] = Recent()
         self.stamp = Stamp(self._active_flag(), 0, 0)
-        """What messages of this host have to carry now; its flag is 0 while nobody is listened to."""
+        """Give the mark for messages of this host now; its flag is 0 while nobody is listened to."""
         engine.add_listener(self)
 
     def learn(self, flags: Mapping[int, type[Mechanism]]) -> None:
@@ -105,7 +105,7 @@ class Healing:
             self._become(scope, counter)
 
     def admits(self, scope: int, counter: int) -> bool:
-        """Whether a plan should be executed: unless it is of this scope and older than what is known.
+        """Say whether a plan should be executed: unless it is of this scope and older than what is known.
 
         What was only heard, and is so far ahead that it would not have been followed later, does not count.
         """

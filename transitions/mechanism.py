@@ -29,10 +29,10 @@ class Mechanism:
     """
 
     name: ClassVar[str] = "mechanism"
-    """What plans call the class: its own name in kebab-case, unless the class says otherwise."""
+    """The name that plans call the class by: its own in kebab-case, unless the class says otherwise."""
 
     host: Any
-    """What the environment leased to this instance; None if it leases nothing."""
+    """The lease of the environment for this instance; None if it leases nothing."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

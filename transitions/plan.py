@@ -127,7 +127,7 @@ class Plan(BaseModel):
         return data
 
     def dry_run(self, engine: Engine) -> list[Record]:
-        """What executing this plan would record, as far as can be said without doing it; changes nothing."""
+        """Give the records that executing this plan would leave, as far as can be said without doing it."""
         return engine.executor.foresee(self)
 
     def _data(self) -> dict[str, Any]:

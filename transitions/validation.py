@@ -1,4 +1,4 @@
-"""What pydantic complains about, as parts that error messages are made of."""
+"""Turns complaints of pydantic into parts that error messages are made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker that adapts by itself: what it observes of its clients, and the rules that decide upon it.
+"""Has a broker adapt by itself: it observes its clients, and rules decide upon that.
 
 Areas are the region's attraction points, numbered from 1 on in their order; 0 is everywhere else.
 """

@@ -15,7 +15,7 @@ from bypass.core.relaying import GatewayRelay
 from bypass.core.rollout import Rollout
 from bypass.core.rollout_tracker import RolloutTracker
 from bypass.core.selection import recipients
-from bypass.core.standing_plans import Standing
+from bypass.core.standing_plans import StandingPlans
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY
 from bypass.mechanisms.filters import FilterBroker
@@ -120,7 +120,7 @@ class Broker:
         self.rollout = Rollout(
             self.engine,
             registry,
-            Standing(registry, scheme, settings, begin),
+            StandingPlans(registry, scheme, settings, begin),
             lambda client, message: self.downlink.send(client, message),
             lambda: [scheme.clients for scheme in self.filter_schemes],
             lambda rollout: RolloutTracker(rollout, host, names, isolation, pending_changed),
@@ -314,8 +314,8 @@ class Broker:
     # -- events -------------------------------------------------------------------------------------------
 
     def _may_follow(self, publication: Publish) -> bool:
-        """Whether an event may be matched before those that came before it are delivered: it moves nobody,
-        and no gateways are chosen by what was sent to them."""
+        """Say whether an event may be matched before those that came before it are delivered: it moves
+        nobody, and no gateways are chosen by what was sent to them."""
         return publication.piggyback is None and self._choice is None
 
     def _deliveries(self, publications: Sequence[Publish], done: list[Message]) -> Iterator[Delivery]:

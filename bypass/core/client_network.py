@@ -25,7 +25,7 @@ SEEN_EVENTS = 5_000  # at least this many events are remembered, at most twice a
 
 
 class ClientFilter(Protocol):
-    """What the client's network proxy hands messages to: the proxy of the client's filter scheme."""
+    """Takes messages from the client's network proxy: the proxy of the client's filter scheme."""
 
     def event_arrived(self, publication: Publish, handles: tuple[int, ...], unfiltered: bool) -> None: ...
 
@@ -145,7 +145,7 @@ class ClientNetwork:
         self._take(publication, handles, False)
 
     def contradicts(self, publication: Publish) -> bool:
-        """Whether something else was heard nearby under the number of what the broker sends."""
+        """Say whether something else was heard nearby under the number of what the broker sends."""
         heard = self._heard.get(publication.id) or self._heard_before.get(publication.id)
         return heard is not None and (heard.event, heard.kind, heard.location) != (
             publication.event,

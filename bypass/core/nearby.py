@@ -90,7 +90,7 @@ class Nearby:
     # -- transitions --------------------------------------------------------------------------------------
 
     def admits(self, plan: Plan, action: Action) -> bool:
-        """Whether a plan's action should be executed: unless a newer decision has overtaken it."""
+        """Say whether a plan's action should be executed: unless a newer decision has overtaken it."""
         return (
             action.to is None
             or action.proxy not in self.healing

@@ -1,4 +1,4 @@
-"""How far a plan has come at the clients of a broker."""
+"""The progress of a plan at the clients of a broker."""
 
 from __future__ import annotations
 

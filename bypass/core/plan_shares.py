@@ -1,4 +1,4 @@
-"""What of a broker's plan concerns which clients."""
+"""Divides a broker's plan into shares, one for all clients that have to do the same."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from bypass.core.plan_shares import shares
 from bypass.core.rollout_tracker import RolloutTracker
-from bypass.core.standing_plans import Standing
+from bypass.core.standing_plans import StandingPlans
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import PORT_OF
 from bypass.protocol.messages import Message, PlanMessage
@@ -37,7 +37,7 @@ class Rollout:
         self,
         engine: Engine,
         registry: Registry,
-        standing: Standing,
+        standing: StandingPlans,
         send: Callable[[int, Message], None],
         served: Callable[[], Served],
         track: Callable[[Rollout], RolloutTracker],

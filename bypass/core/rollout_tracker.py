@@ -15,7 +15,7 @@ from typing import Protocol
 from bypass.core.isolation import ISOLATE, ClientDirectory, Isolation
 from bypass.core.pending_plans import PendingPlan, PendingPlans
 from bypass.core.plan_progress import OPEN, ClientVerdict, PlanProgress
-from bypass.core.standing_plans import Standing
+from bypass.core.standing_plans import StandingPlans
 from bypass.ports.host import Host
 from bypass.transitions import Distribution, Outcome, Plan, Record
 
@@ -55,7 +55,7 @@ class Teller(Protocol):
     """Tells clients plans; `told` has the epoch of the latest one by client."""
 
     told: dict[int, int]
-    standing: Standing
+    standing: StandingPlans
 
     def tell_all(self, client: int, *, new: bool, switch: bool) -> list[Plan]:
         """Tell a client all that holds for it."""

@@ -1,4 +1,4 @@
-"""What a broker must know again after a restart, besides its clients: schemes, decisions, what was told."""
+"""The configuration of a broker as data, for a restart: its schemes, decisions, and standing plans."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from bypass.core.broker import Broker
 from bypass.core.rollout import LAST_EPOCH
-from bypass.core.standing_plans import Held, Standing
+from bypass.core.standing_plans import Held, StandingPlans
 from bypass.mechanisms.families import FILTER_PROXY
 from bypass.transitions import Action, Mechanism, Nothing, Plan, TransitionError
 
@@ -98,7 +98,7 @@ class BrokerState(BaseModel):
             for client in each.clients:
                 standing.put(client, FILTER_PROXY, self._scheme(standing, each.name))
 
-    def _scheme(self, standing: Standing, name: str) -> Held:
+    def _scheme(self, standing: StandingPlans, name: str) -> Held:
         """Give what holds for whom a filter scheme serves, as far as 0.1.0 said that."""
         held = Held(name, self.epoch, self.epoch)
         for plan in self.told:

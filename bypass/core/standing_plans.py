@@ -1,4 +1,4 @@
-"""What the clients of a broker have to have, by all that they were told: for those who come later, and for
+"""Keeps what holds of all plans that the clients of a broker were told: for those who come later, and for
 those who may have missed some of it."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Held:
         return Held(to, since, epoch, self.scope, self.decision, self.decided, values)
 
 
-class Standing:
+class StandingPlans:
     """Knows what holds for everybody, and what else for clients that plans have named.
 
     Whoever does what `plans` says has what those have who were told one thing after the other. Clients have

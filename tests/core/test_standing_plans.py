@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.core.client import Client
-from bypass.core.standing_plans import Standing
+from bypass.core.standing_plans import StandingPlans
 from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import CLIENT_PROXIES
@@ -55,7 +55,7 @@ class World:
     """A client that does everything, and one that misses something."""
 
     def __init__(self) -> None:
-        self.standing = Standing(Registry(), "radial", SETTINGS, BEGIN)
+        self.standing = StandingPlans(Registry(), "radial", SETTINGS, BEGIN)
         self.ideal, self.tried = client(), client()
         self.left: list[Plan] = []
         self.epoch = 0

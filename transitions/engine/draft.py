@@ -1,4 +1,4 @@
-"""What an action is going to do, decided before anything is done; dry runs end here."""
+"""Decides what an action is going to do before anything is done; dry runs end here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bypass.transitions.state.transition import AtomicTransition, select
 
 @dataclass(frozen=True, slots=True)
 class ServingMechanism:
-    """What is known about a running mechanism without touching it: enough to foresee transitions."""
+    """A running mechanism as it is known without touching it: enough to foresee transitions."""
 
     kind: type[Mechanism]
     offers: tuple[State, ...]

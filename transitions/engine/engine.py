@@ -50,7 +50,7 @@ class Engine:
 
     @property
     def records(self) -> list[Record]:
-        """What was done, failed or was skipped: the latest 10 000."""
+        """Give the latest 10 000 records: of actions that were done, failed or were skipped."""
         return self.executor.records
 
     def create_proxy(
@@ -118,11 +118,11 @@ class Engine:
         return self.executor.slot(name).running[0].mechanism
 
     def catalogue(self) -> Catalogue:
-        """What plans for this engine may name."""
+        """Give the mechanisms that plans for this engine may name."""
         return {name: dict(slot.mechanisms) for name, slot in self._slots.items()}
 
     def knows(self, proxy: str, mechanism: str) -> bool:
-        """Whether plans may name a mechanism for a proxy."""
+        """Say whether plans may name a mechanism for a proxy."""
         return proxy in self._slots and mechanism in self._slots[proxy].mechanisms
 
     def register(self, proxy: str, mechanism: type[Mechanism]) -> None:

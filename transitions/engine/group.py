@@ -15,13 +15,13 @@ from bypass.transitions.plan import Action
 
 
 class Divisible(Protocol):
-    """What a mechanism must be able to do, besides its work, to be in a group.
+    """A mechanism that can be in a group: it serves members, besides its work.
 
     What belongs to single members travels through `admit`; transferable state is for what all share.
     """
 
     def members(self) -> Collection[Hashable]:
-        """Whom this mechanism serves; best as a set, dict or view, which need not be copied."""
+        """Give the members that it serves; best as a set, dict or view, which need not be copied."""
 
     def admit(self, members: Collection[Hashable] | None, source: Mechanism | None) -> None:
         """Take `members` over from `source`, or all of them if None. Must not change `source`.
@@ -34,7 +34,7 @@ class Divisible(Protocol):
 
 
 class Group:
-    """What callers hold: the running mechanisms of a group. Each member is served by exactly one."""
+    """The running mechanisms of a group, as callers hold them. Each member is served by exactly one."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -168,7 +168,7 @@ def _after(
     target: ServingMechanism,
     moves: dict[type[Mechanism], Members],
 ) -> tuple[ServingMechanism, ...]:
-    """Who is there after the members have moved: only the default may stay without members."""
+    """Give the mechanisms left after members have moved: only the default may stay without any."""
     if action.members is None:
         return (target,)
     left = []

@@ -76,7 +76,7 @@ def _public_members(api: type) -> Iterator[tuple[str, FunctionType, bool]]:
 
 
 def is_in_call(proxy: object) -> bool:
-    """Whether a call through `proxy` is under way in this thread.
+    """Say whether a call through `proxy` is under way in this thread.
 
     The stack itself is asked, so that calls need not leave a trace of their own and stay cheap.
     """

@@ -1,4 +1,4 @@
-"""What is written down about one transition."""
+"""The record that a transition leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is a member, with changes that are only foreseen."""
+"""The members of a group, with changes that are only foreseen."""
 
 from __future__ import annotations
 

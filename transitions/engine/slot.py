@@ -49,7 +49,7 @@ class Running:
 
 
 class Slot(ABC):
-    """What the engine keeps for one proxy or group. `running` is all that runs there, the default first."""
+    """The engine's part of one proxy or group. `running` is all that runs there, the default first."""
 
     def __init__(self, name: str, lease: Callable[[str], Any] | None) -> None:
         self.name = name
@@ -82,7 +82,7 @@ class Slot(ABC):
 
     @abstractmethod
     def is_in_call(self) -> bool:
-        """Whether a call is under way through what the engine handed out."""
+        """Say whether a call is under way through the proxy or group that the engine handed out."""
 
     def register(self, mechanism: type[Mechanism]) -> None:
         """Let plans name `mechanism`. Raises TypeError if it does not fit or its name is taken."""
@@ -102,7 +102,7 @@ class Slot(ABC):
             raise UnknownMechanism(f"{self.name!r} has no mechanism {name!r}; it has: {known}") from None
 
     def seats(self) -> tuple[ServingMechanism, ...]:
-        """Who is there now."""
+        """Give the mechanisms that serve now, with the state that they offer."""
         return tuple(
             ServingMechanism(type(r.mechanism), tuple(state for state, _ in offered_state(r.mechanism)))
             for r in self.running
@@ -182,7 +182,7 @@ class Slot(ABC):
 
 
 def _restore(mechanism: Mechanism, name: str) -> Callable[[], None]:
-    """What gives a parameter the value back that it has now, if it is another one by then."""
+    """Give a function that sets a parameter back to its present value, if it is another one by then."""
     parameter = mechanism.parameters()[name]
     value = getattr(mechanism, parameter.field)
 

@@ -156,7 +156,7 @@ class RuleEngine:
         return fired
 
     def _is_resting(self, rule: RuleLike, subject: Hashable) -> bool:
-        """Whether the rule's cool-down keeps it from firing; if not, a new one begins."""
+        """Say whether the rule's cool-down keeps it from firing; if not, a new one begins."""
         if not rule.cooldown:
             return False
         now, until = self._clock(), self._rests[rule.rule]

@@ -24,7 +24,7 @@ _GAP = re.compile(r"\{([^\W\d_]\w*)\}")
 
 
 class RuleLike(Protocol):
-    """What the engine asks of a rule. Derive from it to write one in Python; most has a default."""
+    """A rule as the engine asks it. Derive from it to write one in Python; most has a default."""
 
     @property
     def rule(self) -> str:
@@ -57,11 +57,11 @@ class RuleLike(Protocol):
     def fires(self, facts: Facts) -> bool: ...
 
     def why(self, facts: Facts) -> str:  # noqa: ARG002 - for those who can say more
-        """Why it fires, for people."""
+        """Say why it fires, for people."""
         return self.rule
 
     def plan(self, facts: Facts) -> Plan | None:
-        """What to do, if there is anything to do."""
+        """Give the plan to execute, or None if there is nothing to do."""
 
 
 def gaps(data: JsonValue) -> Iterator[str]:
@@ -129,7 +129,7 @@ def _is_for_nobody(action: Any) -> bool:
 
 
 def _waits(problem: Problem) -> bool:
-    """Whether it is a gap that pydantic complains about, in a place where something can be."""
+    """Say whether it is a gap that pydantic complains about, in a place where something can be."""
     given = problem.value
     return isinstance(given, str) and bool(_GAP.search(given)) and problem.kind != "extra_forbidden"
 

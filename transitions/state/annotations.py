@@ -32,7 +32,7 @@ _EMPTY: dict[Any, Callable[[], Any]] = {
 
 
 def compatible(offered: Any, wanted: Any) -> bool:
-    """Whether a value annotated as `offered` can be given to a field annotated as `wanted`.
+    """Say whether a value annotated as `offered` can be given to a field annotated as `wanted`.
 
     A subclass fits its base, `Any` and type variables fit everything, a bare generic fits each of its
     parametrised forms; the arguments of two parametrised forms must be the same.
@@ -55,7 +55,7 @@ def compatible(offered: Any, wanted: Any) -> bool:
 
 
 def is_application_class(annotation: Any) -> bool:
-    """Whether the annotation says by itself what the value is for: a class that the application made."""
+    """Say whether the annotation says by itself what the value is for: a class that the application made."""
     annotation = _plain(annotation)
     annotation = get_origin(annotation) or annotation
     if not isinstance(annotation, type):
@@ -65,7 +65,7 @@ def is_application_class(annotation: Any) -> bool:
 
 
 def empty_value(annotation: Any) -> Callable[[], Any]:
-    """What makes an empty value that fits `annotation`; it makes None where emptiness means nothing."""
+    """Give what makes an empty value that fits `annotation`, and None where emptiness means nothing."""
     annotation = _plain(annotation)
     if _is_union(annotation):
         arms = get_args(annotation)

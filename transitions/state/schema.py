@@ -1,4 +1,4 @@
-"""What a mechanism class declares: its parameters and its transferable state, read once per class."""
+"""The declarations of a mechanism class: its parameters and transferable state, read once per class."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from bypass.transitions.state.values import handed_over
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Who gets what: `pairs` of (offered, wanted), what is `missing` though required, what is `dropped`."""
+    """The state that is handed over: `pairs` of (offered, wanted), `missing` though required, `dropped`."""
 
     pairs: tuple[tuple[State, State], ...]
     missing: tuple[State, ...]

@@ -1,4 +1,4 @@
-"""How values are handed from one owner to the next."""
+"""Hands values from one owner to the next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CONTAINERS = frozenset({list, dict, set, deque, bytearray, defaultdict, Ordered
 
 
 def is_container(value: Any) -> bool:
-    """Whether `value` is a built-in mutable container or a numpy array: contents without an owner."""
+    """Say whether `value` is a built-in mutable container or a numpy array: contents without an owner."""
     kind = type(value)
     if kind in _CONTAINERS:
         return True

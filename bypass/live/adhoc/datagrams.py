@@ -149,7 +149,7 @@ class _Window:
         self.sources: dict[int, tuple[int, float]] = {}
 
     def admits(self, counter: int) -> bool:
-        """Whether a counter has not been heard yet, as far as is known; from now on it has."""
+        """Say whether a counter has not been heard yet, as far as is known; from now on it has."""
         ahead = counter - self.highest
         if ahead > 0:
             self.heard = (self.heard << ahead | 1) & _MASK if ahead < WINDOW else 1

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Who is nearby, for `connect`: members of the group that has this `key`, in these networks.
+    """The devices nearby, for `connect`: members of the group that has this `key`, in these networks.
 
     Raises InvalidInterface and InvalidGroupKey, as `Neighbourhood` does.
     """

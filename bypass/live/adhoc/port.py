@@ -1,4 +1,4 @@
-"""What a live client's ports do with frames that arrive, before any mechanism hears of them.
+"""A live client's ports, which take frames that arrive before any mechanism hears of them.
 
 It means the same as what kernels do in the simulator: tell first copies from further ones, count copies, know
 neighbours, and set frames apart whose senders follow another decision.
@@ -20,7 +20,7 @@ MOST_NEIGHBOURS = 128  # ... a new one takes the place of the one unheard of for
 
 
 class Copies:
-    """What is known of one event: `count` copies were heard, `near` of them from senders nearby.
+    """The copies of one event: `count` copies were heard, `near` of them from senders nearby.
 
     It is not forgotten while frames with the event are `waiting` to be sent.
     """
@@ -33,7 +33,7 @@ class Copies:
         self.waiting = 0
 
     def calls_off(self, unless: Unless) -> bool:
-        """Whether a frame that was to be sent `unless` so many copies are heard must not be sent."""
+        """Say whether a frame that was to be sent `unless` so many copies are heard must not be sent."""
         return 0 < unless.copies <= self.count or 0 < unless.near <= self.near
 
 
@@ -132,7 +132,7 @@ class LivePort(SendingPort):
         return copies.count == 1
 
     def _known(self, publication: Publish) -> Copies:
-        """What is known of an event, which is remembered from now on."""
+        """Give the copies of an event, which is remembered from now on."""
         known = self._events.get(publication.id)
         if known is None:
             known = self._events[publication.id] = Copies()

@@ -12,7 +12,7 @@ from bypass.live.addresses import LARGEST_PORT
 
 
 class InvalidInterface(BypassError):
-    """What is no interface to a network with a broadcast address, or not one of this device."""
+    """An interface that is none to a network with a broadcast address, or not one of this device."""
 
 
 class DatagramListener(asyncio.DatagramProtocol):
@@ -48,7 +48,7 @@ class NetworkSockets:
         self._own = None
 
     def leads_to(self, target: int) -> bool:
-        """Whether a device with this address can be in this network."""
+        """Say whether a device with this address can be in this network."""
         network = self._interface.network
         first, last = int(network.network_address), int(network.broadcast_address)
         return first < target >> 16 < last and target & 0xFFFF != 0

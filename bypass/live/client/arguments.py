@@ -1,4 +1,4 @@
-"""What `connect` is given is looked at here, before anything is opened."""
+"""Checks the arguments of `connect` before anything is opened."""
 
 from __future__ import annotations
 

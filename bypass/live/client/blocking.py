@@ -61,7 +61,7 @@ def connect_blocking(
 
 
 class BlockingSubscription:
-    """What `subscribe` gives. `for event in subscription` ends when it is withdrawn or the connection closed.
+    """A subscription to iterate over: `for event in it` ends when it is withdrawn or the connection closed.
 
     An event counts as received when the next one is asked for.
     """
@@ -197,7 +197,7 @@ class BlockingConnection:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection at the moment."""
+        """Say whether there is a connection at the moment."""
         return self._connection.connected
 
     @property

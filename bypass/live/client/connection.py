@@ -289,7 +289,7 @@ class Connection:
 
     @property
     def places_refused(self) -> int:
-        """What `location` has said that is no place. The first is logged."""
+        """Give the number of things that `location` has said and that are no places. The first is logged."""
         return self._exchange.sensor.refused
 
     @property
@@ -311,7 +311,7 @@ class Connection:
 
     @property
     def mechanisms(self) -> dict[str, str]:
-        """What runs behind each of the client's proxies. Raises NotConnected before the first connection."""
+        """Give the mechanisms behind the proxies. Raises NotConnected before the first connection."""
         client = self._exchange.usable()
         return {proxy: client.engine.active(proxy).name for proxy in client.registry.proxies("client")}
 
@@ -352,7 +352,7 @@ class Connection:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection at the moment."""
+        """Say whether there is a connection at the moment."""
         return self._opened is not None and self._keeper.connected
 
     @property

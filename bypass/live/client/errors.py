@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a live broker, by name."""
+"""Errors between a client and a live broker, by name."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ MOST_WAITING = 1000
 
 
 class Owner(Protocol):
-    """Whom a subscription tells what happens to its events."""
+    """Is told by a subscription what happens to its events."""
 
     def arrived(self, event: int, handle: SubHandle) -> None:
         """The event with this number begins to wait."""
@@ -31,7 +31,7 @@ class Owner(Protocol):
 
 
 class LiveSubscription:
-    """What `subscribe` gives. `async for event in subscription` ends when it is withdrawn or the connection
+    """A subscription to iterate over: `async for event in it` ends when it is withdrawn or the connection
     closed; it raises why, if that was not the application's wish.
 
     An event counts as received when the next one is asked for: what a consumer was busy with when its process
@@ -54,7 +54,7 @@ class LiveSubscription:
         return f"LiveSubscription({self.handle.subscription}, radius={self.handle.radius})"
 
     def __len__(self) -> int:
-        """How many events wait."""
+        """Give the number of events that wait."""
         return len(self._waiting)
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""What holds for single clients of a live broker, because plans have named them, in the store."""
+"""Keeps in the store what holds for single clients of a live broker because plans have named them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import TypeAdapter
 
-from bypass.core.standing_plans import Held, Standing
+from bypass.core.standing_plans import Held, StandingPlans
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.sessions.sessions import Sessions
 
@@ -26,7 +26,7 @@ class NamedClients:
         self._buckets = [_BUCKET.validate_json(stored.get(f"named/{n}", "{}")) for n in range(BUCKETS)]
         self._lost: set[int] = set()
 
-    def restore(self, standing: Standing, sessions: Sessions) -> None:
+    def restore(self, standing: StandingPlans, sessions: Sessions) -> None:
         """Have hold for clients what did so before; who is gone is forgotten."""
         for bucket in self._buckets:
             for client, own in bucket.items():
@@ -36,7 +36,7 @@ class NamedClients:
                 else:
                     standing.changed.add(client)
 
-    def note(self, turn: Turn, standing: Standing, sessions: Sessions) -> None:
+    def note(self, turn: Turn, standing: StandingPlans, sessions: Sessions) -> None:
         """Have a turn store what the store does not know yet."""
         rows, self._lost = self._lost, set()
         for client in standing.changed:

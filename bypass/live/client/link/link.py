@@ -272,7 +272,7 @@ class Link:
                 self.lose(self._why or "nobody listens there")
 
     def _drain_rest(self) -> None:
-        """What arrived before the connection broke is read, as far as that is allowed now."""
+        """Read what arrived before the connection broke, as far as that is allowed now."""
         while not self._closed and not self._stalled and self._can(zmq.POLLIN):
             self._drain()
 

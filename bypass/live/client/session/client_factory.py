@@ -47,7 +47,7 @@ class ClientFactory:
         self._origin: tuple[float, float] | None = None
 
     def is_same(self, client: Client, welcome: Welcome) -> bool:
-        """Whether the broker speaks of this client: it may have told it more meanwhile, but not less."""
+        """Say whether the broker speaks of this client: it may have told it more meanwhile, but not less."""
         network = client.network
         return (
             welcome.client == client.host.id

@@ -1,4 +1,4 @@
-"""Events between the connection and the application: who has them, who waits for them, who wants no more."""
+"""Events between the connection and the application, which has them, waits for them or wants no more."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class InboundEvents:
     # -- what is not taken --------------------------------------------------------------------------------
 
     def _waiting(self) -> tuple[list[tuple[int, str]], int]:
-        """How many events wait for which subscriptions, and how many subscriptions have none."""
+        """Count the events that wait for each subscription, and the subscriptions that have none."""
         counts = [(len(each), repr(each)) for each in self._subscriptions.values() if len(each)]
         others = len(self._subscriptions) - len(counts)
         if self._early:

@@ -1,4 +1,4 @@
-"""What was asked and not answered yet."""
+"""Requests that are not answered yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PendingReplies:
         return number in self._open
 
     def ask(self, number: int) -> asyncio.Future[None]:
-        """What will have the answer."""
+        """Give the future that will have the answer."""
         answer = self._open[number] = asyncio.get_running_loop().create_future()
         return answer
 

@@ -1,4 +1,4 @@
-"""What of the broker's events has reached the application: that, and no more, is acknowledged."""
+"""Acknowledges the broker's events once they have reached the application, and no others."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Receipts:
 
     @property
     def held(self) -> int:
-        """How many events of the broker wait for the application."""
+        """Give the number of events of the broker that wait for the application."""
         return len(self._of_broker)
 
     def flush(self) -> None:
@@ -72,7 +72,7 @@ class Receipts:
             self._send(together)
 
     def disconnected(self) -> None:
-        """What was not sent is not sent any more: the broker will ask again."""
+        """Forget acknowledgements that were not sent: the broker will ask again."""
         self._together.clear()
 
     def _acknowledge(self, event: int) -> None:

@@ -18,7 +18,7 @@ from bypass.live.adhoc.neighbourhood import Neighbours
 from bypass.live.client.errors import NotConnected, SubscriptionRefused, Unsupported
 from bypass.live.client.session.client_factory import ClientFactory
 from bypass.live.client.session.inbound_events import InboundEvents
-from bypass.live.client.session.missed_events import MissedEvents
+from bypass.live.client.session.missed_counts import MissedCounts
 from bypass.live.client.session.pending_replies import PendingReplies
 from bypass.live.client.session.receipts import Receipts
 from bypass.live.client.session.uplink import Uplink
@@ -60,7 +60,7 @@ class ClientSession:
         registry: Registry | None = None,
     ) -> None:
         self.client: Client | None = None
-        self.missed = MissedEvents()
+        self.missed = MissedCounts()
         self.events_unreadable = 0
         self._name, self._durable = name, durable
         self._drop_kept = drop_kept
@@ -85,7 +85,7 @@ class ClientSession:
     # -- connections --------------------------------------------------------------------------------------
 
     def hello(self) -> Hello:
-        """What to say first on a new connection."""
+        """Give the first message on a new connection."""
         client = self.client
         if client is None:
             # An answer that never came must not let the broker take us for somebody who knows it.
@@ -242,7 +242,7 @@ class ClientSession:
 
     @property
     def unanswered(self) -> bool:
-        """Whether something that the application has asked for was not answered yet."""
+        """Say whether something that the application has asked for was not answered yet."""
         return bool(self._outbox or self._subscribing or self._withdrawing)
 
     async def all_answered(self) -> None:
@@ -258,7 +258,7 @@ class ClientSession:
         self._receipts.flush()
 
     def _ask(self, client: Client, answers: PendingReplies, handle: int) -> Answer:
-        """What will have the broker's answer about a handle."""
+        """Give the future that will have the broker's answer about a handle."""
         answer = answers.ask(handle)
         if client.network.silent:
             answers.give(handle)  # the broker is not told of anything
@@ -280,7 +280,7 @@ class ClientSession:
         return self._codec.decode(data, self._contexts)
 
     def may_read(self) -> bool:
-        """Whether more may be read: not if events cannot be taken, unless an answer is on its way too."""
+        """Say whether more may be read: not if events cannot be taken, unless an answer is on its way too."""
         return not self._events.full or self.unanswered
 
     def receive(self, message: Message, size: int) -> None:

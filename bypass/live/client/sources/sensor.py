@@ -1,4 +1,4 @@
-"""Where a live client is: the location sensor over whatever source of places the application has.
+"""The location sensor of a live client, over the source of places that the application has.
 
 A source is a function that says where the client is now, or an asynchronous iterable of places as they
 become known: `gps` has receivers, `gpx` recorded tracks. A place is a `PlanarLocation`,

@@ -10,7 +10,7 @@ NOT_SAID = "not said"
 """The reason for all events that were missed, at a broker that only counts them."""
 
 
-class MissedEvents:
+class MissedCounts:
     """Adds up what brokers say about one session, and about those before it that they have forgotten."""
 
     def __init__(self) -> None:
