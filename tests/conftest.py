@@ -15,8 +15,8 @@ from hypothesis import settings
 from xdist.scheduler import LoadGroupScheduling
 
 from bypass.core.downlink import Delivery, Downlink
-from bypass.core.pending_plans import PendingPlan
-from bypass.core.plan_progress import ClientVerdict, PlanProgress
+from bypass.core.plans.pending_plans import PendingPlan
+from bypass.core.plans.plan_progress import ClientVerdict, PlanProgress
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription, attr
 from bypass.mechanisms.filters import Attract, Egrid, FilterBroker, Grid, Multi, Ste

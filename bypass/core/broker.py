@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from bypass.core.downlink import Delivery, Downlink, Recipients
-from bypass.core.isolation import ClientDirectory, Isolation, NumberedClients
+from bypass.core.plans.isolation import ClientDirectory, Isolation, NumberedClients
+from bypass.core.plans.rollout import Rollout
+from bypass.core.plans.rollout_tracker import RolloutTracker
+from bypass.core.plans.standing_plans import StandingPlans
 from bypass.core.relaying import GatewayRelay
-from bypass.core.rollout import Rollout
-from bypass.core.rollout_tracker import RolloutTracker
 from bypass.core.selection import recipients
-from bypass.core.standing_plans import StandingPlans
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY
 from bypass.mechanisms.filters import FilterBroker
@@ -51,10 +51,6 @@ class ClientListener(Protocol):
         """A client has left for good."""
 
 
-def _nothing(_: int) -> None:
-    """Do nothing."""
-
-
 class StartFromNothing(AtomicTransition[FilterBroker, FilterBroker]):
     """A transition without state transfer, for comparison: clients must subscribe again."""
 
@@ -87,7 +83,7 @@ class Broker:
         begin: Iterable[Action] = (),
         registry: Registry | None = None,
         clients: ClientDirectory | None = None,
-        pending_changed: Callable[[int], None] = _nothing,
+        pending_changed: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.host = host
         self.registry = registry = registry or Registry()
@@ -231,10 +227,6 @@ class Broker:
             scheme.reconnected(client)
         switch = bool(schemes) and flag != self.flag_of(schemes[0])
         self.rollout.tracker.returned(client, epoch, served=bool(schemes), switch=switch)
-
-    def cut_off(self, client: int) -> None:
-        """A client is away until it reconnects: nobody waits for its answers."""
-        self.rollout.tracker.cut_off(client)
 
     def admit(
         self,

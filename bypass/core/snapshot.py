@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from bypass.core.broker import Broker
-from bypass.core.rollout import LAST_EPOCH
-from bypass.core.standing_plans import Held, StandingPlans
+from bypass.core.plans.rollout import LAST_EPOCH
+from bypass.core.plans.standing_plans import Held, StandingPlans
 from bypass.mechanisms.families import FILTER_PROXY
 from bypass.transitions import Action, Mechanism, Nothing, Plan, TransitionError
 

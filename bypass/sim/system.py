@@ -118,7 +118,7 @@ class SimulatedSystem:
         """
         self._durable(number).cut(number)
         self._delays.left(number, self.clock.now())
-        self.broker.cut_off(number)
+        self.broker.rollout.tracker.cut_off(number)
 
     def reconnect(self, number: int) -> None:
         """A client that was cut off before this moment says again what it has subscribed, and where it is.

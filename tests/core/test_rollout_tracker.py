@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bypass.core.broker import Broker
 from bypass.core.downlink import Delivery
-from bypass.core.rollout_tracker import ANSWER_S, ATTEMPTS
+from bypass.core.plans.rollout_tracker import ANSWER_S, ATTEMPTS
 from bypass.live.host import LiveHost
 from bypass.places.region import Region
 from bypass.places.sensor import NoSensor
@@ -110,12 +110,12 @@ def test_an_answer_counts_even_if_sending_fails_afterwards() -> None:
 
 def test_who_is_cut_off_is_not_waited_for_and_told_when_it_is_back() -> None:
     world = World()
-    world.broker.cut_off(0)
+    world.tracker.cut_off(0)
     world.answer = world_answers = lambda client, plan: world.outcome(client, plan.id)
     world.broker.execute(PERIOD)
     assert world.counts() == {"done": 4}
     world.answer = lambda client, plan: None
-    world.broker.cut_off(1)
+    world.tracker.cut_off(1)
     world.broker.execute(Plan(plan="next", actions=(Action(proxy="filter", set={"threshold": 3.0}),)))
     for client in (2, 3, 4):
         world.outcome(client, world.sent[-1][1].id)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.core.client import Client
-from bypass.core.standing_plans import StandingPlans
+from bypass.core.plans.standing_plans import StandingPlans
 from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import CLIENT_PROXIES

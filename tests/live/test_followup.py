@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bypass.core import rollout_tracker as followup
+from bypass.core.plans import rollout_tracker as followup
 from bypass.live.broker.service import Service
 from bypass.protocol.messages import ContextUpdate, Notify, OutcomeMessage, PlanMessage
 from bypass.protocol.session import Bye

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bypass import Event, attr
-from bypass.core.rollout import LAST_EPOCH
+from bypass.core.plans.rollout import LAST_EPOCH
 from bypass.core.snapshot import BrokerState
 from bypass.live.broker.delivery.missed import NOT_TAKEN, TOO_MANY, UNCLAIMED, WITHDRAWN
 from bypass.live.broker.reception import presence

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bypass import Connection, Event, PlanarLocation, attr, connect
-from bypass.core import rollout_tracker
+from bypass.core.plans import rollout_tracker
 from bypass.errors import UnusableMechanism
 from bypass.live.broker.service import Service
 from bypass.mechanisms.filters import FilterScheme, Radial

@@ -11,7 +11,7 @@ import pytest
 
 from bypass.errors import InvalidLocation
 from bypass.live.client.sources.gpx import gpx
-from bypass.live.client.sources.sensor import LiveSensor, Place
+from bypass.live.client.sources.sensor import ClientPlace, LiveSensor
 from bypass.models.traces.errors import InvalidTrace
 from bypass.places.geo import GeoLocation, PlanarLocation
 from bypass.places.sensor import Fix, LocationRequest
@@ -120,9 +120,9 @@ async def test_listeners_share_fixes_at_the_shortest_interval() -> None:
 @on_loop
 async def test_places_that_come_by_themselves() -> None:
     clock = Clock()
-    coming: asyncio.Queue[Place] = asyncio.Queue()
+    coming: asyncio.Queue[ClientPlace] = asyncio.Queue()
 
-    async def source() -> AsyncIterator[Place]:
+    async def source() -> AsyncIterator[ClientPlace]:
         while True:
             yield await coming.get()
 
@@ -185,7 +185,7 @@ async def test_sources_that_fail_leave_what_was_known(caplog: pytest.LogCaptureF
     assert "on purpose" in caplog.text
     assert "location 'nowhere': expected a place or (x, y)" in caplog.text
 
-    async def breaks() -> AsyncIterator[Place]:
+    async def breaks() -> AsyncIterator[ClientPlace]:
         yield (5.0, 5.0)
         raise ValueError("broken")
 
@@ -201,9 +201,9 @@ async def test_what_is_no_source_is_refused() -> None:
         LiveSensor(Clock(), (1, 2))  # type: ignore[arg-type]
     assert LiveSensor(Clock(), None).current() is None
 
-    async def later() -> Place: ...
+    async def later() -> ClientPlace: ...
 
-    async def one_by_one() -> AsyncIterator[Place]:
+    async def one_by_one() -> AsyncIterator[ClientPlace]:
         yield (1.0, 1.0)
 
     for source in (later, one_by_one):
@@ -213,7 +213,7 @@ async def test_what_is_no_source_is_refused() -> None:
 
 @on_loop
 async def test_degrees_that_come_before_the_region_is_known_wait_for_it() -> None:
-    async def source() -> AsyncIterator[Place]:
+    async def source() -> AsyncIterator[ClientPlace]:
         yield GeoLocation(49.001, 8.0)
         await asyncio.Event().wait()
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bypass.core import rollout_tracker as followup
 from bypass.core.client import Client
-from bypass.core.isolation import ISOLATE
-from bypass.core.pending_plans import PendingPlan
-from bypass.core.plan_progress import PlanProgress
-from bypass.core.plan_shares import shares
+from bypass.core.plans import rollout_tracker as followup
+from bypass.core.plans.isolation import ISOLATE
+from bypass.core.plans.pending_plans import PendingPlan
+from bypass.core.plans.plan_progress import PlanProgress
+from bypass.core.plans.plan_shares import shares
 from bypass.live.broker import server as server_module
 from bypass.live.broker.service import Service
 from bypass.live.host import LiveHost

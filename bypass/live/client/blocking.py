@@ -14,7 +14,7 @@ from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbourhood import Neighbours
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
-from bypass.live.client.sources.sensor import Place, Source
+from bypass.live.client.sources.sensor import ClientPlace, Source
 from bypass.live.client.subscription import LiveSubscription
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
@@ -162,7 +162,7 @@ class BlockingConnection:
         """As `Connection.publish_local`."""
         return self.run(self._connection.publish_local(event))
 
-    def moved(self, place: Place) -> None:
+    def moved(self, place: ClientPlace) -> None:
         """As `Connection.moved`."""
 
         async def move() -> None:

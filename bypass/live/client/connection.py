@@ -25,7 +25,7 @@ from bypass.live.client.errors import NotConnected
 from bypass.live.client.link.clock import AsyncClock
 from bypass.live.client.link.reconnector import Reconnector, nothing
 from bypass.live.client.session.session import ClientSession
-from bypass.live.client.sources.sensor import LiveSensor, Place, Source, check_source
+from bypass.live.client.sources.sensor import ClientPlace, LiveSensor, Source, check_source
 from bypass.live.client.subscription import LiveSubscription
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.mechanisms import Registry
@@ -267,7 +267,7 @@ class Connection:
         """As `publish`, but does not wait. Raises OutboxFull if too many are not acknowledged."""
         return self._exchange.publish(lambda client: client.publish(event, location), place_taken=False)
 
-    def moved(self, place: Place) -> None:
+    def moved(self, place: ClientPlace) -> None:
         """The client is at this place now, whatever its `location` has said before.
 
         The broker is told as often as `interval` and its filter scheme want it. Raises InvalidLocation for

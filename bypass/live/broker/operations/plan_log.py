@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from bypass.core.pending_plans import PendingPlan
-from bypass.core.plan_progress import PlanProgress
-from bypass.core.rollout_tracker import RolloutTracker
+from bypass.core.plans.pending_plans import PendingPlan
+from bypass.core.plans.plan_progress import PlanProgress
+from bypass.core.plans.rollout_tracker import RolloutTracker
 from bypass.live.broker.delivery.deliveries import Deliveries
 
 SETTLED_S = 1.0

@@ -304,7 +304,7 @@ class Presence:
         elif why != SILENT:
             self.forget(session)
             return
-        self._broker.cut_off(session.number)
+        self._broker.rollout.tracker.cut_off(session.number)
 
     def lost_on(self, routes: Mapping[bytes, str]) -> None:
         """Give up the sessions that are connected on these routes, each for a reason."""

@@ -34,8 +34,8 @@ LINGER_MS = 1000
 """How long what was said last may take to get out after a link was closed."""
 
 MOST_UNREAD_BYTES = 16_777_216
-"""What may wait here while reading is not allowed, as it takes memory: no broker sends more without a word of
-the client's."""
+"""So much may wait here while reading is not allowed, as it takes memory: no broker sends more without a word
+of the client's."""
 
 MESSAGE_BYTES = 64  # that a message takes besides its own
 

@@ -2,7 +2,7 @@
 
 A source is a function that says where the client is now, or an asynchronous iterable of places as they
 become known: `gps` has receivers, `gpx` recorded tracks. A place is a `PlanarLocation`,
- a `GeoLocation`, a pair (x, y) in metres, or None if it is not known.
+a `GeoLocation`, a pair (x, y) in metres, or None if it is not known.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bypass.support.callbacks import is_plain_function
 
 log = logging.getLogger(__name__)
 
-Place: TypeAlias = PlanarLocation | GeoLocation | tuple[float, float] | None
-Source: TypeAlias = Callable[[], Place] | AsyncIterable[Place]
+ClientPlace: TypeAlias = PlanarLocation | GeoLocation | tuple[float, float] | None
+Source: TypeAlias = Callable[[], ClientPlace] | AsyncIterable[ClientPlace]
 
 FRESH_S = 0.05
 """So old a fix is still taken for the present one: speeds over less time would be noise."""
@@ -61,7 +61,7 @@ class LiveSensor:
         self._area: tuple[float, float, float, float] | None = None  # None: nobody has said yet
         self._early: GeoLocation | None = None  # the latest place, as long as nobody can say where that is
         self._clock = clock
-        self._ask: Callable[[], Place] | None = None
+        self._ask: Callable[[], ClientPlace] | None = None
         self._listeners: dict[FixListener, float] = {}
         self._last: Fix | None = None
         self._told_at = float("-inf")  # when the fix was made that listeners were told last
@@ -84,7 +84,7 @@ class LiveSensor:
             self._note(early)
         return self.projection
 
-    def push(self, place: Place) -> None:
+    def push(self, place: ClientPlace) -> None:
         """The client is there. Listeners are told now or, if they were told something less than the shortest
         interval ago, when that is over. Raises InvalidLocation for what is no place."""
         if place is None:
@@ -135,7 +135,7 @@ class LiveSensor:
 
     # -- fixes --------------------------------------------------------------------------------------------
 
-    def _note(self, place: Place) -> None:
+    def _note(self, place: ClientPlace) -> None:
         """As `_take`, for what a source says: it cannot be told that this is no place."""
         if place is not None:
             try:
@@ -191,7 +191,7 @@ class LiveSensor:
                     away / 1000.0,
                 )
 
-    async def _follow(self, source: AsyncIterable[Place]) -> None:
+    async def _follow(self, source: AsyncIterable[ClientPlace]) -> None:
         try:
             async for place in source:
                 self._note(place)

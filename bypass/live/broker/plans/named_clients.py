@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import TypeAdapter
 
-from bypass.core.standing_plans import Held, StandingPlans
+from bypass.core.plans.standing_plans import Held, StandingPlans
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.sessions.sessions import Sessions
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from bypass.core.pending_plans import PendingPlan
-from bypass.core.plan_progress import OPEN, ClientVerdict, PlanProgress
-from bypass.core.rollout import Rollout
-from bypass.core.rollout_tracker import RolloutTracker
+from bypass.core.plans.pending_plans import PendingPlan
+from bypass.core.plans.plan_progress import OPEN, ClientVerdict, PlanProgress
+from bypass.core.plans.rollout import Rollout
+from bypass.core.plans.rollout_tracker import RolloutTracker
 from bypass.live.broker.delivery.turn import Turn
-from bypass.live.broker.operations.named_clients import BUCKETS
+from bypass.live.broker.plans.named_clients import BUCKETS
 from bypass.live.broker.sessions.sessions import Sessions
 from bypass.transitions import Plan
 

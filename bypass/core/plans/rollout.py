@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
-from bypass.core.plan_shares import shares
-from bypass.core.rollout_tracker import RolloutTracker
-from bypass.core.standing_plans import StandingPlans
+from bypass.core.plans.plan_shares import shares
+from bypass.core.plans.rollout_tracker import RolloutTracker
+from bypass.core.plans.standing_plans import StandingPlans
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import PORT_OF
 from bypass.protocol.messages import Message, PlanMessage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from bypass.core.plan_progress import OPEN, ClientVerdict, PlanProgress
+from bypass.core.plans.plan_progress import OPEN, ClientVerdict, PlanProgress
 from bypass.transitions import Plan
 
 

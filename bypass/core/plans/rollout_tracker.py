@@ -12,10 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
-from bypass.core.isolation import ISOLATE, ClientDirectory, Isolation
-from bypass.core.pending_plans import PendingPlan, PendingPlans
-from bypass.core.plan_progress import OPEN, ClientVerdict, PlanProgress
-from bypass.core.standing_plans import StandingPlans
+from bypass.core.plans.isolation import ISOLATE, ClientDirectory, Isolation
+from bypass.core.plans.pending_plans import PendingPlan, PendingPlans
+from bypass.core.plans.plan_progress import OPEN, ClientVerdict, PlanProgress
+from bypass.core.plans.standing_plans import StandingPlans
 from bypass.ports.host import Host
 from bypass.transitions import Distribution, Outcome, Plan, Record
 

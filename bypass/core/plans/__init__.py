@@ -1,0 +1,1 @@
+"""Plans of a broker: executed, told to clients, and followed there."""

@@ -1,0 +1,1 @@
+"""The part of plans that a live broker stores."""
