@@ -72,8 +72,13 @@ async def cases(pair: Pair, chosen: list[str] | None, folder: Path) -> list[Case
     if chosen == []:
         return []
     names = [str(Path(name).resolve()) if Path(name).is_file() else name for name in chosen or ()]
-    listed = await asyncio.gather(*(each.run("scenarios", *names, cwd=folder) for each in pair))
-    old, new = map(json.loads, listed)
+    asked = (each.run("scenarios", *names, cwd=folder) for each in pair)
+    listed: list[dict[str, float]] = []
+    for answer in await asyncio.gather(*asked, return_exceptions=True):  # all have ended then
+        if isinstance(answer, BaseException):
+            raise answer
+        listed.append(json.loads(answer))
+    old, new = listed
     for name in names:
         if name not in old | new:
             raise TaskFailed(f"{name!r} is no scenario of either commit: expected one, or a YAML file")

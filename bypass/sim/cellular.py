@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, partial
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -107,8 +107,9 @@ def reserve(
     return arrives
 
 
-# The same function as it is written: with lists that is faster than a call of compiled code.
-reserve_in_lists = cast("Callable[..., int]", cast("Any", reserve).py_func)
+# The same function as it is written: with lists that is faster than a call of compiled code. Where numba is
+# told to compile nothing (NUMBA_DISABLE_JIT), there is no other.
+reserve_in_lists = cast("Callable[..., int]", getattr(reserve, "py_func", reserve))
 
 
 @kernel
