@@ -79,8 +79,8 @@ PACKAGES = {
     ),
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
-        "DisseminationSuite FilterSchemeSuite GatewaySelectionSuite LiveWorld SimulatedWorld Standing "
-        "Waypoint events filters places plans radii scenarios subscriptions walks"
+        "DisseminationSuite FilterSchemeSuite GatewaySelectionSuite LiveWorld LocatedSubscriber "
+        "SimulatedWorld Waypoint events filters places plans radii scenarios subscriptions walks"
     ),
 }
 

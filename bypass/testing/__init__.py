@@ -11,12 +11,7 @@ if find_spec("hypothesis") is None:
     raise MissingExtra("hypothesis")
 
 if TYPE_CHECKING:
-    from bypass.testing.dissemination import DisseminationSuite
-    from bypass.testing.filter_schemes import FilterSchemeSuite
-    from bypass.testing.gateways import GatewaySelectionSuite
-    from bypass.testing.live import LiveWorld
-    from bypass.testing.rules import Standing
-    from bypass.testing.simulated import SimulatedWorld
+    from bypass.testing.rules import LocatedSubscriber
     from bypass.testing.strategies import (
         Waypoint,
         events,
@@ -28,16 +23,21 @@ if TYPE_CHECKING:
         subscriptions,
         walks,
     )
+    from bypass.testing.suites.dissemination import DisseminationSuite
+    from bypass.testing.suites.filter_schemes import FilterSchemeSuite
+    from bypass.testing.suites.gateway_selections import GatewaySelectionSuite
+    from bypass.testing.worlds.live import LiveWorld
+    from bypass.testing.worlds.simulated import SimulatedWorld
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "DisseminationSuite": "bypass.testing.dissemination",
-            "FilterSchemeSuite": "bypass.testing.filter_schemes",
-            "GatewaySelectionSuite": "bypass.testing.gateways",
-            "LiveWorld": "bypass.testing.live",
-            "SimulatedWorld": "bypass.testing.simulated",
-            "Standing": "bypass.testing.rules",
+            "DisseminationSuite": "bypass.testing.suites.dissemination",
+            "FilterSchemeSuite": "bypass.testing.suites.filter_schemes",
+            "GatewaySelectionSuite": "bypass.testing.suites.gateway_selections",
+            "LiveWorld": "bypass.testing.worlds.live",
+            "LocatedSubscriber": "bypass.testing.rules",
+            "SimulatedWorld": "bypass.testing.worlds.simulated",
             "Waypoint": "bypass.testing.strategies",
             "events": "bypass.testing.strategies",
             "filters": "bypass.testing.strategies",
@@ -55,8 +55,8 @@ __all__ = [
     "FilterSchemeSuite",
     "GatewaySelectionSuite",
     "LiveWorld",
+    "LocatedSubscriber",
     "SimulatedWorld",
-    "Standing",
     "Waypoint",
     "events",
     "filters",

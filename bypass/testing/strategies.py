@@ -16,7 +16,7 @@ from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.mechanisms.registry import SIDES
 from bypass.places.region import Region
 from bypass.testing.rules import Point
-from bypass.testing.world import REGION
+from bypass.testing.worlds.world import REGION
 from bypass.transitions import Action, Mechanism, Plan
 
 _texts = st.text(st.characters(codec="utf-8"), max_size=8)

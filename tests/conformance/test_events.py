@@ -8,8 +8,8 @@ import pytest
 
 from bypass.errors import InvalidRadius
 from bypass.events.filters import Subscription, attr
-from bypass.testing.crowd import SCHEMES
-from bypass.testing.world import SmallWorld
+from bypass.testing.worlds.people import SCHEMES
+from bypass.testing.worlds.world import SmallWorld
 
 Make = Callable[..., SmallWorld]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bypass.testing.crowd import CROWD, SCHEMES, assert_events_arrive, gather
-from bypass.testing.world import SmallWorld
+from bypass.testing.worlds.people import CROWD, SCHEMES, assert_events_arrive, gather
+from bypass.testing.worlds.world import SmallWorld
 
 Make = Callable[..., SmallWorld]
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from bypass.mechanisms.filters import FilterBroker, Grid
-from bypass.testing.crowd import CROWD, SCHEMES, SPOTS, assert_events_arrive, assert_nothing_lost, gather
-from bypass.testing.world import SmallWorld
+from bypass.testing.worlds.assertions import assert_nothing_lost
+from bypass.testing.worlds.people import CROWD, SCHEMES, SPOTS, assert_events_arrive, gather
+from bypass.testing.worlds.world import SmallWorld
 from bypass.transitions import (
     Action,
     AtomicTransition,

@@ -18,11 +18,11 @@ from bypass.live.keys import ClientKeys
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Notify, Publish, Subscribe
 from bypass.protocol.session import Ack, Hello, Ping, Welcome
 from bypass.protocol.wire import decode, encode, unpack
-from bypass.testing.broker import PATIENCE as PATIENCE
-from bypass.testing.broker import config as config
-from bypass.testing.broker import in_loop as in_loop
-from bypass.testing.broker import running as running
-from bypass.testing.broker import until as until
+from bypass.testing.worlds.broker import PATIENCE as PATIENCE
+from bypass.testing.worlds.broker import config as config
+from bypass.testing.worlds.broker import in_loop as in_loop
+from bypass.testing.worlds.broker import running as running
+from bypass.testing.worlds.broker import until as until
 
 M = TypeVar("M", bound=Message)
 ANYTHING = Subscription.of(attr("kind") == "x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bypass import Disseminator, Publish
-from bypass.testing.dissemination import DisseminationSuite
+from bypass.testing.suites.dissemination import DisseminationSuite
 
 
 class BuiltIn(DisseminationSuite):

@@ -1,6 +1,6 @@
 """A scheme in a file of its own is tested in a few lines."""
 
-from bypass.testing.filter_schemes import FilterSchemeSuite
+from bypass.testing.suites.filter_schemes import FilterSchemeSuite
 
 
 class TestHexagons(FilterSchemeSuite):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bypass import FilterScheme
-from bypass.testing.filter_schemes import FilterSchemeSuite
+from bypass.testing.suites.filter_schemes import FilterSchemeSuite
 from tests.testing.catching import failures
 from tests.testing.wrong_schemes import MovesOnce, OneEach, StartsEmpty
 

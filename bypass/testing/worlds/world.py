@@ -17,7 +17,7 @@ from bypass.events.filters import Filter, Subscription, attr
 from bypass.events.matching import matches
 from bypass.places.region import Place, Region
 from bypass.ports.subscriptions import Callback, SubHandle
-from bypass.testing.rules import RULES, Point, Rule, Standing
+from bypass.testing.rules import RULES, LocatedSubscriber, Point, Rule
 from bypass.transitions import Action, Plan, Record
 
 T = TypeVar("T")
@@ -273,5 +273,7 @@ class SmallWorld(ABC):
                         yield (name, number), True
                     else:
                         scheme, settings = schemes[name]
-                        who = Standing(person.place, person.vector, wish.radius, settings, self.region)
+                        who = LocatedSubscriber(
+                            person.place, person.vector, wish.radius, settings, self.region
+                        )
                         yield (name, number), self.rules[scheme](who, at)

@@ -20,9 +20,9 @@ from bypass.live.client.subscription import LiveSubscription
 from bypass.places.geo import PlanarLocation
 from bypass.places.region import Region
 from bypass.places.sensor import Fix, LocationRequest
-from bypass.testing.broker import PATIENCE, config, in_loop, running, until
 from bypass.testing.rules import RULES, Point, Rule
-from bypass.testing.world import REGION, SmallWorld, Wish
+from bypass.testing.worlds.broker import PATIENCE, config, in_loop, running, until
+from bypass.testing.worlds.world import REGION, SmallWorld, Wish
 from bypass.transitions import Plan, Record
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ ENOUGH_FIXES = 2
 """The first one after a leap makes the leap a speed."""
 
 
-class Loop:
+class ClientLoop:
     """An asyncio loop in a thread of its own."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class LiveWorld(SmallWorld):
         )
         with ExitStack() as stack:
             self._service = stack.enter_context(running(settings))
-            self._loop = Loop()
+            self._loop = ClientLoop()
             stack.callback(self._loop.close)
             stack.callback(self._end_clients)
             self._stack = stack.pop_all()

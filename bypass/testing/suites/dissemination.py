@@ -9,9 +9,9 @@ from typing import ClassVar
 from hypothesis import strategies as st
 
 from bypass.mechanisms.families import DISSEMINATION, Family
-from bypass.testing.neighbourhood import REACH, Neighbourhood, cluster, row
 from bypass.testing.rules import Point
-from bypass.testing.suite import Suite
+from bypass.testing.suites.suite import Suite
+from bypass.testing.worlds.radio import REACH, RadioWorld, cluster, row
 
 LONG_S = 10.0
 """After so long nothing of an event goes on."""
@@ -33,10 +33,10 @@ class DisseminationSuite(Suite):
     share: ClassVar[float] = 1.0
     frames: ClassVar[int] = 1
 
-    def devices(self, places: Sequence[Point], seed: int = 1, mode: str = "ad-hoc") -> Neighbourhood:
+    def devices(self, places: Sequence[Point], seed: int = 1, mode: str = "ad-hoc") -> RadioWorld:
         """Devices that all run this mechanism for their own events."""
         begin = {"mode": (mode, {}), "direct": (self.name, self.parameters)}
-        return Neighbourhood(places, begin, self.brought, seed)
+        return RadioWorld(places, begin, self.brought, seed)
 
     # -- who hears ----------------------------------------------------------------------------------------
 
@@ -148,9 +148,7 @@ class DisseminationSuite(Suite):
         """Whoever hears the frames of one that was told to exchange its mechanism does so, too."""
         for other in self.others:
             for here, there in ((other, self.name), (self.name, other)):
-                world = Neighbourhood(
-                    cluster(4), {"mode": ("augment", {}), "direct": (here, {})}, self.brought
-                )
+                world = RadioWorld(cluster(4), {"mode": ("augment", {}), "direct": (here, {})}, self.brought)
                 world.plan("direct", there, 2, decision=world.system.broker.rollout.decide(0))
                 world.run()
                 event = world.publish_local(2)

@@ -16,7 +16,7 @@ from bypass.ports.subscriptions import SubHandle
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
 from bypass.testing.rules import RULES, Point, Rule
-from bypass.testing.world import REGION, Person, SmallWorld, Wish
+from bypass.testing.worlds.world import REGION, Person, SmallWorld, Wish
 from bypass.transitions import Plan, Record
 
 T = TypeVar("T")

@@ -24,20 +24,14 @@ from bypass.protocol.messages import ContextMessage
 from bypass.protocol.scheme_context import SchemeContext
 from bypass.protocol.wire import decode, encode
 from bypass.support.extensions import file_of
-from bypass.testing.crowd import (
-    CROWD,
-    SPOTS,
-    assert_events_arrive,
-    assert_nothing_lost,
-    assert_told_rightly,
-    gather,
-)
-from bypass.testing.live import LiveWorld
-from bypass.testing.rules import RULES, Point, Rule, Standing
-from bypass.testing.simulated import SimulatedWorld
+from bypass.testing.rules import RULES, LocatedSubscriber, Point, Rule
 from bypass.testing.strategies import places, radii
-from bypass.testing.suite import Suite
-from bypass.testing.world import REGION, SmallWorld
+from bypass.testing.suites.suite import Suite
+from bypass.testing.worlds.assertions import assert_nothing_lost, assert_told_rightly
+from bypass.testing.worlds.live import LiveWorld
+from bypass.testing.worlds.people import CROWD, SPOTS, assert_events_arrive, gather
+from bypass.testing.worlds.simulated import SimulatedWorld
+from bypass.testing.worlds.world import REGION, SmallWorld
 
 Crowd = Sequence[tuple[Point, Sequence[int | None]]]
 
@@ -69,7 +63,7 @@ class FilterSchemeSuite(Suite):
     live: ClassVar[bool] = True
     region: ClassVar[Region] = REGION
 
-    def rule(self, who: Standing, at: Point) -> bool | None:
+    def rule(self, who: LocatedSubscriber, at: Point) -> bool | None:
         """Whether an event at a place must be told to somebody, must not be, or may be (None)."""
         distance = math.dist(at, who.place)
         if distance <= who.radius:
