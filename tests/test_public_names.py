@@ -80,7 +80,8 @@ PACKAGES = {
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
         "DisseminationSuite FilterSchemeSuite GatewaySelectionSuite LiveWorld LocatedSubscriber "
-        "SimulatedWorld Waypoint events filters places plans radii scenarios subscriptions walks"
+        "SimulatedWorld SystemMachine UnknownCapability Waypoint events filters places plans radii scenarios "
+        "subscriptions walks write_replay"
     ),
 }
 

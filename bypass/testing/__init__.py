@@ -1,5 +1,5 @@
-"""What tests of mechanisms of your own are made of: hypothesis strategies, suites to derive from, and small
-systems, simulated and live. Needs the extra `testing`: importing it without raises MissingExtra."""
+"""Parts of tests of one's own mechanisms: hypothesis strategies, suites to derive from, a state machine, and
+small systems, simulated and live. Needs the extra `testing`: importing it without raises MissingExtra."""
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -11,6 +11,8 @@ if find_spec("hypothesis") is None:
     raise MissingExtra("hypothesis")
 
 if TYPE_CHECKING:
+    from bypass.testing.machine import SystemMachine
+    from bypass.testing.replay import write_replay
     from bypass.testing.rules import LocatedSubscriber
     from bypass.testing.strategies import (
         Waypoint,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from bypass.testing.suites.dissemination import DisseminationSuite
     from bypass.testing.suites.filter_schemes import FilterSchemeSuite
     from bypass.testing.suites.gateway_selections import GatewaySelectionSuite
+    from bypass.testing.suites.suite import UnknownCapability
     from bypass.testing.worlds.live import LiveWorld
     from bypass.testing.worlds.simulated import SimulatedWorld
 else:
@@ -38,6 +41,8 @@ else:
             "LiveWorld": "bypass.testing.worlds.live",
             "LocatedSubscriber": "bypass.testing.rules",
             "SimulatedWorld": "bypass.testing.worlds.simulated",
+            "SystemMachine": "bypass.testing.machine",
+            "UnknownCapability": "bypass.testing.suites.suite",
             "Waypoint": "bypass.testing.strategies",
             "events": "bypass.testing.strategies",
             "filters": "bypass.testing.strategies",
@@ -47,6 +52,7 @@ else:
             "scenarios": "bypass.testing.strategies",
             "subscriptions": "bypass.testing.strategies",
             "walks": "bypass.testing.strategies",
+            "write_replay": "bypass.testing.replay",
         },
     )
 
@@ -57,6 +63,8 @@ __all__ = [
     "LiveWorld",
     "LocatedSubscriber",
     "SimulatedWorld",
+    "SystemMachine",
+    "UnknownCapability",
     "Waypoint",
     "events",
     "filters",
@@ -66,4 +74,5 @@ __all__ = [
     "scenarios",
     "subscriptions",
     "walks",
+    "write_replay",
 ]

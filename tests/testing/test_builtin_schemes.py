@@ -15,13 +15,13 @@ from bypass.testing.suites.filter_schemes import FilterSchemeSuite
 
 
 class BuiltIn(FilterSchemeSuite):
-    live = False  # tests/conformance is
+    capabilities = {"live": False}  # tests/conformance is
     examples = 8
 
 
 class TestRadial(BuiltIn):
     mechanism = "radial"
-    exact = True
+    capabilities = {"exact": True}
 
 
 class TestSte(BuiltIn):

@@ -5,4 +5,4 @@ from bypass.testing.suites.filter_schemes import FilterSchemeSuite
 
 class TestHexagons(FilterSchemeSuite):
     mechanism = "examples/hexagons.py:Hexagons"
-    beyond = 600.0  # six sides: cells tell no more
+    capabilities = {"beyond": 600.0}  # six sides: cells tell no more

@@ -6,7 +6,7 @@ import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from inspect import getsourcefile
 from pathlib import Path
@@ -26,11 +26,11 @@ from bypass.protocol.wire import decode, encode
 from bypass.support.extensions import file_of
 from bypass.testing.rules import RULES, LocatedSubscriber, Point, Rule
 from bypass.testing.strategies import places, radii
-from bypass.testing.suites.suite import Suite
+from bypass.testing.suites.suite import MechanismSuite
 from bypass.testing.worlds.assertions import assert_nothing_lost, assert_told_rightly
 from bypass.testing.worlds.live import LiveWorld
 from bypass.testing.worlds.people import CROWD, SPOTS, assert_events_arrive, gather
-from bypass.testing.worlds.simulated import SimulatedWorld
+from bypass.testing.worlds.simulated import MOST_PEOPLE, SimulatedWorld
 from bypass.testing.worlds.world import REGION, SmallWorld
 
 Crowd = Sequence[tuple[Point, Sequence[int | None]]]
@@ -49,18 +49,16 @@ registry.find("client", "filter", sys.argv[2])
 """
 
 
-class FilterSchemeSuite(Suite):
+class FilterSchemeSuite(MechanismSuite):
     """Whom an event concerns hears of it, once, whoever moves and whatever is exchanged.
 
-    By default that is everybody within the radius; others may be told in vain up to `beyond` metres farther
-    away, and nobody if the scheme is `exact`. A scheme that promises something else defines `rule`. A suite
-    that is not `live` runs in virtual time alone.
+    By default that is everybody within the radius. Capabilities: others may be told in vain up to `beyond`
+    metres farther away, and nobody if the scheme is `exact`; one that is not `live` is tested in virtual time
+    alone. A scheme that promises something else defines `rule`.
     """
 
     family: ClassVar[Family] = FILTER
-    exact: ClassVar[bool] = False
-    beyond: ClassVar[float] = math.inf
-    live: ClassVar[bool] = True
+    defaults: ClassVar[Mapping[str, Any]] = {"exact": False, "beyond": math.inf, "live": True}
     region: ClassVar[Region] = REGION
 
     def rule(self, who: LocatedSubscriber, at: Point) -> bool | None:
@@ -68,15 +66,19 @@ class FilterSchemeSuite(Suite):
         distance = math.dist(at, who.place)
         if distance <= who.radius:
             return True
-        return False if distance > who.radius + (0.0 if self.exact else self.beyond) else None
+        return (
+            False
+            if distance > who.radius + (0.0 if self.capability("exact") else self.capability("beyond"))
+            else None
+        )
 
     @property
     def rules(self) -> dict[str, Rule]:
         """The rules of this scheme and of all that are built in."""
         return {**RULES, self.name: self.rule}
 
-    def simulated(self, scheme: str = "", seed: int = 1) -> SimulatedWorld:
-        """A world in virtual time; served by this scheme, if none is named."""
+    def simulated(self, scheme: str = "", seed: int = 1, most: int = MOST_PEOPLE) -> SimulatedWorld:
+        """A world in virtual time, for so many people at most; served by this scheme, if none is named."""
         return SimulatedWorld(
             scheme or self.name,
             self.parameters,
@@ -84,6 +86,18 @@ class FilterSchemeSuite(Suite):
             region=self.region,
             rules=self.rules,
             seed=seed,
+            most=most,
+        )
+
+    def live(self, folder: Path, scheme: str = "") -> LiveWorld:
+        """A world of sockets, with a store in a folder; served by this scheme, if none is named."""
+        return LiveWorld(
+            scheme or self.name,
+            self.parameters,
+            folder,
+            mechanisms=self.brought,
+            region=self.region,
+            rules=self.rules,
         )
 
     # -- who is told --------------------------------------------------------------------------------------
@@ -220,25 +234,15 @@ class FilterSchemeSuite(Suite):
 
     def test_it_serves_live_as_well(self) -> None:
         """A broker and clients over sockets: from RADIAL to this scheme, and back if it is another one."""
-        if not self.live:
+        if not self.capability("live"):
             return
-        with tempfile.TemporaryDirectory() as folder, closing(self._live(Path(folder))) as world:
+        with tempfile.TemporaryDirectory() as folder, closing(self.live(Path(folder))) as world:
             gather(world)
             assert_events_arrive(world)
             for target in {"radial", self.name} - {self.name}:
                 self._exchange(world, target)
                 self._exchange(world, self.name)
             assert_events_arrive(world)
-
-    def _live(self, folder: Path) -> LiveWorld:
-        return LiveWorld(
-            self.name,
-            self.parameters,
-            folder,
-            mechanisms=self.brought,
-            region=self.region,
-            rules=self.rules,
-        )
 
 
 def _strolls(region: Region) -> dict[str, st.SearchStrategy[Any]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bypass.mechanisms.families import GATEWAY_SELECTION, Family
 from bypass.mechanisms.gateways import GatewayChoice
 from bypass.ports.state_info import LOCATION, VELOCITY, Key, Reading, StateInformation, Vector
-from bypass.testing.suites.suite import Suite
+from bypass.testing.suites.suite import MechanismSuite
 from bypass.testing.worlds.radio import RadioWorld, cluster
 
 PROXY = "gateway-selection"
@@ -51,7 +51,7 @@ class Site:
         return self._streams.setdefault(purpose, random.Random(self._seed))
 
 
-class GatewaySelectionSuite(Suite):
+class GatewaySelectionSuite(MechanismSuite):
     """Everybody is a gateway or has one, whoever comes and goes, and the same each time."""
 
     family: ClassVar[Family] = GATEWAY_SELECTION

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bypass.testing.worlds.world import Serving, SmallWorld
+from bypass.testing.worlds.person import Serving
+from bypass.testing.worlds.world import SmallWorld
 
 
 def assert_nothing_lost(world: SmallWorld, events: list[int], before: Mapping[str, Serving]) -> None:
