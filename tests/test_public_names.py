@@ -79,9 +79,10 @@ PACKAGES = {
     ),
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
-        "DisseminationSuite FilterSchemeSuite GatewaySelectionSuite LiveWorld LocatedSubscriber "
-        "SimulatedWorld SystemMachine UnknownCapability Waypoint events filters places plans radii scenarios "
-        "subscriptions walks write_replay"
+        "ChurnSuite DisseminationSuite FilterSchemeSuite GatewayLogicSuite GatewaySelectionSuite LiveWorld "
+        "LocatedSubscriber MobilitySuite ModeSuite SimulatedWorld SystemMachine TransportSuite "
+        "UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios subscriptions "
+        "walks write_replay"
     ),
 }
 
