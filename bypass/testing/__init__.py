@@ -25,37 +25,37 @@ if TYPE_CHECKING:
         subscriptions,
         walks,
     )
-    from bypass.testing.suites.churn import ChurnSuite
     from bypass.testing.suites.dissemination import DisseminationSuite
     from bypass.testing.suites.filter_schemes import FilterSchemeSuite
     from bypass.testing.suites.gateway_logics import GatewayLogicSuite
     from bypass.testing.suites.gateway_selections import GatewaySelectionSuite
-    from bypass.testing.suites.mobility import MobilitySuite
+    from bypass.testing.suites.models.churn import ChurnSuite
+    from bypass.testing.suites.models.mobility import MobilitySuite
+    from bypass.testing.suites.models.workloads import WorkloadSuite
     from bypass.testing.suites.modes import ModeSuite
     from bypass.testing.suites.suite import UnknownCapability
     from bypass.testing.suites.transports import TransportSuite
-    from bypass.testing.suites.workloads import WorkloadSuite
     from bypass.testing.worlds.live import LiveWorld
     from bypass.testing.worlds.simulated import SimulatedWorld
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "ChurnSuite": "bypass.testing.suites.churn",
+            "ChurnSuite": "bypass.testing.suites.models.churn",
             "DisseminationSuite": "bypass.testing.suites.dissemination",
             "FilterSchemeSuite": "bypass.testing.suites.filter_schemes",
             "GatewayLogicSuite": "bypass.testing.suites.gateway_logics",
             "GatewaySelectionSuite": "bypass.testing.suites.gateway_selections",
             "LiveWorld": "bypass.testing.worlds.live",
             "LocatedSubscriber": "bypass.testing.rules",
-            "MobilitySuite": "bypass.testing.suites.mobility",
+            "MobilitySuite": "bypass.testing.suites.models.mobility",
             "ModeSuite": "bypass.testing.suites.modes",
             "SimulatedWorld": "bypass.testing.worlds.simulated",
             "SystemMachine": "bypass.testing.machine",
             "TransportSuite": "bypass.testing.suites.transports",
             "UnknownCapability": "bypass.testing.suites.suite",
             "Waypoint": "bypass.testing.strategies",
-            "WorkloadSuite": "bypass.testing.suites.workloads",
+            "WorkloadSuite": "bypass.testing.suites.models.workloads",
             "events": "bypass.testing.strategies",
             "filters": "bypass.testing.strategies",
             "places": "bypass.testing.strategies",

@@ -44,28 +44,6 @@ def test_every_scheme_to_every_other_and_back(make_world: Make, here: str) -> No
     assert_events_arrive(world)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES[1:])
-def test_some_people_are_served_by_another_scheme(make_world: Make, scheme: str) -> None:
-    world = make_world()
-    gather(world)
-    moved = ["ann", "bob", "fay"]
-    before = world.serving()
-    with world.publishing("bob", SPOTS) as events:
-        record = world.execute(scheme, members=moved)
-        world.settle()
-    world.settle()
-    assert (record.kind, record.outcome, record.members) == ("partial", "done", len(moved))
-    for name in CROWD:
-        expected = scheme if name in moved else "radial"
-        assert (name, world.running(name), world.serving()[name].scheme) == (name, expected, expected)
-    assert_nothing_lost(world, events, before)
-    assert_events_arrive(world)
-    assert world.execute("radial").outcome == "done"
-    world.settle()
-    assert {world.running(name) for name in CROWD} == {"radial"}
-    assert_events_arrive(world)
-
-
 def test_three_schemes_at_once(make_world: Make) -> None:
     world = make_world()
     gather(world)

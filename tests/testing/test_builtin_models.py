@@ -14,10 +14,10 @@ from bypass.models.mobility import RandomWaypoint
 from bypass.models.waypoints import Waypoints
 from bypass.models.workloads import RND, World
 from bypass.support.arrays import Floats
-from bypass.testing.suites.churn import ChurnSuite
-from bypass.testing.suites.mobility import MobilitySuite
+from bypass.testing.suites.models.churn import ChurnSuite
+from bypass.testing.suites.models.mobility import MobilitySuite
+from bypass.testing.suites.models.workloads import WorkloadSuite
 from bypass.testing.suites.suite import Suite, UnknownCapability
-from bypass.testing.suites.workloads import WorkloadSuite
 from tests.testing.catching import failures
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bypass.testing.rules import (
     LocatedSubscriber,
     Point,
@@ -13,10 +15,12 @@ from bypass.testing.rules import (
 )
 from bypass.testing.suites.filter_schemes import FilterSchemeSuite
 
+pytestmark = pytest.mark.slow
+
 
 class BuiltIn(FilterSchemeSuite):
-    capabilities = {"live": False}  # tests/conformance is
     examples = 8
+    test_it_serves_live_as_well = None  # type: ignore[assignment] # tests/conformance has every pair of them
 
 
 class TestRadial(BuiltIn):

@@ -11,7 +11,7 @@ from bypass.models.catalogue import INSTALLED_WORKLOADS
 from bypass.models.maps import AttractionPoint
 from bypass.models.workloads import WORKLOADS, Publications, Rhythm, Workload, World
 from bypass.support.units import MICROSECONDS
-from bypass.testing.suites.model_suite import ModelSuite
+from bypass.testing.suites.models.model_suite import ModelSuite
 
 CLIENTS, DURATION = 8, 20.0
 WORLD = World(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bypass.models.catalogue import INSTALLED_MODELS
 from bypass.models.mobility import MOBILITY, MobilityModel
 from bypass.models.waypoints import Waypoints
-from bypass.testing.suites.model_suite import ModelSuite
+from bypass.testing.suites.models.model_suite import ModelSuite
 
 CLIENTS, DURATION = 12, 120.0
 COLUMNS = ("t", "x", "y")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bypass.models.catalogue import INSTALLED_MODELS
 from bypass.models.churn import CHURN, ChurnModel, Presence
 from bypass.support.units import MICROSECONDS
-from bypass.testing.suites.model_suite import ModelSuite
+from bypass.testing.suites.models.model_suite import ModelSuite
 
 CLIENTS, DURATION = 15, 60.0
 
