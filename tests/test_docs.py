@@ -19,7 +19,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
 
+from bypass import testing
 from bypass.cli.group import commands
 from bypass.core.adaptation import TOPICS
 from bypass.mechanisms import Registry
@@ -48,6 +51,7 @@ from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.models import Publishing
 from bypass.scenarios.experiments.rulebooks import load_rules, rulebook_names
 from bypass.scenarios.experiments.schema import RuleSettings, Scenario, Step, scheme_parameters
+from bypass.scenarios.experiments.script import Script, ScriptStep
 from bypass.scenarios.experiments.variants import variants
 from bypass.scenarios.report.result import Result, timeline
 from bypass.scenarios.runs.experiment import Experiment
@@ -155,6 +159,56 @@ def test_the_program_in_the_page_about_extending_runs(
     assert capsys.readouterr().out == "heard by everybody else\n" * 9
 
 
+TESTED = re.findall(
+    r"^```python\n(.*?)^```", (ROOT / "docs" / "testing.md").read_text(), re.DOTALL | re.MULTILINE
+)
+
+
+QUICK: dict[type, str] = {
+    testing.ChurnSuite: "test_the_seed_decides",
+    testing.DisseminationSuite: "test_everybody_in_reach_hears",
+    testing.FilterSchemeSuite: "test_nobody_whom_an_event_concerns_misses_it",
+    testing.GatewayLogicSuite: "test_everybody_hears_once",
+    testing.GatewaySelectionSuite: "test_everybody_is_a_gateway_or_has_one",
+    testing.MobilitySuite: "test_a_longer_run_begins_like_a_shorter_one",
+    testing.ModeSuite: "test_everybody_is_told_once",
+    testing.TransportSuite: "test_devices_nearby_hear_each_other",
+    testing.WorkloadSuite: "test_events_are_in_the_world_and_in_time",
+}
+
+
+@pytest.mark.parametrize("program", TESTED, ids=range(len(TESTED)))
+def test_the_examples_in_the_page_about_testing_hold(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is executed, and of what it defines something is tried, with few examples."""
+    code = [line for line in program.splitlines() if line and not line.startswith(("import", "from"))]
+    assert len(code) <= 10
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    defined: dict[str, Any] = {"__name__": "shown"}
+    exec(program, defined)
+    few = settings(max_examples=2, stateful_step_count=4, deadline=None, database=None, derandomize=True)
+    for name, value in defined.items():
+        if isinstance(value, type) and value.__module__ == "shown":
+            if issubclass(value, testing.SystemMachine):
+                run_state_machine_as_test(value, settings=few)
+            else:
+                monkeypatch.setattr(value, "examples", 2)
+                (quick,) = (test for suite, test in QUICK.items() if issubclass(value, suite))
+                getattr(value(), quick)()
+        elif name.startswith("test_"):
+            few(value)()
+
+
+def test_every_suite_and_capability_is_documented() -> None:
+    documented = words("testing.md")
+    assert {*testing.__all__} - {"Waypoint"} <= documented
+    suites = [each for each in map(testing.__getattribute__, testing.__all__) if hasattr(each, "defaults")]
+    assert {*suites} == {*QUICK}
+    assert {name for suite in suites for name in suite.defaults} <= documented
+
+
 def said_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else written(value)
 
@@ -243,6 +297,8 @@ def test_the_rule_that_asks_for_the_delay_can_be_used(tmp_path: Path) -> None:
 def test_every_key_of_an_experiment_is_documented() -> None:
     models: list[Any] = [
         Scenario,
+        Script,
+        ScriptStep,
         Step,
         RuleSettings,
         CellularModel,
@@ -252,6 +308,15 @@ def test_every_key_of_an_experiment_is_documented() -> None:
     ]
     known = {name for model in models for name in model.model_fields}
     assert known | set(MOBILITY) | set(WORKLOADS) | set(CHURN) <= words("scenarios.md")
+
+
+def test_the_script_that_is_shown_loses_nothing(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "scenarios.md").read_text()
+    (shown,) = re.findall(r"<!-- script.yaml -->\n```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "script.yaml").write_text(shown)
+    figures = run(tmp_path / "script.yaml").summary()["extra"]["script"]
+    assert figures == {"owed": 1, "lost": 0, "doubled": 0}
+    assert figures.keys() <= words("scenarios.md")
 
 
 @pytest.mark.parametrize("name", MOBILITY)

@@ -79,8 +79,10 @@ PACKAGES = {
     ),
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
-        "DisseminationSuite FilterSchemeSuite GatewaySelectionSuite LiveWorld SimulatedWorld Standing "
-        "Waypoint events filters places plans radii scenarios subscriptions walks"
+        "ChurnSuite DisseminationSuite FilterSchemeSuite GatewayLogicSuite GatewaySelectionSuite LiveWorld "
+        "LocatedSubscriber MobilitySuite ModeSuite SimulatedWorld SystemMachine TransportSuite "
+        "UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios subscriptions "
+        "walks write_replay"
     ),
 }
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from math import isfinite
 from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from bypass.events.attributes import ANYTHING, BOOLEAN, FLOAT, INTEGER, SET, STRING, Attribute
-from bypass.events.event import Event
-from bypass.events.filters import Filter, Subscription
 from bypass.protocol.messages import (
     Assignment,
     AssignmentRequest,
@@ -27,6 +23,7 @@ from bypass.protocol.messages import (
     Unsubscribe,
 )
 from bypass.protocol.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
+from bypass.testing.strategies import events, subscriptions
 
 u32 = st.integers(0, 2**32 - 1)
 u64 = st.integers(0, 2**64 - 1)
@@ -38,41 +35,8 @@ speeds = st.floats(width=32, allow_nan=False, allow_infinity=False)
 bounds = st.lists(st.floats(allow_nan=False), min_size=2, max_size=2, unique=True).map(sorted)
 rectangles = st.tuples(bounds, bounds).map(lambda xy: (xy[0][0], xy[1][0], xy[0][1], xy[1][1]))
 texts = st.text(st.characters(codec="utf-8"), max_size=8)
-names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 lines = texts.filter(str.isprintable)
 reasons = texts.map(lambda text: " ".join(text.split()))
-
-integers = st.integers(-(2**63), 2**63 - 1)
-numbers = st.floats(allow_nan=False)
-scalars = integers | numbers | texts
-sets = st.frozensets(scalars, max_size=4)
-pairs = st.lists(st.tuples(names, scalars | sets | st.booleans()), max_size=4)
-events = st.builds(lambda pairs, payload: Event(pairs, payload=payload), pairs, st.binary(max_size=64))
-
-order = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
-filters = st.one_of(
-    st.builds(
-        Filter, st.builds(Attribute, names, st.sampled_from([INTEGER, FLOAT])), integers | numbers, order
-    ),
-    st.builds(
-        Filter, st.builds(Attribute, names, st.just(INTEGER)), st.sets(integers, min_size=1), st.just("in")
-    ),
-    st.builds(Filter, st.builds(Attribute, names, st.just(STRING)), texts, order | st.just("prefix")),
-    st.builds(Filter, st.builds(Attribute, names, st.just(SET)), sets, st.sampled_from(["=", "intersects"])),
-    st.builds(Filter, st.builds(Attribute, names, st.just(SET)), scalars, st.just("contains")),
-    st.builds(Filter, st.builds(Attribute, names, st.just(BOOLEAN)), st.booleans(), st.just("=")),
-    st.builds(Filter, st.builds(Attribute, names, st.just(ANYTHING)), st.none(), st.just("exists")),
-)
-conjunctions = st.builds(Subscription, st.lists(filters, min_size=1, max_size=3))
-subscriptions = st.recursive(
-    conjunctions,
-    lambda inner: st.one_of(
-        st.builds(operator.and_, inner, inner),
-        st.builds(operator.or_, inner, inner),
-        st.builds(operator.invert, inner),
-    ),
-    max_leaves=5,
-)
 
 updates = st.builds(ContextUpdate, points, st.none() | st.tuples(speeds, speeds), **stamps)
 requests = st.builds(AssignmentRequest, points, **stamps)
@@ -114,7 +78,7 @@ def passed_on(publication: Publish) -> Publish:
 bare = st.builds(
     Publish,
     u64,
-    events,
+    events(),
     st.sampled_from(Kind),
     u64,
     st.none() | points,
@@ -122,7 +86,7 @@ bare = st.builds(
     **stamps,
 )
 publishes = carriers(bare)
-subscribes = carriers(st.builds(Subscribe, u32, subscriptions, st.none() | u32, **stamps))
+subscribes = carriers(st.builds(Subscribe, u32, subscriptions(), st.none() | u32, **stamps))
 handles = st.lists(u32, max_size=40).map(tuple)
 addresses = st.lists(u64, max_size=20).map(tuple)
 
@@ -143,7 +107,7 @@ frames = st.builds(Frame, u32, u32, places, copies, **stamps) | st.builds(
 )
 capabilities = st.lists(lines.filter(bool), max_size=3).map(tuple)
 hellos = st.builds(Hello, lines, u64, handles, st.booleans(), capabilities, capabilities, **stamps)
-keeping = st.lists(st.builds(Subscribe, u32, subscriptions, st.none() | u32), max_size=3).map(tuple)
+keeping = st.lists(st.builds(Subscribe, u32, subscriptions(), st.none() | u32), max_size=3).map(tuple)
 welcomes = st.builds(
     Welcome,
     u32,

@@ -1,5 +1,5 @@
-"""What tests of mechanisms of your own are made of: hypothesis strategies, suites to derive from, and small
-systems, simulated and live. Needs the extra `testing`: importing it without raises MissingExtra."""
+"""Parts of tests of one's own mechanisms: hypothesis strategies, suites to derive from, a state machine, and
+small systems, simulated and live. Needs the extra `testing`: importing it without raises MissingExtra."""
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -11,12 +11,9 @@ if find_spec("hypothesis") is None:
     raise MissingExtra("hypothesis")
 
 if TYPE_CHECKING:
-    from bypass.testing.dissemination import DisseminationSuite
-    from bypass.testing.filter_schemes import FilterSchemeSuite
-    from bypass.testing.gateways import GatewaySelectionSuite
-    from bypass.testing.live import LiveWorld
-    from bypass.testing.rules import Standing
-    from bypass.testing.simulated import SimulatedWorld
+    from bypass.testing.machine import SystemMachine
+    from bypass.testing.replay import write_replay
+    from bypass.testing.rules import LocatedSubscriber
     from bypass.testing.strategies import (
         Waypoint,
         events,
@@ -28,17 +25,37 @@ if TYPE_CHECKING:
         subscriptions,
         walks,
     )
+    from bypass.testing.suites.dissemination import DisseminationSuite
+    from bypass.testing.suites.filter_schemes import FilterSchemeSuite
+    from bypass.testing.suites.gateway_logics import GatewayLogicSuite
+    from bypass.testing.suites.gateway_selections import GatewaySelectionSuite
+    from bypass.testing.suites.models.churn import ChurnSuite
+    from bypass.testing.suites.models.mobility import MobilitySuite
+    from bypass.testing.suites.models.workloads import WorkloadSuite
+    from bypass.testing.suites.modes import ModeSuite
+    from bypass.testing.suites.suite import UnknownCapability
+    from bypass.testing.suites.transports import TransportSuite
+    from bypass.testing.worlds.live import LiveWorld
+    from bypass.testing.worlds.simulated import SimulatedWorld
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "DisseminationSuite": "bypass.testing.dissemination",
-            "FilterSchemeSuite": "bypass.testing.filter_schemes",
-            "GatewaySelectionSuite": "bypass.testing.gateways",
-            "LiveWorld": "bypass.testing.live",
-            "SimulatedWorld": "bypass.testing.simulated",
-            "Standing": "bypass.testing.rules",
+            "ChurnSuite": "bypass.testing.suites.models.churn",
+            "DisseminationSuite": "bypass.testing.suites.dissemination",
+            "FilterSchemeSuite": "bypass.testing.suites.filter_schemes",
+            "GatewayLogicSuite": "bypass.testing.suites.gateway_logics",
+            "GatewaySelectionSuite": "bypass.testing.suites.gateway_selections",
+            "LiveWorld": "bypass.testing.worlds.live",
+            "LocatedSubscriber": "bypass.testing.rules",
+            "MobilitySuite": "bypass.testing.suites.models.mobility",
+            "ModeSuite": "bypass.testing.suites.modes",
+            "SimulatedWorld": "bypass.testing.worlds.simulated",
+            "SystemMachine": "bypass.testing.machine",
+            "TransportSuite": "bypass.testing.suites.transports",
+            "UnknownCapability": "bypass.testing.suites.suite",
             "Waypoint": "bypass.testing.strategies",
+            "WorkloadSuite": "bypass.testing.suites.models.workloads",
             "events": "bypass.testing.strategies",
             "filters": "bypass.testing.strategies",
             "places": "bypass.testing.strategies",
@@ -47,17 +64,26 @@ else:
             "scenarios": "bypass.testing.strategies",
             "subscriptions": "bypass.testing.strategies",
             "walks": "bypass.testing.strategies",
+            "write_replay": "bypass.testing.replay",
         },
     )
 
 __all__ = [
+    "ChurnSuite",
     "DisseminationSuite",
     "FilterSchemeSuite",
+    "GatewayLogicSuite",
     "GatewaySelectionSuite",
     "LiveWorld",
+    "LocatedSubscriber",
+    "MobilitySuite",
+    "ModeSuite",
     "SimulatedWorld",
-    "Standing",
+    "SystemMachine",
+    "TransportSuite",
+    "UnknownCapability",
     "Waypoint",
+    "WorkloadSuite",
     "events",
     "filters",
     "places",
@@ -66,4 +92,5 @@ __all__ = [
     "scenarios",
     "subscriptions",
     "walks",
+    "write_replay",
 ]

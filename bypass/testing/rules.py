@@ -11,7 +11,7 @@ from bypass.places.region import Region
 Point = tuple[float, float]
 
 
-class Standing(NamedTuple):
+class LocatedSubscriber(NamedTuple):
     """A subscriber as a rule sees it: where it is and how it moves (m/s), the radius that it wants, and the
     parameters of the scheme that serves it in a region."""
 
@@ -22,22 +22,22 @@ class Standing(NamedTuple):
     region: Region
 
 
-Rule = Callable[[Standing, Point], bool | None]
+Rule = Callable[[LocatedSubscriber, Point], bool | None]
 """Says of an event at a place: the subscriber must be told (true), must not (false), or may be (None)."""
 
 
-def near(who: Standing, at: Point) -> bool:
+def near(who: LocatedSubscriber, at: Point) -> bool:
     """The event lies within the radius: what RADIAL promises."""
     return math.dist(at, who.place) <= who.radius
 
 
-def same_cell(who: Standing, at: Point) -> bool:
+def same_cell(who: LocatedSubscriber, at: Point) -> bool:
     """Both are in the same cell, whatever the radius: GRID."""
     n, area = who.settings["grid"], who.region.area
     return cell(at, n, area) == cell(who.place, n, area)
 
 
-def cells_around(who: Standing, at: Point) -> bool:
+def cells_around(who: LocatedSubscriber, at: Point) -> bool:
     """The event is in a cell that the square around the subscriber touches: EGRID."""
     n, area, (x, y) = who.settings["grid"], who.region.area, who.place
     (i0, j0), (i1, j1) = [cell((x + r, y + r), n, area) for r in (-who.radius, who.radius)]
@@ -45,18 +45,18 @@ def cells_around(who: Standing, at: Point) -> bool:
     return i0 <= i <= i1 and j0 <= j <= j1
 
 
-def ahead(who: Standing, at: Point) -> bool:
+def ahead(who: LocatedSubscriber, at: Point) -> bool:
     """The event is within the radius, or ahead of who walks: STE."""
     return in_envelope(at, who.place, who.radius, who.vector, who.settings["alpha"])
 
 
-def same_places(who: Standing, at: Point) -> bool:
+def same_places(who: LocatedSubscriber, at: Point) -> bool:
     """Both are at one of the region's places, or both are at none: ATTRACT."""
     mine, its = around(who.region, who.place), around(who.region, at)
     return bool(mine & its) or not (mine or its)
 
 
-def places_or_radius(who: Standing, at: Point) -> bool:
+def places_or_radius(who: LocatedSubscriber, at: Point) -> bool:
     """Who is at one of the region's places hears what happens there, others what is near: MULTI."""
     mine = around(who.region, who.place)
     return bool(mine & around(who.region, at)) if mine else near(who, at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -15,8 +16,9 @@ from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.mechanisms.registry import SIDES
 from bypass.places.region import Region
+from bypass.support.extensions import absolute
 from bypass.testing.rules import Point
-from bypass.testing.world import REGION
+from bypass.testing.worlds.world import REGION
 from bypass.transitions import Action, Mechanism, Plan
 
 _texts = st.text(st.characters(codec="utf-8"), max_size=8)
@@ -165,17 +167,20 @@ def _allows(parameter: Any, value: Any) -> bool:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, registry: Registry | None = None) -> dict[str, Any]:
+def scenarios(draw: st.DrawFn, mechanisms: Sequence[str] = ()) -> dict[str, Any]:
     """Small experiments as their files say them: a dozen clients at most, half a minute at most; what
-    `bypass run` accepts once it is written as YAML. A `registry` must have built-in mechanisms alone."""
+    `bypass run` accepts once it is written as YAML. `mechanisms` are references to mechanisms of one's own,
+    which files name by an absolute path."""
+    registry = Registry(mechanisms)
     clients, duration = draw(st.integers(1, 12)), draw(st.integers(5, 30))
     width, height = draw(st.integers(100, 1000)), draw(st.integers(100, 1000))
     steps = sorted(draw(st.lists(st.integers(1, duration - 1), max_size=3, unique=True)))
     drawn = plans(registry, clients, (FILTER_PROXY,))
     models = st.sampled_from(["rwp", "random-direction", "gauss-markov", "levy-walk"])
-    scheme = draw(st.sampled_from([*(registry or Registry()).kinds(FILTER)]))
+    scheme = draw(st.sampled_from([*registry.kinds(FILTER)]))
     return {
         "about": "drawn by hypothesis",
+        "mechanisms": [absolute(each, Path.cwd()) for each in mechanisms],
         "clients": clients,
         "duration": duration,
         "world": {"width": width, "height": height},

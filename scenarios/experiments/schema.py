@@ -26,7 +26,9 @@ from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.mechanism_defaults import check_defaults
 from bypass.scenarios.experiments.models import Churn, Mobility, Publishing
+from bypass.scenarios.experiments.plans import check_members, check_plan
 from bypass.scenarios.experiments.rulebooks import load_rules
+from bypass.scenarios.experiments.script import Script
 from bypass.sim.cellular import CellularModel
 from bypass.sim.radios import RADIOS, radio_models
 from bypass.support.extensions import absolute
@@ -160,7 +162,8 @@ class Scenario(Strict):
     Beside `baseline`, one of them, figures of the others say what they save and lose. `mechanisms` are
     references to mechanisms of one's own, `module:Class` or `file.py:Class`; `begin` is what all clients and
     the broker begin with besides a filter scheme; `defaults` are values that parameters begin with unless
-    something else sets them, by proxy, mechanism and name.
+    something else sets them, by proxy, mechanism and name. With a `script` clients do what it says, and
+    models of mobility, workloads and churn are not asked.
     """
 
     name: str
@@ -186,6 +189,7 @@ class Scenario(Strict):
     rules: RuleSettings = RuleSettings()
     phase: str = ""
     timeline: tuple[Step, ...] = ()
+    script: Script | None = None
     runs: dict[str, dict[str, Any]] = {}
     main: str = ""
     baseline: str = ""
@@ -223,6 +227,11 @@ class Scenario(Strict):
                 raise Misfit((name,), f"is no further radio: expected a name other than {', '.join(RADIOS)}")
         return radios
 
+    @property
+    def durable(self) -> bool:
+        """Whether sessions outlast a broken connection."""
+        return self.churn.durable or self.script is not None
+
     def registry(self) -> Registry:
         """A new registry with the mechanisms that the scenario may use, and what they begin with."""
         return Registry(self.mechanisms, self.defaults)
@@ -247,12 +256,13 @@ class Scenario(Strict):
     def _consistent(self) -> Self:
         self._check_mechanisms()
         self._check_timeline()
-        self._check_world()
-        if self.workload.start >= self.duration:
-            raise Misfit(
-                ("workload", "start"),
-                f"is {self.workload.start}: expected less than the duration, {self.duration} s",
-            )
+        if self.script is None:
+            self._check_world()
+        else:
+            try:
+                self.script.check(self.clients, self.duration, self.registry())
+            except Misfit as misfit:
+                raise Misfit(("script", *misfit.path), misfit.args[0]) from None
         for key, name in (("main", self.main), ("baseline", self.baseline)):
             if name and name not in self.runs:
                 known = ", ".join(self.runs) or "none"
@@ -271,12 +281,7 @@ class Scenario(Strict):
             except TransitionError as error:
                 raise Misfit(("begin", i), f"is not possible: {error}") from None
         for i, step in enumerate(self.timeline):
-            try:
-                registry.check(step.plan)
-            except TransitionError as error:
-                raise Misfit(
-                    ("timeline", i, "plan"), f"{step.plan.plan!r} cannot be executed: {error}"
-                ) from None
+            check_plan(("timeline", i, "plan"), step.plan, registry)
         try:
             check_defaults(self.defaults, registry)
         except Misfit as misfit:
@@ -295,13 +300,7 @@ class Scenario(Strict):
                     f"is {step.at}: expected ascending times before the end, {self.duration} s",
                 )
             earliest = step.at
-            for action in step.plan.actions:
-                for member in action.members or ():
-                    if member not in range(self.clients):
-                        raise Misfit(
-                            ("timeline", i, "plan"),
-                            f"moves member {member!r}: expected clients from 0 to {self.clients - 1}",
-                        )
+            check_members(("timeline", i, "plan"), step.plan, self.clients)
 
     def _check_world(self) -> None:
         mobility = self.mobility.build()
@@ -316,4 +315,9 @@ class Scenario(Strict):
                 ("world",),
                 f"is {self.world.width} by {self.world.height} m: expected at least {width} by {height} m,"
                 " where clients move",
+            )
+        if self.workload.start >= self.duration:
+            raise Misfit(
+                ("workload", "start"),
+                f"is {self.workload.start}: expected less than the duration, {self.duration} s",
             )

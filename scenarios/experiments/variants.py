@@ -12,6 +12,7 @@ from bypass.models.radio.radio import RadioModel
 from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.schema import LocationSettings, RuleSettings, Scenario, Step, WorldSize
+from bypass.scenarios.experiments.script import Script, ScriptStep
 from bypass.sim.cellular import CellularModel
 from bypass.support.validation import first_misfit
 from bypass.transitions import Action, Plan
@@ -97,6 +98,8 @@ def _known_keys(path: tuple[int | str, ...]) -> list[str]:
         "radios": RadioModel,
         "rules": RuleSettings,
         "begin": Action,
+        "script": Script,
+        "steps": ScriptStep,
         "plan": Plan,
         "actions": Action,
     }

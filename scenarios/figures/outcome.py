@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,15 @@ def rates(up: NDArray[np.int64], down: NDArray[np.int64], client_seconds: float)
     }
 
 
+class ScriptCounts(NamedTuple):
+    """Of the subscriptions that events of a script concerned, by where their owners were: how many there
+    were, and of these how many were not told, and how many of all were told more than once."""
+
+    owed: int
+    lost: int
+    doubled: int
+
+
 @dataclass(frozen=True)
 class Run:
     """The outcome of one experiment. `events` and `traffic` are columns, with one row an event or a second.
@@ -102,6 +111,7 @@ class Run:
     firings: tuple[Firing, ...]
     local: dict[str, int]
     plans_sent: int
+    script: ScriptCounts | None = None
 
     def __repr__(self) -> str:
         return (
@@ -188,7 +198,7 @@ class Run:
             | {"with_clients": self._gateways_with_clients(), "served_inside": self._served_inside()},
             "areas": self._areas("gateway"),
             "rules": dict(Counter(firing.rule for firing in self.firings)),
-        }
+        } | ({} if self.script is None else {"script": self.script._asdict()})
 
     def _where(self, proxy: str, joining: bool = False) -> tuple[Floats, Floats]:
         """Where clients switched a proxy to something, right after they came or at any later time."""

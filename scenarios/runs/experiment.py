@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from bypass.events.event import Event
 from bypass.events.filters import attr
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.modes import AdHoc
+from bypass.models.maps import AttractionPoint
 from bypass.models.radio.kernels.state import S
-from bypass.models.waypoints import within
+from bypass.models.waypoints import Waypoints, within
 from bypass.models.workloads import World
 from bypass.places.geo import PlanarLocation
 from bypass.places.region import Place, Region
@@ -41,6 +42,7 @@ LONGEST_AWAY = 10  # times the mean: what waits for who stays away longer is not
 FOREVER_S = 1e9  # what waits in a durable session counts whenever it arrives
 
 RunProgress = Callable[[float], None]
+Publication = tuple[int, int, int, tuple[float, float]]  # when (µs), by whom, of what kind, and where
 
 EXPERIMENTER = -2  # the number of its random streams among those of hosts
 
@@ -67,33 +69,18 @@ class Experiment:
         self.scenario = scenario
         self.seed = seed
         n = scenario.clients
-        mobility = scenario.mobility.build()
         self._workload = scenario.workload.build()
-        attractions = mobility.attractions
+        attractions, movement = self._movement()
         world = scenario.world
-        movement = mobility.generate(n, scenario.duration, seed)
         self._trace = movement.cursor()
         self._fastest = movement.fastest()
-        start = scenario.workload.start
-        publications = self._workload.schedule(
-            n, max(scenario.duration - start, 1e-6), seed, World(attractions, world.width, world.height)
-        )
-        self._publications = iter(
-            zip(
-                (publications.at_us + round(start * MICROSECONDS)).tolist(),
-                publications.client.tolist(),
-                np.where(np.isnan(publications.x), Kind.LOCAL, Kind.PLACED).tolist(),
-                zip(publications.x.tolist(), publications.y.tolist(), strict=True),
-                strict=True,
-            )
-        )
+        self._publications = self._scheduled(attractions)
         self.region = Region(
             (0.0, 0.0, world.width, world.height),
             tuple(Place(p.name, p.x, p.y, p.radius) for p in attractions),
         )
         registry = scenario.registry()
-        broker_proxies = registry.proxies("broker")
-        here = [action for action in scenario.begin if action.proxy in broker_proxies]
+        here = [action for action in scenario.begin if action.proxy in registry.proxies("broker")]
         self.system = SimulatedSystem(
             n,
             self._trace,
@@ -106,7 +93,7 @@ class Experiment:
             state_transfer=scenario.state_transfer,
             begin=[action for action in scenario.begin if action not in here],
             radios=scenario.all_radios,
-            durable=scenario.churn.durable,
+            durable=scenario.durable,
             registry=registry,
         )
         registry.prepare(self.system.broker.engine, "broker", here)
@@ -124,7 +111,7 @@ class Experiment:
         self._initiators = stream(seed, EXPERIMENTER, "initiators")
         self._gateways = GatewayWatch(self.system)
         self.system.monitor.register(self._gateways)
-        self._ledger = Ledger(n, self.system.clock, FOREVER_S if scenario.churn.durable else HORIZON_S)
+        self._ledger = Ledger(n, self.system.clock, FOREVER_S if scenario.durable else HORIZON_S)
         self.system.monitor.register(self._ledger)
         self._radius = np.full(n, self._workload.radius)
         self._event = Event(kind="event", payload=bytes(self._workload.payload))
@@ -133,6 +120,28 @@ class Experiment:
         self._seconds: list[NDArray[np.int64]] = []
         self._marks: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         self._mechanisms: list[dict[str, Any]] = []
+
+    def _movement(self) -> tuple[tuple[AttractionPoint, ...], Waypoints]:
+        """The places that attract people, and where everybody is."""
+        scenario, mobility = self.scenario, self.scenario.mobility.build()
+        return mobility.attractions, mobility.generate(scenario.clients, scenario.duration, self.seed)
+
+    def _scheduled(self, attractions: tuple[AttractionPoint, ...]) -> Iterator[Publication]:
+        """What is published, in the order of time."""
+        scenario, world, start = self.scenario, self.scenario.world, self.scenario.workload.start
+        publications = self._workload.schedule(
+            scenario.clients,
+            max(scenario.duration - start, 1e-6),
+            self.seed,
+            World(attractions, world.width, world.height),
+        )
+        return zip(
+            (publications.at_us + round(start * MICROSECONDS)).tolist(),
+            publications.client.tolist(),
+            np.where(np.isnan(publications.x), Kind.LOCAL, Kind.PLACED).tolist(),
+            zip(publications.x.tolist(), publications.y.tolist(), strict=True),
+            strict=True,
+        )
 
     def run(self, progress: RunProgress = lambda _: None) -> Run:
         """Run to the end; `progress` is told how many seconds have been simulated."""
@@ -181,10 +190,17 @@ class Experiment:
             if at_us > 0:
                 self.system.clock.at(at_us, self._come if joins else self._go, number)
 
+    def _watch(self, number: int) -> None:
+        """Have the transitions of a client recorded."""
+
+        def place() -> tuple[float, float]:
+            return self._trace.position(number, self.system.clock.now())
+
+        self.system.clients[number].engine.add_listener(_Watch(self._executions, place))
+
     def _take_part(self, number: int) -> None:
-        client = self.system.clients[number]
-        client.engine.add_listener(_Watch(self._executions, self._place_of(number)))
-        client.subscribe(
+        self._watch(number)
+        self.system.clients[number].subscribe(
             attr("kind") == "event",
             _application,
             radius=round(self._workload.radius),
@@ -253,17 +269,20 @@ class Experiment:
         inside = self._inside()
         for event, at_us, kind, number, place in self._published:
             at = at_us / MICROSECONDS
-            if kind == Kind.LOCAL:
+            if kind != Kind.PLACED:
                 place = self._trace.position(number, at)
-            truth = within(*self._trace.arrays, at, *place, self._radius)
+            truth = self._concerned(kind, at, place)
             truth[number] = False  # nobody is told of his own events
             self._ledger.published(event, at_us, kind, number, place, truth, inside)
         self._published.clear()
         self._ledger.settle()
 
+    def _concerned(self, kind: int, at: float, place: tuple[float, float]) -> NDArray[np.bool_]:  # noqa: ARG002
+        """Which clients an event of a kind concerns that happens at a time at a place."""
+        return within(*self._trace.arrays, at, *place, self._radius)
+
     def _inside(self) -> NDArray[np.bool_]:
-        """The clients at an attraction point, who are told apart because they may hear of each other
-        there."""
+        """The clients at an attraction point, who may hear of each other there."""
         x, y = self._trace.positions(self.system.clock.now())
         return distance_to_border(x, y, self.region.places) <= 0
 
@@ -314,9 +333,6 @@ class Experiment:
         """Bytes so far by the columns of traffic, all clients together."""
         up, down = (counters.sum(axis=1) for counters in self._counters())
         return np.concatenate((up[:-1], down[:-1], (up[-1], down[-1])))
-
-    def _place_of(self, number: int) -> Callable[[], tuple[float, float]]:
-        return lambda: self._trace.position(number, self.system.clock.now())
 
     # -- what came of it ----------------------------------------------------------------------------------
 

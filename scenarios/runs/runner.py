@@ -16,9 +16,9 @@ from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.experiments.variants import variants
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.report.result import Result
-from bypass.scenarios.runs.experiment import Experiment
 from bypass.scenarios.runs.loader import load
 from bypass.scenarios.runs.paths import check_paths
+from bypass.scenarios.runs.scripted import prepared
 
 
 def run(
@@ -56,7 +56,7 @@ def run(
     total = sum(each.duration for each in experiments.values())
     if len(experiments) == 1:
         name, only = next(iter(experiments.items()))
-        runs = {name: Experiment(only, only.seed).run(lambda done: progress(done, total))}
+        runs = {name: prepared(only, only.seed).run(lambda done: progress(done, total))}
     else:
         runs = _side_by_side(experiments, partial(_tell, progress, total))
     return Result(scenario, runs, asked)
@@ -105,4 +105,4 @@ def _run_one(data: dict[str, Any], seconds: Any) -> Run:
             seconds.put(now - told)
             told = now
 
-    return Experiment(scenario, scenario.seed).run(tell)
+    return prepared(scenario, scenario.seed).run(tell)

@@ -17,7 +17,7 @@ from uuid import uuid4
 from bypass.errors import BypassError
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.report.result import Result
-from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.scripted import prepared
 
 LONGEST_NAME = 120
 
@@ -106,7 +106,7 @@ def carry_out(piece: tuple[Trial, str]) -> str:
         )
     try:
         experiment = Scenario.model_validate(trial.experiment)
-        run = Experiment(experiment, trial.seed).run()
+        run = prepared(experiment, trial.seed).run()
         summary = Result(experiment, {trial.variant: run}).summary()
     except Exception as error:
         trial.failed(folder, error)

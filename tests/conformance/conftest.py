@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bypass.testing.live import LiveWorld
-from bypass.testing.simulated import SimulatedWorld
-from bypass.testing.world import SmallWorld
+from bypass.testing.worlds.live import LiveWorld
+from bypass.testing.worlds.simulated import SimulatedWorld
+from bypass.testing.worlds.world import SmallWorld
 
 
 @pytest.fixture(params=["simulated", "live"])

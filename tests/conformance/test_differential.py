@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from bypass.testing.crowd import SCHEMES
-from bypass.testing.live import LiveWorld
-from bypass.testing.simulated import SimulatedWorld
-from bypass.testing.world import SmallWorld
+from bypass.testing.worlds.live import LiveWorld
+from bypass.testing.worlds.people import SCHEMES
+from bypass.testing.worlds.simulated import SimulatedWorld
+from bypass.testing.worlds.world import SmallWorld
 from tests.conftest import Point
 
 pytestmark = pytest.mark.slow

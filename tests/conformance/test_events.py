@@ -8,8 +8,7 @@ import pytest
 
 from bypass.errors import InvalidRadius
 from bypass.events.filters import Subscription, attr
-from bypass.testing.crowd import SCHEMES
-from bypass.testing.world import SmallWorld
+from bypass.testing.worlds.world import SmallWorld
 
 Make = Callable[..., SmallWorld]
 
@@ -104,17 +103,6 @@ def test_every_subscription_of_a_client_is_told_once(make_world: Make) -> None:
     assert world.heard(near) == everything
     assert world.heard(far) == everything[1:]
     assert world.heard(plain) == everything
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_nobody_is_told_of_its_own_events(make_world: Make, scheme: str) -> None:
-    world = make_world(scheme)
-    world.enter("a", (100.0, 100.0), 100, None)
-    (other,) = world.enter("b", (100.0, 110.0), 100)
-    world.settle()
-    events = [world.publish_local("a"), world.publish("a", (100.0, 100.0)), world.publish("a")]
-    world.settle()
-    assert [world.heard(event) for event in events] == [[("b", other)]] * 3
 
 
 def test_what_was_unsubscribed_is_not_told_of_any_more(make_world: Make) -> None:

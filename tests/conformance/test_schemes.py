@@ -1,4 +1,4 @@
-"""Each filter scheme selects the same people in the simulator and live."""
+"""Built-in filter schemes do what each of them promises in particular, in the simulator and live."""
 
 from __future__ import annotations
 
@@ -6,36 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from bypass.testing.crowd import CROWD, SCHEMES, assert_events_arrive, gather
-from bypass.testing.world import SmallWorld
+from bypass.testing.worlds.people import assert_events_arrive, gather
+from bypass.testing.worlds.world import SmallWorld
 
 Make = Callable[..., SmallWorld]
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_events_reach_whom_the_scheme_selects(make_world: Make, scheme: str) -> None:
-    world = make_world(scheme)
-    gather(world)
-    assert [world.running(name) for name in CROWD] == [scheme] * len(CROWD)
-    assert {world.serving()[name].scheme for name in CROWD} == {scheme}
-    assert_events_arrive(world)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_people_who_move_are_found(make_world: Make, scheme: str) -> None:
-    """From cell to cell, into circles and out of them, and beyond the region."""
-    world = make_world(scheme)
-    gather(world)
-    for name, place in {
-        "ann": (810.0, 770.0),
-        "cid": (610.0, 605.0),
-        "fay": (295.0, 305.0),
-        "hal": (-40.0, 1010.0),
-        "publisher": (805.0, 780.0),
-    }.items():
-        world.move(name, place)
-    world.settle()
-    assert_events_arrive(world)
 
 
 @pytest.mark.parametrize("radii", [(250,), (250, 400), (400, 250), (250, 400, 100)])

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from bypass.mechanisms.filters import FilterBroker, Grid
-from bypass.testing.crowd import CROWD, SCHEMES, SPOTS, assert_events_arrive, assert_nothing_lost, gather
-from bypass.testing.world import SmallWorld
+from bypass.testing.worlds.assertions import assert_nothing_lost
+from bypass.testing.worlds.people import CROWD, SCHEMES, SPOTS, assert_events_arrive, gather
+from bypass.testing.worlds.world import SmallWorld
 from bypass.transitions import (
     Action,
     AtomicTransition,
@@ -40,28 +41,6 @@ def test_every_scheme_to_every_other_and_back(make_world: Make, here: str) -> No
             assert [world.running(name) for name in CROWD] == [target] * len(CROWD)
             assert {each.scheme for each in world.serving().values()} == {target}
             assert_nothing_lost(world, events, before)
-    assert_events_arrive(world)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES[1:])
-def test_some_people_are_served_by_another_scheme(make_world: Make, scheme: str) -> None:
-    world = make_world()
-    gather(world)
-    moved = ["ann", "bob", "fay"]
-    before = world.serving()
-    with world.publishing("bob", SPOTS) as events:
-        record = world.execute(scheme, members=moved)
-        world.settle()
-    world.settle()
-    assert (record.kind, record.outcome, record.members) == ("partial", "done", len(moved))
-    for name in CROWD:
-        expected = scheme if name in moved else "radial"
-        assert (name, world.running(name), world.serving()[name].scheme) == (name, expected, expected)
-    assert_nothing_lost(world, events, before)
-    assert_events_arrive(world)
-    assert world.execute("radial").outcome == "done"
-    world.settle()
-    assert {world.running(name) for name in CROWD} == {"radial"}
     assert_events_arrive(world)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,11 +17,12 @@ from bypass.live.keys import ClientKeys
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Notify, Publish, Subscribe
 from bypass.protocol.session import Ack, Hello, Ping, Welcome
 from bypass.protocol.wire import decode, encode, unpack
-from bypass.testing.broker import PATIENCE as PATIENCE
-from bypass.testing.broker import config as config
-from bypass.testing.broker import in_loop as in_loop
-from bypass.testing.broker import running as running
-from bypass.testing.broker import until as until
+from bypass.testing.worlds.broker import PATIENCE as PATIENCE
+from bypass.testing.worlds.broker import config as config
+from bypass.testing.worlds.broker import copy_store
+from bypass.testing.worlds.broker import in_loop as in_loop
+from bypass.testing.worlds.broker import running as running
+from bypass.testing.worlds.broker import until as until
 
 M = TypeVar("M", bound=Message)
 ANYTHING = Subscription.of(attr("kind") == "x")
@@ -31,17 +31,7 @@ ANYTHING = Subscription.of(attr("kind") == "x")
 def killed(service: Service, folder: Path, **changes: object) -> BrokerConfig:
     """The configuration of a broker that starts with what this one has in its files now."""
     folder.mkdir()
-    store = service.server.config.store
-
-    def copy() -> bool:
-        if service.server.turns.writing:
-            return False
-        for path in store.parent.glob(f"{store.name}*"):
-            if not path.name.endswith(("-shm", "-lock")):
-                shutil.copy(path, folder)
-        return True
-
-    until(lambda: in_loop(service, copy))
+    until(lambda: in_loop(service, lambda: copy_store(service, folder)))
     return config(folder, **changes)
 
 

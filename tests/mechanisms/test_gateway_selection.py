@@ -20,7 +20,7 @@ from bypass.mechanisms.gateways import CsWca, DkcLeach, GatewayChoice, SkcLeach,
 from bypass.mechanisms.gateways.leach import chance, threshold
 from bypass.mechanisms.gateways.selection import wanted
 from bypass.mechanisms.gateways.wca import merged, weights
-from bypass.testing.gateways import Place, Site
+from bypass.testing.suites.gateway_selections import Place, Site
 from bypass.transitions import InvalidParameter
 
 

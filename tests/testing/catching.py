@@ -8,7 +8,7 @@ from unittest import SkipTest
 
 from hypothesis import Phase, settings
 
-from bypass.testing.suite import Suite
+from bypass.testing.suites.suite import Suite
 
 settings.register_profile(
     "unshrunk", deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bypass import Disseminator, Publish
-from bypass.testing.dissemination import DisseminationSuite
+from bypass.testing.suites.dissemination import DisseminationSuite
 
 
 class BuiltIn(DisseminationSuite):
@@ -14,12 +14,12 @@ class BuiltIn(DisseminationSuite):
 
 class TestUnicast(BuiltIn):
     mechanism = "unicast"
-    hops = 1
+    capabilities = {"hops": 1}
 
 
 class TestBroadcast(BuiltIn):
     mechanism = "broadcast"
-    hops = 1
+    capabilities = {"hops": 1}
 
 
 class TestFlooding(BuiltIn):
@@ -28,7 +28,7 @@ class TestFlooding(BuiltIn):
 
 class TestGossip(BuiltIn):
     mechanism = "gossip"
-    share = 0.4
+    capabilities = {"share": 0.4}
 
 
 class TestHyperGossip(BuiltIn):
@@ -37,7 +37,7 @@ class TestHyperGossip(BuiltIn):
 
 class TestPlanB(BuiltIn):
     mechanism = "plan-b"
-    share = 0.6
+    capabilities = {"share": 0.6}
 
 
 class Shout(Disseminator):
@@ -54,5 +54,5 @@ class Shout(Disseminator):
 
 class TestShout(DisseminationSuite):
     mechanism = Shout
-    hops = 1
+    capabilities = {"hops": 1}
     examples = 8

@@ -7,7 +7,7 @@ import numpy as np
 from bypass import GatewayChoice
 from bypass.mechanisms.gateways.selection import Candidates
 from bypass.support.arrays import Ints
-from bypass.testing.gateways import GatewaySelectionSuite
+from bypass.testing.suites.gateway_selections import GatewaySelectionSuite
 
 
 class TestDkcLeach(GatewaySelectionSuite):

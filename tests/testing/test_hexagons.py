@@ -1,8 +1,8 @@
 """A scheme in a file of its own is tested in a few lines."""
 
-from bypass.testing.filter_schemes import FilterSchemeSuite
+from bypass.testing.suites.filter_schemes import FilterSchemeSuite
 
 
 class TestHexagons(FilterSchemeSuite):
     mechanism = "examples/hexagons.py:Hexagons"
-    beyond = 600.0  # six sides: cells tell no more
+    capabilities = {"beyond": 600.0}  # six sides: cells tell no more

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bypass import Disseminator
-from bypass.testing.dissemination import DisseminationSuite
+from bypass.testing.suites.dissemination import DisseminationSuite
 from tests.testing.catching import failures
 from tests.testing.wrong_disseminators import KeepsToItself, NeverStops, TellsTwice
 

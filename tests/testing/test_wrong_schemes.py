@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bypass import FilterScheme
-from bypass.testing.filter_schemes import FilterSchemeSuite
+from bypass.testing.suites.filter_schemes import FilterSchemeSuite
 from tests.testing.catching import failures
 from tests.testing.wrong_schemes import MovesOnce, OneEach, StartsEmpty
 
@@ -19,7 +19,7 @@ from tests.testing.wrong_schemes import MovesOnce, OneEach, StartsEmpty
     ],
 )
 def test_a_wrong_scheme_is_caught(scheme: type[FilterScheme], test: str) -> None:
-    suite = type("Wrong", (FilterSchemeSuite,), {"mechanism": scheme, "live": False})
+    suite = type("Wrong", (FilterSchemeSuite,), {"mechanism": scheme, "capabilities": {"live": False}})
     found = failures(suite)
     assert "was told not to all whom it concerns" in found[test]
     assert "test_clients_need_no_arrays" not in found

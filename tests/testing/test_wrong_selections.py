@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bypass import GatewayChoice
-from bypass.testing.gateways import GatewaySelectionSuite
+from bypass.testing.suites.gateway_selections import GatewaySelectionSuite
 from tests.testing.catching import failures
 from tests.testing.wrong_selections import Dice, Faithful, SameAgain
 

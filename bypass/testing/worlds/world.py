@@ -6,9 +6,8 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from bypass.core.broker import Broker
 from bypass.core.client import Client
@@ -17,7 +16,8 @@ from bypass.events.filters import Filter, Subscription, attr
 from bypass.events.matching import matches
 from bypass.places.region import Place, Region
 from bypass.ports.subscriptions import Callback, SubHandle
-from bypass.testing.rules import RULES, Point, Rule, Standing
+from bypass.testing.rules import RULES, LocatedSubscriber, Point, Rule
+from bypass.testing.worlds.person import OPEN, Person, Published, Serving, Wish, undecided
 from bypass.transitions import Action, Plan, Record
 
 T = TypeVar("T")
@@ -38,54 +38,30 @@ NEWS = attr("kind") == "news"
 subscription_to = cache(Subscription.of)
 
 
-class Wish(NamedTuple):
-    """What somebody has subscribed: events, within a radius or anywhere."""
-
-    wanted: Subscription | Filter
-    radius: int | None
-
-
-class Published(NamedTuple):
-    """What somebody has published, and where."""
-
-    publisher: str
-    event: Event
-    at: Point | None
-
-
-@dataclass
-class Person:
-    """Stands at `place`, or walks on from there by `vector` since a time; away from the system or not."""
-
-    place: Point
-    vector: Point = (0.0, 0.0)
-    since: float = 0.0
-    present: bool = True
-    interests: dict[int, Wish] = field(default_factory=dict)
-
-    def position(self, now: float) -> Point:
-        (x, y), (vx, vy), elapsed = self.place, self.vector, now - self.since
-        return x + vx * elapsed, y + vy * elapsed
-
-
-class Serving(NamedTuple):
-    """The scheme that serves somebody, at the broker, with its parameters."""
-
-    scheme: str
-    settings: Mapping[str, Any]
-
-
 class SmallWorld(ABC):
-    """One system under test, in `region`; `rules` say whom events concern, by the name of the scheme.
+    """One system under test, in `region`, which begins with a scheme and parameters; `mechanisms` are those
+    of one's own, and `rules` say whom events concern, by the name of the scheme.
 
     Subscriptions are known by numbers that the world gives, whatever handles they have, and keep them when
     their owner leaves and comes back. `deliveries` are (name, subscription) by event, in the order in which
-    callbacks were called; `received` are the events as they arrived.
+    callbacks were called; `received` are the events as they arrived. `recording` is what happened, as steps
+    of a script. A `virtual` world has neither programs that can be killed nor a broker with a store.
     """
 
-    def __init__(self, region: Region = REGION, rules: Mapping[str, Rule] = RULES) -> None:
+    virtual: ClassVar[bool]
+
+    def __init__(
+        self,
+        scheme: str,
+        values: Mapping[str, Any],
+        mechanisms: Sequence[str | type] = (),
+        region: Region = REGION,
+        rules: Mapping[str, Rule] = RULES,
+    ) -> None:
+        self.scheme, self.values, self.mechanisms = scheme, dict(values), tuple(mechanisms)
         self.region = region
-        self.rules = rules
+        self.rules = {**rules, OPEN.scheme: undecided}
+        self.recording: list[dict[str, Any]] = []
         self.people: dict[str, Person] = {}
         self.published: dict[int, Published] = {}
         self.deliveries: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
@@ -97,20 +73,39 @@ class SmallWorld(ABC):
     def enter(self, name: str, place: Point, *radii: int | None) -> list[int]:
         """Somebody new, who subscribes news with each of `radii`; gives the subscriptions."""
         self.people[name] = Person(place)
+        self._record("move", name, place=place)
         self._enter(name)
         return [self.subscribe(name, radius) for radius in radii]
 
     def leave(self, name: str, *, for_good: bool = False) -> None:
         """Somebody goes; unless it is for good the broker remembers it, and what it would get waits."""
-        self.people[name].present = False
+        person = self.people[name]
+        person.present, person.forgotten = False, for_good
+        self._record("kill" if for_good else "leave", name)
         self._leave(name, for_good)
 
-    def come_back(self, name: str) -> None:
-        """Somebody who has left is there again, and subscribes what it had subscribed."""
-        self.people[name].present = True
+    def kill(self, name: str) -> None:
+        """Somebody's program ends without a word to the broker, which remembers it. In a virtual world that
+        is the connection."""
+        self.people[name].present = False
+        self._record("leave", name)
+        self._kill(name)
+
+    def come_back(self, name: str, place: Point | None = None) -> None:
+        """Somebody who has left is there again, elsewhere if a place is given, and subscribes what it had
+        subscribed."""
+        person = self.people[name]
+        if place is not None:
+            person.place = place
+        self._record("move", name, place=person.place)
+        self._record("return", name)
+        person.present = True
         self._enter(name)
-        for number, interest in self.people[name].interests.items():
+        for number, interest in person.interests.items():
+            if person.forgotten:
+                self._record("subscribe", name, subscription=number, radius=interest.radius)
             self._subscribe(name, number, interest)
+        person.forgotten = False
 
     def whereabouts(self, name: str) -> Point:
         """Where somebody is at this moment."""
@@ -121,8 +116,18 @@ class SmallWorld(ABC):
         """The time by which people walk, in seconds."""
 
     @abstractmethod
+    def moment(self) -> float:
+        """The time (s) of what happens now, as a script of it says."""
+
     def move(self, name: str, place: Point, vector: Point = (0.0, 0.0)) -> None:
         """From now on somebody is there, and walks on by `vector`."""
+        self._record("move", name, place=place)
+        self._move(name, place, vector)
+
+    @abstractmethod
+    def restart_broker(self) -> None:
+        """Have the broker die, and another one go on with what it has stored. Raises NotImplementedError in a
+        virtual world."""
 
     @abstractmethod
     def settle(self) -> None:
@@ -136,21 +141,25 @@ class SmallWorld(ABC):
         self._subscriptions += 1
         interest = Wish(NEWS if wanted is None else wanted, radius)
         self.people[name].interests[self._subscriptions] = interest
+        self._record("subscribe", name, subscription=self._subscriptions, radius=radius)
         self._subscribe(name, self._subscriptions, interest)
         return self._subscriptions
 
     def unsubscribe(self, name: str, subscription: int) -> None:
         del self.people[name].interests[subscription]
+        self._record("unsubscribe", name, subscription=subscription)
         self._unsubscribe(name, subscription)
 
     def publish(self, name: str, at: Point | None = None, **attributes: Any) -> int:
         """Publish news, at a place if one is given; gives the number of the event."""
+        self._record("publish", name, place=at)
         number = self.announce(name, at, attributes)
         self._publish(name, number, at)
         return number
 
     def publish_local(self, name: str, **attributes: Any) -> int:
         """Publish news where its publisher, who stands, is."""
+        self._record("publish", name, local=True)
         number = self.announce(name, self.people[name].place, attributes)
         self._publish_local(name, number)
         return number
@@ -185,8 +194,27 @@ class SmallWorld(ABC):
         (record,) = self.execute_plan(Plan(plan="test", actions=(action,)))
         return record
 
-    @abstractmethod
-    def execute_plan(self, plan: Plan) -> list[Record]: ...
+    def execute_plan(self, plan: Plan) -> list[Record]:
+        """Have the broker execute a plan, and its clients then."""
+        names = {self.number(name): name for name, person in self.people.items() if person.present}
+        members = [
+            action.members and tuple(self._order(names[each]) for each in action.members if each in names)
+            for action in plan.actions
+        ]
+        actions = [
+            action.model_copy(update={"members": own})
+            for action, own in zip(plan.actions, members, strict=True)
+        ]
+        recorded = plan.model_copy(update={"actions": tuple(actions)})
+        self._record("plan", plan=recorded.model_dump(mode="json", exclude_defaults=True))
+        return self._execute_plan(plan)
+
+    def _order(self, name: str) -> int:
+        return [*self.people].index(name)
+
+    def _record(self, do: str, name: str | None = None, **keys: Any) -> None:
+        who = {} if name is None else {"client": self._order(name)}
+        self.recording.append({"at": self.moment(), "do": do, **who, **keys})
 
     @abstractmethod
     def number(self, name: str) -> int:
@@ -227,6 +255,15 @@ class SmallWorld(ABC):
     def _leave(self, name: str, for_good: bool) -> None: ...
 
     @abstractmethod
+    def _kill(self, name: str) -> None: ...
+
+    @abstractmethod
+    def _move(self, name: str, place: Point, vector: Point) -> None: ...
+
+    @abstractmethod
+    def _execute_plan(self, plan: Plan) -> list[Record]: ...
+
+    @abstractmethod
     def _subscribe(self, name: str, subscription: int, interest: Wish) -> None: ...
 
     @abstractmethod
@@ -258,13 +295,16 @@ class SmallWorld(ABC):
         return sorted(each for each, told in self.judged(event, serving) if told is not False)
 
     def judged(
-        self, event: int, serving: Mapping[str, Serving] | None = None
+        self,
+        event: int,
+        serving: Mapping[str, Serving] | None = None,
+        people: Mapping[str, Person] | None = None,
     ) -> Iterator[tuple[tuple[str, int], bool | None]]:
         """What the rules say of everybody who is there and wants such an event: (name, subscription), and
-        whether it must be told, must not, or may be (None)."""
+        whether it must be told, must not, or may be (None). That is as things are now, or as they were."""
         publisher, content, at = self.published[event]
         schemes = self.serving() if serving is None else serving
-        for name, person in self.people.items():
+        for name, person in (self.people if people is None else people).items():
             if name == publisher or not person.present:
                 continue
             for number, wish in person.interests.items():
@@ -273,5 +313,7 @@ class SmallWorld(ABC):
                         yield (name, number), True
                     else:
                         scheme, settings = schemes[name]
-                        who = Standing(person.place, person.vector, wish.radius, settings, self.region)
+                        who = LocatedSubscriber(
+                            person.place, person.vector, wish.radius, settings, self.region
+                        )
                         yield (name, number), self.rules[scheme](who, at)

@@ -16,7 +16,8 @@ from bypass.ports.subscriptions import SubHandle
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
 from bypass.testing.rules import RULES, Point, Rule
-from bypass.testing.world import REGION, Person, SmallWorld, Wish
+from bypass.testing.worlds.person import Person, Wish
+from bypass.testing.worlds.world import REGION, SmallWorld
 from bypass.transitions import Plan, Record
 
 T = TypeVar("T")
@@ -30,7 +31,9 @@ PAUSE_S = 0.05
 
 
 class SimulatedWorld(SmallWorld):
-    """Runs on a `SimulatedSystem`, whose trace it is. `mechanisms` are those of one's own."""
+    """Runs on a `SimulatedSystem`, whose trace it is, for so many people at most."""
+
+    virtual = True
 
     def __init__(
         self,
@@ -41,13 +44,15 @@ class SimulatedWorld(SmallWorld):
         region: Region = REGION,
         rules: Mapping[str, Rule] = RULES,
         seed: int = 1,
+        most: int = MOST_PEOPLE,
     ) -> None:
-        super().__init__(region, rules)
+        super().__init__(scheme, values, mechanisms, region, rules)
+        self.seed = seed
         self._numbers: dict[str, int] = {}
         self._cut_off: set[str] = set()
         self._handles: dict[int, SubHandle] = {}
         self._system = SimulatedSystem(
-            MOST_PEOPLE,
+            most,
             self,
             region,
             seed=seed,
@@ -73,7 +78,13 @@ class SimulatedWorld(SmallWorld):
     def now(self) -> float:
         return self._system.clock.now()
 
-    def move(self, name: str, place: Point, vector: Point = (0.0, 0.0)) -> None:
+    def moment(self) -> float:
+        return self.now()
+
+    def restart_broker(self) -> None:
+        raise NotImplementedError("a broker in virtual time has no store to begin again with")
+
+    def _move(self, name: str, place: Point, vector: Point) -> None:
         person = self.people[name]
         person.place, person.vector, person.since = place, vector, self.now()
 
@@ -97,6 +108,9 @@ class SimulatedWorld(SmallWorld):
         else:
             self._system.cut_off(self._numbers[name])
             self._cut_off.add(name)
+
+    def _kill(self, name: str) -> None:
+        self._leave(name, for_good=False)
 
     # -- events -------------------------------------------------------------------------------------------
 
@@ -136,7 +150,7 @@ class SimulatedWorld(SmallWorld):
 
     # -- inside -------------------------------------------------------------------------------------------
 
-    def execute_plan(self, plan: Plan) -> list[Record]:
+    def _execute_plan(self, plan: Plan) -> list[Record]:
         return self._system.broker.execute(plan)
 
     def number(self, name: str) -> int:

@@ -15,14 +15,17 @@ from bypass import connect
 from bypass.core.broker import Broker
 from bypass.core.client import Client
 from bypass.events.event import Event
+from bypass.live.broker.service import Service
 from bypass.live.client.connection import Connection
 from bypass.live.client.subscription import LiveSubscription
 from bypass.places.geo import PlanarLocation
 from bypass.places.region import Region
 from bypass.places.sensor import Fix, LocationRequest
-from bypass.testing.broker import PATIENCE, config, in_loop, running, until
 from bypass.testing.rules import RULES, Point, Rule
-from bypass.testing.world import REGION, SmallWorld, Wish
+from bypass.testing.worlds.broker import PATIENCE, RunningBroker, config, in_loop, until
+from bypass.testing.worlds.person import Wish
+from bypass.testing.worlds.simulated import SETTLED_S
+from bypass.testing.worlds.world import REGION, SmallWorld
 from bypass.transitions import Plan, Record
 
 T = TypeVar("T")
@@ -35,7 +38,7 @@ ENOUGH_FIXES = 2
 """The first one after a leap makes the leap a speed."""
 
 
-class Loop:
+class ClientLoop:
     """An asyncio loop in a thread of its own."""
 
     def __init__(self) -> None:
@@ -62,6 +65,8 @@ class Loop:
 class LiveWorld(SmallWorld):
     """Runs on a broker over a socket of this machine, with a store in `folder`."""
 
+    virtual = False
+
     def __init__(
         self,
         scheme: str,
@@ -72,44 +77,54 @@ class LiveWorld(SmallWorld):
         region: Region = REGION,
         rules: Mapping[str, Rule] = RULES,
     ) -> None:
-        super().__init__(region, rules)
-        self._mechanisms = mechanisms
+        super().__init__(scheme, values, mechanisms, region, rules)
         self._clients: dict[str, Connection] = {}
         self._subscribed: dict[int, LiveSubscription] = {}
         self._put_at: dict[str, float] = {}  # when somebody was put where it is, by its client's clock
         self._fixes: dict[str, int] = {}  # that its client was told since
+        self._rests = 0
+        self._folder, self._brokers = folder, 1
         places = [{"name": p.name, "x": p.x, "y": p.y, "radius": p.radius} for p in region.places]
-        settings = config(
-            folder,
-            region={"area": region.area, "places": places},
-            scheme=scheme,
-            set=dict(values),
-            grace=GRACE_S,
-            limits={"client_rate": 0},
-            mechanisms=tuple(map(reference, mechanisms)),
-        )
-        with ExitStack() as stack:
-            self._service = stack.enter_context(running(settings))
-            self._loop = Loop()
-            stack.callback(self._loop.close)
-            stack.callback(self._end_clients)
-            self._stack = stack.pop_all()
+        self._settings: dict[str, Any] = {
+            "region": {"area": region.area, "places": places},
+            "scheme": scheme,
+            "set": dict(values),
+            "grace": GRACE_S,
+            "limits": {"client_rate": 0},
+            "mechanisms": tuple(map(reference, mechanisms)),
+        }
+        self._broker = RunningBroker(config(folder, **self._settings))
+        self._loop = ClientLoop()
 
     def close(self) -> None:
-        self._stack.close()
-
-    def _end_clients(self) -> None:
         async def end() -> None:
             await asyncio.gather(*(me.close() for me in self._clients.values()))
 
-        self._loop.run(end())
+        with ExitStack() as stack:
+            stack.callback(self._broker.stop)
+            stack.callback(self._loop.close)
+            self._loop.run(end())
+
+    def restart_broker(self) -> None:
+        self._brokers += 1
+        folder = self._folder / f"broker{self._brokers}"
+        folder.mkdir()
+        store = self._broker.kill(folder)
+        self._broker = RunningBroker(config(self._folder, **self._settings, store=store))
+
+    @property
+    def _service(self) -> Service:
+        return self._broker.service
 
     # -- people -------------------------------------------------------------------------------------------
 
     def now(self) -> float:
         return time.monotonic()
 
-    def move(self, name: str, place: Point, vector: Point = (0.0, 0.0)) -> None:
+    def moment(self) -> float:
+        return self._rests * SETTLED_S
+
+    def _move(self, name: str, place: Point, vector: Point) -> None:
         def put() -> None:
             person = self.people[name]
             person.place, person.vector, person.since = place, vector, self.now()
@@ -118,6 +133,8 @@ class LiveWorld(SmallWorld):
         self._loop.ask(put)
 
     def settle(self) -> None:
+        self._rests += 1
+        until(lambda: all(me.connected for me in self._clients.values()))
         until(lambda: all(self._fixes[name] >= ENOUGH_FIXES for name in self._clients))
         until(self._agreed)
         for _ in range(2):  # what the broker has told clients they may have answered
@@ -155,7 +172,7 @@ class LiveWorld(SmallWorld):
             open=True,
             name=name,
             location=lambda: person.position(self.now()),
-            mechanisms=self._mechanisms,
+            mechanisms=self.mechanisms,
         )
         self._clients[name] = self._loop.run(me.open())
         self._loop.ask(lambda: self._note_move(name))
@@ -163,6 +180,9 @@ class LiveWorld(SmallWorld):
 
     def _leave(self, name: str, for_good: bool) -> None:
         self._loop.run(self._clients.pop(name).close(forget=for_good))
+
+    def _kill(self, name: str) -> None:
+        self._loop.run(self._clients.pop(name)._keeper.end())
 
     # -- events -------------------------------------------------------------------------------------------
 
@@ -212,7 +232,7 @@ class LiveWorld(SmallWorld):
 
     # -- inside -------------------------------------------------------------------------------------------
 
-    def execute_plan(self, plan: Plan) -> list[Record]:
+    def _execute_plan(self, plan: Plan) -> list[Record]:
         records: list[Record] = in_loop(self._service, lambda: self._service.server.broker.execute(plan))
         return records
 

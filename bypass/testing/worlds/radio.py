@@ -36,7 +36,7 @@ def cluster(devices: int) -> list[Point]:
     return [(500.0 + 7.0 * (n % 4), 500.0 + 9.0 * (n // 4)) for n in range(devices)]
 
 
-class Neighbourhood:
+class RadioWorld:
     """Devices at `places`, all of which have subscribed news anywhere near; `begin` is what they begin with,
     by proxy, each with parameters. `told` are (time, client, event) as callbacks were called."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 
 from bypass.mechanisms.families import DISSEMINATION, Family
-from bypass.testing.neighbourhood import REACH, Neighbourhood, cluster, row
 from bypass.testing.rules import Point
-from bypass.testing.suite import Suite
+from bypass.testing.suites.suite import MechanismSuite
+from bypass.testing.worlds.radio import REACH, RadioWorld, cluster, row
 
 LONG_S = 10.0
 """After so long nothing of an event goes on."""
@@ -20,23 +20,21 @@ TRIES = 10
 """Runs over which what is left to chance is averaged."""
 
 
-class DisseminationSuite(Suite):
+class DisseminationSuite(MechanismSuite):
     """Devices in reach hear of an event, once, and then there is silence.
 
-    `hops` is how far an event gets, if there is somebody in reach at each; None: as far as that. Within them
-    a `share` of the devices hears of it: 1, all of them, always; less, so many on average. A device sends at
-    most so many `frames` for one event.
+    Capabilities: `hops` is how far an event gets, if there is somebody in reach at each; None: as far as
+    that. Within them a `share` of the devices hears of it: 1, all of them, always; less, so many on average.
+    A device sends at most so many `frames` for one event.
     """
 
     family: ClassVar[Family] = DISSEMINATION
-    hops: ClassVar[int | None] = None
-    share: ClassVar[float] = 1.0
-    frames: ClassVar[int] = 1
+    defaults: ClassVar[Mapping[str, Any]] = {"hops": None, "share": 1.0, "frames": 1}
 
-    def devices(self, places: Sequence[Point], seed: int = 1, mode: str = "ad-hoc") -> Neighbourhood:
+    def devices(self, places: Sequence[Point], seed: int = 1, mode: str = "ad-hoc") -> RadioWorld:
         """Devices that all run this mechanism for their own events."""
         begin = {"mode": (mode, {}), "direct": (self.name, self.parameters)}
-        return Neighbourhood(places, begin, self.brought, seed)
+        return RadioWorld(places, begin, self.brought, seed)
 
     # -- who hears ----------------------------------------------------------------------------------------
 
@@ -60,7 +58,7 @@ class DisseminationSuite(Suite):
             world = self.devices(row(number), seed)
             event = world.publish(publisher)
             world.run()
-            far = number if self.hops is None else self.hops
+            far = number if self.capability("hops") is None else self.capability("hops")
             within = {n for n in range(number) if 0 < abs(n - publisher) <= far}
             heard = set(world.heard(event))
             assert heard <= within, (
@@ -68,7 +66,9 @@ class DisseminationSuite(Suite):
             )
             shares.append(len(heard) / len(within))
         mean = sum(shares) / len(shares)
-        assert mean >= self.share, f"{mean:.0%} of those within reach heard: expected {self.share:.0%}"
+        assert mean >= self.capability("share"), (
+            f"{mean:.0%} of those within reach heard: expected {self.capability('share'):.0%}"
+        )
 
     def test_nobody_is_told_twice(self) -> None:
         """Wherever devices are, and whoever publishes: a device is told of an event of others once."""
@@ -110,8 +110,8 @@ class DisseminationSuite(Suite):
                 counts.append((early, world.frames()))
             (early, late), (idle, later) = counts
             more = [e - i for e, i in zip(early, idle, strict=True)]
-            assert max(more) <= self.frames, (
-                f"devices sent {more} frames for one event: at most {self.frames}"
+            assert max(more) <= self.capability("frames"), (
+                f"devices sent {more} frames for one event: at most {self.capability('frames')}"
             )
             after = [e - i for e, i in zip(late, later, strict=True)]
             assert after == more, f"after {LONG_S:g} s devices went on sending: {after} frames, {more} before"
@@ -148,9 +148,7 @@ class DisseminationSuite(Suite):
         """Whoever hears the frames of one that was told to exchange its mechanism does so, too."""
         for other in self.others:
             for here, there in ((other, self.name), (self.name, other)):
-                world = Neighbourhood(
-                    cluster(4), {"mode": ("augment", {}), "direct": (here, {})}, self.brought
-                )
+                world = RadioWorld(cluster(4), {"mode": ("augment", {}), "direct": (here, {})}, self.brought)
                 world.plan("direct", there, 2, decision=world.system.broker.rollout.decide(0))
                 world.run()
                 event = world.publish_local(2)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from inspect import getsourcefile
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from unittest import SkipTest
 
 from hypothesis import strategies as st
 
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import FILTER, FILTER_PROXY, Family
+from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.mechanisms.filters import FilterClient
 from bypass.places.region import Region
 from bypass.places.sensor import Fix
@@ -24,20 +24,12 @@ from bypass.protocol.messages import ContextMessage
 from bypass.protocol.scheme_context import SchemeContext
 from bypass.protocol.wire import decode, encode
 from bypass.support.extensions import file_of
-from bypass.testing.crowd import (
-    CROWD,
-    SPOTS,
-    assert_events_arrive,
-    assert_nothing_lost,
-    assert_told_rightly,
-    gather,
-)
-from bypass.testing.live import LiveWorld
-from bypass.testing.rules import RULES, Point, Rule, Standing
-from bypass.testing.simulated import SimulatedWorld
+from bypass.testing.rules import Point
 from bypass.testing.strategies import places, radii
-from bypass.testing.suite import Suite
-from bypass.testing.world import REGION, SmallWorld
+from bypass.testing.suites.scheme_service import SchemeServiceSuite
+from bypass.testing.worlds.assertions import assert_nothing_lost, assert_told_rightly
+from bypass.testing.worlds.people import CROWD, SPOTS, assert_events_arrive, gather
+from bypass.testing.worlds.world import SmallWorld
 
 Crowd = Sequence[tuple[Point, Sequence[int | None]]]
 
@@ -55,42 +47,8 @@ registry.find("client", "filter", sys.argv[2])
 """
 
 
-class FilterSchemeSuite(Suite):
-    """Whom an event concerns hears of it, once, whoever moves and whatever is exchanged.
-
-    By default that is everybody within the radius; others may be told in vain up to `beyond` metres farther
-    away, and nobody if the scheme is `exact`. A scheme that promises something else defines `rule`. A suite
-    that is not `live` runs in virtual time alone.
-    """
-
-    family: ClassVar[Family] = FILTER
-    exact: ClassVar[bool] = False
-    beyond: ClassVar[float] = math.inf
-    live: ClassVar[bool] = True
-    region: ClassVar[Region] = REGION
-
-    def rule(self, who: Standing, at: Point) -> bool | None:
-        """Whether an event at a place must be told to somebody, must not be, or may be (None)."""
-        distance = math.dist(at, who.place)
-        if distance <= who.radius:
-            return True
-        return False if distance > who.radius + (0.0 if self.exact else self.beyond) else None
-
-    @property
-    def rules(self) -> dict[str, Rule]:
-        """The rules of this scheme and of all that are built in."""
-        return {**RULES, self.name: self.rule}
-
-    def simulated(self, scheme: str = "", seed: int = 1) -> SimulatedWorld:
-        """A world in virtual time; served by this scheme, if none is named."""
-        return SimulatedWorld(
-            scheme or self.name,
-            self.parameters,
-            mechanisms=self.brought,
-            region=self.region,
-            rules=self.rules,
-            seed=seed,
-        )
+class FilterSchemeSuite(SchemeServiceSuite):
+    """Whom an event concerns hears of it, once, whoever moves and whatever is exchanged."""
 
     # -- who is told --------------------------------------------------------------------------------------
 
@@ -154,21 +112,6 @@ class FilterSchemeSuite(Suite):
                 assert _known(world) == known, f"in the transition to {target} the broker forgot people"
             assert world.serving()["ann"].settings == parameters, "parameters are others than before"
 
-    def test_who_was_away_is_served_when_it_returns(self) -> None:
-        world = self.simulated("radial" if self.name != "radial" else "grid")
-        gather(world)
-        mine = [("bob", number) for number in world.people["bob"].interests]
-        world.leave("bob")
-        world.execute(self.name)
-        world.settle()
-        plain = world.publish("publisher")
-        world.settle()
-        world.come_back("bob")
-        world.settle()
-        assert [each for each in world.heard(plain) if each in mine] == mine, "what waited for bob is lost"
-        assert world.running("bob") == self.name
-        assert_events_arrive(world)
-
     def _exchange(self, world: SmallWorld, target: str, members: Sequence[str] | None = None) -> None:
         before = world.serving()
         with world.publishing("bob", SPOTS) as events:
@@ -226,25 +169,15 @@ class FilterSchemeSuite(Suite):
 
     def test_it_serves_live_as_well(self) -> None:
         """A broker and clients over sockets: from RADIAL to this scheme, and back if it is another one."""
-        if not self.live:
+        if not self.capability("live"):
             return
-        with tempfile.TemporaryDirectory() as folder, closing(self._live(Path(folder))) as world:
+        with tempfile.TemporaryDirectory() as folder, closing(self.live(Path(folder))) as world:
             gather(world)
             assert_events_arrive(world)
             for target in {"radial", self.name} - {self.name}:
                 self._exchange(world, target)
                 self._exchange(world, self.name)
             assert_events_arrive(world)
-
-    def _live(self, folder: Path) -> LiveWorld:
-        return LiveWorld(
-            self.name,
-            self.parameters,
-            folder,
-            mechanisms=self.brought,
-            region=self.region,
-            rules=self.rules,
-        )
 
 
 def _strolls(region: Region) -> dict[str, st.SearchStrategy[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,18 +29,57 @@ def config(folder: Path, **changes: Any) -> BrokerConfig:
     return BrokerConfig.model_validate(settings)
 
 
+class RunningBroker:
+    """A broker that serves in a thread until it is stopped or killed."""
+
+    def __init__(self, settings: BrokerConfig) -> None:
+        self.service = Service(settings)
+        self._thread = threading.Thread(target=self.service.run, name="broker under test")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End gracefully."""
+        self.service.server.stop()
+        self._end()
+
+    def kill(self, folder: Path) -> Path:
+        """End at once, without a word to clients; gives the store as it is then, in a folder."""
+        server = self.service.server
+
+        def die() -> bool:
+            copied = copy_store(self.service, folder)
+            if copied:
+                server.loop.stop()
+            return copied
+
+        until(lambda: in_loop(self.service, die))
+        self._end()
+        return folder / server.config.store.name
+
+    def _end(self) -> None:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+
+
+def copy_store(service: Service, folder: Path) -> bool:
+    """Copy the files of a broker's store as they are, unless they are being written; in its thread."""
+    store = service.server.config.store
+    if service.server.turns.writing:
+        return False
+    for path in store.parent.glob(f"{store.name}*"):
+        if not path.name.endswith(("-shm", "-lock")):
+            shutil.copy(path, folder)
+    return True
+
+
 @contextmanager
 def running(settings: BrokerConfig) -> Iterator[Service]:
     """A broker that serves until the block ends."""
-    service = Service(settings)
-    thread = threading.Thread(target=service.run, name="broker under test")
-    thread.start()
+    broker = RunningBroker(settings)
     try:
-        yield service
+        yield broker.service
     finally:
-        service.server.stop()
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
+        broker.stop()
 
 
 def in_loop(service: Service, ask: Callable[[], Any]) -> Any:

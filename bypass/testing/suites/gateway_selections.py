@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bypass.mechanisms.families import GATEWAY_SELECTION, Family
 from bypass.mechanisms.gateways import GatewayChoice
 from bypass.ports.state_info import LOCATION, VELOCITY, Key, Reading, StateInformation, Vector
-from bypass.testing.neighbourhood import Neighbourhood, cluster
-from bypass.testing.suite import Suite
+from bypass.testing.suites.suite import MechanismSuite
+from bypass.testing.worlds.radio import RadioWorld, cluster
 
 PROXY = "gateway-selection"
 Place = tuple[float, float] | None
@@ -51,7 +51,7 @@ class Site:
         return self._streams.setdefault(purpose, random.Random(self._seed))
 
 
-class GatewaySelectionSuite(Suite):
+class GatewaySelectionSuite(MechanismSuite):
     """Everybody is a gateway or has one, whoever comes and goes, and the same each time."""
 
     family: ClassVar[Family] = GATEWAY_SELECTION
@@ -143,17 +143,17 @@ class GatewaySelectionSuite(Suite):
                 kept = getattr(engine.active(PROXY), "history", None)
                 assert kept is history, f"who has served is forgotten in the transition to {name}"
 
-    def _served(self, clients: int) -> Neighbourhood:
+    def _served(self, clients: int) -> RadioWorld:
         begin: dict[str, tuple[str, Mapping[str, Any]]] = {
             "mode": ("gateway", {}),
             "gateway": ("broadcast", {}),
             "gateway-logic": ("relay", {}),
         }
-        world = Neighbourhood(cluster(clients), begin, self.brought)
+        world = RadioWorld(cluster(clients), begin, self.brought)
         world.plan(PROXY, self.name, **self.parameters)
         return world
 
-    def _assert_heard(self, world: Neighbourhood) -> None:
+    def _assert_heard(self, world: RadioWorld) -> None:
         event = world.publish(0)
         world.run()
         expected = [n for n in range(1, len(world.system.clients)) if n not in world.gone]

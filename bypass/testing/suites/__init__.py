@@ -1,0 +1,1 @@
+"""Suites to derive test classes from, one for each family."""

@@ -1,0 +1,1 @@
+"""Suites for the models that experiments are made of."""

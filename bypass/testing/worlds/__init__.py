@@ -1,0 +1,1 @@
+"""Small systems under test: simulated, live, and of radios."""

@@ -1,0 +1,24 @@
+"""Checks of the plans in an experiment file."""
+
+from __future__ import annotations
+
+from bypass.mechanisms import Registry
+from bypass.support.validation import Misfit
+from bypass.transitions import Plan, TransitionError
+from bypass.transitions.validation import KeyPath
+
+
+def check_plan(path: KeyPath, plan: Plan, registry: Registry) -> None:
+    """Raise Misfit unless a plan can be executed with the mechanisms that there are."""
+    try:
+        registry.check(plan)
+    except TransitionError as error:
+        raise Misfit(path, f"{plan.plan!r} cannot be executed: {error}") from None
+
+
+def check_members(path: KeyPath, plan: Plan, clients: int) -> None:
+    """Raise Misfit unless a plan is about clients of the experiment."""
+    for action in plan.actions:
+        for member in action.members or ():
+            if member not in range(clients):
+                raise Misfit(path, f"moves member {member!r}: expected clients from 0 to {clients - 1}")
