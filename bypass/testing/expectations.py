@@ -11,7 +11,7 @@ from bypass.testing.worlds.assertions import told
 from bypass.testing.worlds.person import OPEN, Person, Serving
 from bypass.testing.worlds.world import SmallWorld
 
-Told = tuple[str, int]
+OwnedSubscription = tuple[str, int]
 """Somebody, and one of its subscriptions."""
 
 
@@ -34,8 +34,8 @@ class Expectations:
         self._world = world
         self._away: dict[str, Serving] = {}  # the last that is known of what serves them
         self._states: list[WorldState] = []
-        self._must: dict[int, set[Told]] = {}
-        self._may: dict[int, set[Told]] = {}
+        self._must: dict[int, set[OwnedSubscription]] = {}
+        self._may: dict[int, set[OwnedSubscription]] = {}
         self._again: Counter[tuple[int, str]] = Counter()  # how often an event may be repeated to somebody
         self.changed()
 

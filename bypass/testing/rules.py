@@ -22,7 +22,7 @@ class LocatedSubscriber(NamedTuple):
     region: Region
 
 
-Rule = Callable[[LocatedSubscriber, Point], bool | None]
+SchemeRule = Callable[[LocatedSubscriber, Point], bool | None]
 """Says of an event at a place: the subscriber must be told (true), must not (false), or may be (None)."""
 
 
@@ -62,7 +62,7 @@ def places_or_radius(who: LocatedSubscriber, at: Point) -> bool:
     return bool(mine & around(who.region, at)) if mine else near(who, at)
 
 
-RULES: Mapping[str, Rule] = {
+RULES: Mapping[str, SchemeRule] = {
     "radial": near,
     "ste": ahead,
     "grid": same_cell,

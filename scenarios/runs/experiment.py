@@ -71,12 +71,11 @@ class Experiment:
         n = scenario.clients
         self._workload = scenario.workload.build()
         attractions, movement = self._movement()
-        world = scenario.world
         self._trace = movement.cursor()
         self._fastest = movement.fastest()
         self._publications = self._scheduled(attractions)
         self.region = Region(
-            (0.0, 0.0, world.width, world.height),
+            (0.0, 0.0, scenario.world.width, scenario.world.height),
             tuple(Place(p.name, p.x, p.y, p.radius) for p in attractions),
         )
         registry = scenario.registry()

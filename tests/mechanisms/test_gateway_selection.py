@@ -20,20 +20,20 @@ from bypass.mechanisms.gateways import CsWca, DkcLeach, GatewayChoice, SkcLeach,
 from bypass.mechanisms.gateways.leach import chance, threshold
 from bypass.mechanisms.gateways.selection import wanted
 from bypass.mechanisms.gateways.wca import merged, weights
-from bypass.testing.suites.gateway_selections import Place, Site
+from bypass.testing.suites.gateway_selections import KnownPlace, Site
 from bypass.transitions import InvalidParameter
 
 
-def line(n: int, step: float = 10.0) -> list[Place]:
+def line(n: int, step: float = 10.0) -> list[KnownPlace]:
     return [(step * i, 0.0) for i in range(n)]
 
 
-def scattered(n: int, side: float, seed: int = 3) -> list[Place]:
+def scattered(n: int, side: float, seed: int = 3) -> list[KnownPlace]:
     numbers = random.Random(seed)
     return [(numbers.uniform(0, side), numbers.uniform(0, side)) for _ in range(n)]
 
 
-def distance(a: Place, b: Place) -> float:
+def distance(a: KnownPlace, b: KnownPlace) -> float:
     assert a is not None
     assert b is not None
     return math.dist(a, b)
@@ -58,7 +58,7 @@ crowds = odd | st.builds(
 @given(data=st.data(), crowd=crowds, k=st.integers(1, 12), seed=st.integers(0, 99))
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_gateways_and_their_clients_are_all_clients_once(
-    kind: type[GatewayChoice], data: st.DataObject, crowd: list[Place], k: int, seed: int
+    kind: type[GatewayChoice], data: st.DataObject, crowd: list[KnownPlace], k: int, seed: int
 ) -> None:
     numbers = st.sets(st.integers(0, 29), max_size=6)
     unplaced = data.draw(numbers)
@@ -87,7 +87,9 @@ def test_gateways_and_their_clients_are_all_clients_once(
 @every_algorithm
 @given(places=crowds, k=st.integers(1, 20))
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_everybody_has_the_nearest_gateway(kind: type[GatewayChoice], places: list[Place], k: int) -> None:
+def test_everybody_has_the_nearest_gateway(
+    kind: type[GatewayChoice], places: list[KnownPlace], k: int
+) -> None:
     gateways = kind(Site(places)).get_gateways(range(len(places)), k)
     for gateway, group in gateways.items():
         for client in group:
@@ -280,7 +282,7 @@ def test_rounds_of_others_do_not_count_as_waiting() -> None:
 
 def test_equals_are_spread_out() -> None:
     crowd = [(float(i), 0.0) for i in range(8)]
-    places: list[Place] = [*crowd, (0.0, 1000.0), (1000.0, 0.0)]
+    places: list[KnownPlace] = [*crowd, (0.0, 1000.0), (1000.0, 0.0)]
     gateways = DkcLeach(Site(places)).get_gateways(range(10), 3)
     assert {8, 9} <= gateways.keys()
     assert any(len(group) == 7 for group in gateways.values())
@@ -291,7 +293,9 @@ def test_equals_are_spread_out() -> None:
 
 @given(crowds, st.integers(1, 20), st.floats(1, 500))
 @settings(max_examples=100, deadline=None, derandomize=True)
-def test_clusters_are_in_range_and_their_heads_are_not(places: list[Place], k: int, range_m: float) -> None:
+def test_clusters_are_in_range_and_their_heads_are_not(
+    places: list[KnownPlace], k: int, range_m: float
+) -> None:
     n = len(places)
     gateways = CsWca(Site(places), range_m=range_m).get_gateways(range(n), k)
     if k >= n:
@@ -309,7 +313,7 @@ def test_dense_clients_need_fewer_gateways_than_asked_for() -> None:
 
 
 def test_nearest_clusters_are_merged_first() -> None:
-    places: list[Place] = [(0.0, 0.0), (80.0, 0.0), (1000.0, 0.0), (1200.0, 0.0), (5000.0, 0.0)]
+    places: list[KnownPlace] = [(0.0, 0.0), (80.0, 0.0), (1000.0, 0.0), (1200.0, 0.0), (5000.0, 0.0)]
     gateways = {*CsWca(Site(places)).get_gateways(range(5), 4)}
     assert len(gateways & {0, 1}) == 1
     assert {2, 3, 4} <= gateways

@@ -100,6 +100,11 @@ class TestRecorded(ChurnSuite):
     model, parameters = "recorded", {"path": str(RECORD)}
 
 
+class TestShifts(ChurnSuite):
+    model = f"{EXAMPLES}/shifts.py:Shifts"
+    capabilities = {"random": False}
+
+
 class ByBlock(RandomWaypoint):
     """Numbers clients by their place in the block."""
 

@@ -1,9 +1,10 @@
-"""The built-in modes, transports and gateway logics pass the suites that others' are tested with, and wrong
-ones are caught."""
+"""The built-in modes, transports and gateway logics pass the suites that others' are tested with, and the
+examples do; wrong ones are caught."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +14,13 @@ from bypass.mechanisms.modes import LOCAL, HybridMode
 from bypass.mechanisms.transports import RadioTransport
 from bypass.protocol.messages import Kind
 from bypass.testing.suites.gateway_logics import GatewayLogicSuite
+from bypass.testing.suites.gateway_selections import GatewaySelectionSuite
 from bypass.testing.suites.modes import ModeSuite
 from bypass.testing.suites.suite import MechanismSuite
 from bypass.testing.suites.transports import TransportSuite
 from tests.testing.catching import failures
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 class BuiltInMode(ModeSuite):
@@ -55,6 +59,25 @@ class TestBluetooth(TransportSuite):
 
 class TestRelay(GatewayLogicSuite):
     mechanism = "relay"
+    examples = 6
+
+
+class TestLora(TransportSuite):
+    mechanism = f"{EXAMPLES}/lora.py:Lora"
+    examples = 6
+
+
+class TestWhisper(BuiltInMode):
+    mechanism = f"{EXAMPLES}/whisper.py:Whisper"
+
+
+class TestTwice(GatewayLogicSuite):
+    mechanism = f"{EXAMPLES}/twice.py:Twice"
+    examples = 6
+
+
+class TestLowest(GatewaySelectionSuite):
+    mechanism = f"{EXAMPLES}/lowest.py:Lowest"
     examples = 6
 
 

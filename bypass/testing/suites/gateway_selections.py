@@ -15,7 +15,7 @@ from bypass.testing.suites.suite import MechanismSuite
 from bypass.testing.worlds.radio import RadioWorld, cluster
 
 PROXY = "gateway-selection"
-Place = tuple[float, float] | None
+KnownPlace = tuple[float, float] | None
 Round = tuple[frozenset[int], int]
 
 
@@ -24,7 +24,7 @@ class Site:
 
     id = 0
 
-    def __init__(self, places: Sequence[Place], seed: int = 1) -> None:
+    def __init__(self, places: Sequence[KnownPlace], seed: int = 1) -> None:
         self.time = 0.0
         self.places = {client: place for client, place in enumerate(places) if place is not None}
         self.velocities: dict[int, Vector] = {}
@@ -56,14 +56,14 @@ class GatewaySelectionSuite(MechanismSuite):
 
     family: ClassVar[Family] = GATEWAY_SELECTION
 
-    def selection(self, places: Sequence[Place], seed: int = 1) -> tuple[Site, GatewayChoice]:
+    def selection(self, places: Sequence[KnownPlace], seed: int = 1) -> tuple[Site, GatewayChoice]:
         """A selection at a broker that knows these places."""
         site = Site(places, seed)
         made: GatewayChoice = self.kind(site, **self.parameters)
         return site, made
 
     def _rounds(
-        self, places: Sequence[Place], rounds: Sequence[Round], seed: int
+        self, places: Sequence[KnownPlace], rounds: Sequence[Round], seed: int
     ) -> list[Mapping[int, frozenset[int]]]:
         """What is chosen in each of some rounds: who is away then, and how many gateways are wanted."""
         site, selection = self.selection(places, seed)
@@ -79,7 +79,7 @@ class GatewaySelectionSuite(MechanismSuite):
     def test_everybody_is_a_gateway_or_has_one(self) -> None:
         """Gateways and those whom they serve are the clients who are there, each of them once."""
 
-        def once(places: list[Place], rounds: list[Round], seed: int) -> None:
+        def once(places: list[KnownPlace], rounds: list[Round], seed: int) -> None:
             for (away, k), gateways in zip(rounds, self._rounds(places, rounds, seed), strict=True):
                 _assert_all_once(gateways, {*range(len(places))} - away, k)
 
@@ -88,7 +88,7 @@ class GatewaySelectionSuite(MechanismSuite):
     def test_nobody_is_lost_when_gateways_leave(self) -> None:
         """Whoever was gateway is gone in the next round, until nobody is left."""
 
-        def goes_on(places: list[Place], k: int, seed: int) -> None:
+        def goes_on(places: list[KnownPlace], k: int, seed: int) -> None:
             site, selection = self.selection(places, seed)
             left = {*range(len(places))}
             while left:
@@ -103,14 +103,14 @@ class GatewaySelectionSuite(MechanismSuite):
     def test_a_selection_is_the_same_each_time(self) -> None:
         """The same places, rounds and seed give the same gateways."""
 
-        def repeats(places: list[Place], rounds: list[Round], seed: int) -> None:
+        def repeats(places: list[KnownPlace], rounds: list[Round], seed: int) -> None:
             first, second = (self._rounds(places, rounds, seed) for _ in range(2))
             assert first == second, f"the same rounds gave {first}, then {second}"
 
         self.for_all(repeats, **_crowds())
 
     def test_the_order_of_clients_does_not_matter(self) -> None:
-        def agree(places: list[Place], seed: int) -> None:
+        def agree(places: list[KnownPlace], seed: int) -> None:
             forms: list[Collection[int]] = [range(len(places)), [*range(len(places))][::-1]]
             one, other = (self.selection(places, seed)[1].get_gateways(form, 2) for form in forms)
             assert one == other, f"the order of clients matters: {one}, {other}"

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from bypass.mechanisms.families import FILTER, Family
 from bypass.places.region import Region
-from bypass.testing.rules import RULES, LocatedSubscriber, Point, Rule
+from bypass.testing.rules import RULES, LocatedSubscriber, Point, SchemeRule
 from bypass.testing.suites.suite import MechanismSuite
 from bypass.testing.worlds.live import LiveWorld
 from bypass.testing.worlds.simulated import MOST_PEOPLE, SimulatedWorld
@@ -42,7 +42,7 @@ class SchemeSuite(MechanismSuite):
         )
 
     @property
-    def rules(self) -> dict[str, Rule]:
+    def rules(self) -> dict[str, SchemeRule]:
         """The rules of this scheme and of all that are built in."""
         return {**RULES, self.name: self.rule}
 

@@ -21,7 +21,7 @@ from bypass.live.client.subscription import LiveSubscription
 from bypass.places.geo import PlanarLocation
 from bypass.places.region import Region
 from bypass.places.sensor import Fix, LocationRequest
-from bypass.testing.rules import RULES, Point, Rule
+from bypass.testing.rules import RULES, Point, SchemeRule
 from bypass.testing.worlds.broker import PATIENCE, RunningBroker, config, in_loop, until
 from bypass.testing.worlds.person import Wish
 from bypass.testing.worlds.simulated import SETTLED_S
@@ -75,7 +75,7 @@ class LiveWorld(SmallWorld):
         *,
         mechanisms: Sequence[str | type] = (),
         region: Region = REGION,
-        rules: Mapping[str, Rule] = RULES,
+        rules: Mapping[str, SchemeRule] = RULES,
     ) -> None:
         super().__init__(scheme, values, mechanisms, region, rules)
         self._clients: dict[str, Connection] = {}

@@ -15,7 +15,7 @@ from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import SubHandle
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
-from bypass.testing.rules import RULES, Point, Rule
+from bypass.testing.rules import RULES, Point, SchemeRule
 from bypass.testing.worlds.person import Person, Wish
 from bypass.testing.worlds.world import REGION, SmallWorld
 from bypass.transitions import Plan, Record
@@ -42,7 +42,7 @@ class SimulatedWorld(SmallWorld):
         *,
         mechanisms: Sequence[str | type] = (),
         region: Region = REGION,
-        rules: Mapping[str, Rule] = RULES,
+        rules: Mapping[str, SchemeRule] = RULES,
         seed: int = 1,
         most: int = MOST_PEOPLE,
     ) -> None:

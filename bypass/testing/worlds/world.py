@@ -16,7 +16,7 @@ from bypass.events.filters import Filter, Subscription, attr
 from bypass.events.matching import matches
 from bypass.places.region import Place, Region
 from bypass.ports.subscriptions import Callback, SubHandle
-from bypass.testing.rules import RULES, LocatedSubscriber, Point, Rule
+from bypass.testing.rules import RULES, LocatedSubscriber, Point, SchemeRule
 from bypass.testing.worlds.person import OPEN, Person, Published, Serving, Wish, undecided
 from bypass.transitions import Action, Plan, Record
 
@@ -56,7 +56,7 @@ class SmallWorld(ABC):
         values: Mapping[str, Any],
         mechanisms: Sequence[str | type] = (),
         region: Region = REGION,
-        rules: Mapping[str, Rule] = RULES,
+        rules: Mapping[str, SchemeRule] = RULES,
     ) -> None:
         self.scheme, self.values, self.mechanisms = scheme, dict(values), tuple(mechanisms)
         self.region = region
