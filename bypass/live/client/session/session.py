@@ -85,7 +85,6 @@ class ClientSession:
         monitor = Monitor()
         monitor.register(self._receipts)
         self._registry = registry or Registry()
-        self._codec = self._registry.codec
         self._contexts: Contexts = NO_CONTEXTS
         self._incarnations = ClientFactory(clock, sensor, monitor, self._uplink, neighbours, self._registry)
         self._arrivals = InboundEvents(name, clock, self._receipts, self._resume, self.withdraw)
@@ -228,7 +227,7 @@ class ClientSession:
         client = self.usable()
         wanted = Subscription.of(wanted)
         message = Subscribe(0, wanted)
-        self._codec.encode(message)
+        self._registry.codec.encode(message)
         if lacking := self._lacking(message):
             raise Unsupported(f"subscription to {wanted}: {lacking}")
         subscription = LiveSubscription(self._arrivals, callback)
@@ -321,7 +320,7 @@ class ClientSession:
 
     def read(self, data: bytes) -> Message:
         """The message in these bytes. Raises MalformedMessage."""
-        return self._codec.decode(data, self._contexts)
+        return self._registry.codec.decode(data, self._contexts)
 
     def may_read(self) -> bool:
         """Whether more may be read: not if events cannot be taken, unless an answer is on its way too."""
@@ -376,7 +375,7 @@ class ClientSession:
         self.resume()
 
     def _uplink(self, message: Message) -> None:
-        data = self._codec.encode(message)
+        data = self._registry.codec.encode(message)
         if isinstance(message, Publish) and message.id not in self._outbox:
             if lacking := self._lacking(message):
                 raise Unsupported(f"{message.event}: {lacking}")
