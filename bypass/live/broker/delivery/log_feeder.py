@@ -12,8 +12,9 @@ from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.delivery.unclaimed_queues import UnclaimedQueues
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged_kernels import CONNECTION
-from bypass.live.broker.store.batch import Logged, Recipient
+from bypass.live.broker.store.batch import Logged
 from bypass.live.broker.store.reader import FoundPublications, Reader
+from bypass.live.broker.store.recipients import Recipient
 from bypass.live.broker.store.store import StoreFailed
 from bypass.protocol.wire import Forwarding, recipient
 

@@ -14,7 +14,8 @@ from bypass.live.broker.delivery.unclaimed_queues import UnclaimedQueues
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged import Gone
 from bypass.live.broker.sessions.unacknowledged_kernels import NONE
-from bypass.live.broker.store.batch import LAST_PLACE, unpack_recipients
+from bypass.live.broker.store.batch import LAST_PLACE
+from bypass.live.broker.store.recipients import unpack_recipients
 from bypass.live.broker.store.store import StoredClient, Waiting
 from bypass.protocol.messages import Message
 from bypass.protocol.session import WINDOW

@@ -12,8 +12,8 @@ from bypass.errors import BypassError
 from bypass.live.broker.config import BrokerConfig, Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.turn import Turn
-from bypass.live.broker.reception.presence import ADMIN, Presence
-from bypass.live.broker.reception.publications import Publications
+from bypass.live.broker.reception.presence import ADMIN, ClientPresence
+from bypass.live.broker.reception.publications import PendingPublications
 from bypass.live.broker.reception.refusals import COUNT, NotTaken, refuse
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.protocol.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
@@ -32,8 +32,8 @@ class Reception:
         sessions: Sessions,
         deliveries: Deliveries,
         counters: Counter[str],
-        attendance: Presence,
-        publications: Publications,
+        attendance: ClientPresence,
+        publications: PendingPublications,
     ) -> None:
         self.on_control: Callable[[Session, Control], None] = _ignore
         self._config = config

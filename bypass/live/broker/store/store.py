@@ -12,17 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from bypass.live.broker.store.batch import (
-    MAIN,
-    Batch,
-    Logged,
-    Mark,
-    Recipient,
-    own_recipients,
-    unpack_places,
-    unpack_recipients,
-)
+from bypass.live.broker.store.batch import MAIN, Batch, Logged, Mark, unpack_places
 from bypass.live.broker.store.database import Lock, StoreFailed, connect, damaged, failure, open_database
+from bypass.live.broker.store.recipients import Recipient, own_recipients, unpack_recipients
 from bypass.live.broker.store.statements import UNSIGNED, Row, changes
 
 __all__ = ["Batch", "Loaded", "Logged", "Recipient", "Store", "StoreFailed", "StoredClient", "Waiting"]
