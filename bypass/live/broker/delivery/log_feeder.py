@@ -1,4 +1,4 @@
-"""What waits in the log for clients that are connected, as much of it as may be on its way at a time."""
+"""Feeds connected clients from the log: as many events at a time as may be on their way."""
 
 from __future__ import annotations
 

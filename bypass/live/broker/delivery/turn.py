@@ -182,7 +182,7 @@ class Turn:
         self._released, turn._released = turn._released, self._released
 
     def answers(self) -> dict[bytes, list[bytes]]:
-        """What is to be sent beside notifications, by route, acknowledgements last."""
+        """Give the messages to be sent beside notifications, by route, acknowledgements last."""
         for route, (publications, handles) in self._confirmed.items():
             self.send(route, encode(Ack(tuple(publications), tuple(handles))))
         return self._messages
@@ -221,9 +221,11 @@ class Turn:
                 later[:] = set(later) - failed._taken.intersection(publications)
 
     def refusals(self, reason: str) -> dict[bytes, list[bytes]]:
-        """What is to be sent, by route, if this turn could not be written: why its events and changes of
-        subscriptions are refused. What is of an earlier turn holds: a subscription that was claimed anew is
-        what it was."""
+        """Give the messages to be sent, by route, if this turn could not be written.
+
+        Its events and changes of subscriptions are refused, for a `reason`. An event or subscription of an
+        earlier turn, which came again, is acknowledged.
+        """
         changed = {(each.session.route, each.handle) for each in self._changes}
         for route, (publications, handles) in self._confirmed.items():
             refused = self._taken.intersection(publications)

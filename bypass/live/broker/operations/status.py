@@ -1,4 +1,4 @@
-"""What a live broker says about itself: a picture of this moment, as data."""
+"""The status of a live broker: a picture of this moment, as data."""
 
 from __future__ import annotations
 

@@ -197,14 +197,14 @@ class Intake:
         return Packet(sender, account, size, room, messages, taken, over, total - answered, error)
 
     def _unread(self, sender: Sender, account: Account, size: int, over: str, count: int) -> Packet:
-        """What is left of a packet of which nothing is read: that there was one."""
+        """Give what is left of a packet of which nothing is read: that there was one."""
         self._counters["bytes_in"] += size
         self._counters["unread"] += count
         return Packet(sender, account, 0, 0, (), 0, over, count, None)
 
     def _drop(self, connection: PeerConnection, route: bytes, size: int) -> None:
-        """What comes after something that was not read is not read either, until its client is told; who
-        sends much meanwhile is not."""
+        """Drop a packet that comes after something that was not read, until its client is told. A client that
+        sends much meanwhile is disconnected."""
         if not connection.ended and connection.floods(size):
             self._counters["disconnected"] += self._connections.end(route)
 

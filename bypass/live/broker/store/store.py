@@ -1,4 +1,4 @@
-"""What a broker must not forget, in one SQLite file: sessions, publications that are waited for, history."""
+"""The store of a broker, one SQLite file: sessions, publications that are waited for, history."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Store:
         return [found[seq] for seq in seqs if seq in found]
 
     def records(self, limit: int, before: int | None = None) -> list[tuple[int, float, str, str]]:
-        """What has happened, newest first: number, time, kind, content. `before` is such a number.
+        """Give the history, newest first: number, time, kind, content. `before` is such a number.
 
         From any thread.
         """
