@@ -53,7 +53,7 @@ def broker(
       bypass broker --open --listen ipc:///tmp/bypass.sock
     """
     need_broker()
-    from bypass.live.broker.config import load_config
+    from bypass.live.broker.config_file import load_config
     from bypass.live.broker.loop.descriptors import raise_limit
     from bypass.live.broker.operations.logs import configure_logs
 

@@ -11,7 +11,7 @@ import pytest
 
 from bypass import Subscription, attr, connect
 from bypass.events.filters import Filter
-from bypass.live.broker.reception import presence
+from bypass.live.broker.reception import greeting
 from bypass.live.broker.service import Service
 from bypass.live.client.errors import SubscriptionRefused
 from bypass.protocol.messages import ContextUpdate, Subscribe
@@ -165,7 +165,7 @@ def test_who_knows_no_parts_is_told_of_what_fits(tmp_path: Path, make: Make) -> 
             assert peer.get(Ack).handles == (handle,)
         back = make(endpoint(service), "old", life=2)
         assert [kept.handle for kept in back.welcome.kept] == [10, 9, 8, 7, 6]
-        assert presence.WELCOME_BYTES < 6 * 100_000
+        assert greeting.WELCOME_BYTES < 6 * 100_000
         assert back.welcome.kept_parts == 0
         assert count(service, "kept_untold") == 5
         again = make(endpoint(service), "old", life=2, handles=(10, 9, 8))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bypass.live.broker.config import BrokerConfig, InvalidConfig, load_config
+from bypass.live.broker.config import BrokerConfig
+from bypass.live.broker.config_file import InvalidConfig, load_config
 from bypass.places.region import Place, Region
 
 

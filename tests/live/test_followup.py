@@ -367,7 +367,7 @@ def test_who_is_forgotten_has_not_done_what_it_was_told(service: Service, make: 
     back.scheme = RADIAL
     back.subscribe()
     assert [action.to for action in told(back).actions] == ["ste"]
-    in_loop(service, service.server._note_pending_plans)
+    in_loop(service, lambda: service.server.housekeeping._note(0, 1))
     execution = latest(service)
     assert (execution["done"], execution["failed"], execution["pending"]) == (0, 1, 0)
 

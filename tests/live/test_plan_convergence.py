@@ -19,7 +19,7 @@ from bypass.core.plans.isolation import ISOLATE
 from bypass.core.plans.pending_plans import PendingPlan
 from bypass.core.plans.plan_progress import PlanProgress
 from bypass.core.plans.plan_shares import shares
-from bypass.live.broker import server as server_module
+from bypass.live.broker import housekeeping
 from bypass.live.broker.service import Service
 from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
@@ -291,7 +291,7 @@ class World:
         elif step in ("reconnect", "die"):
             getattr(tried, step)(self.endpoint)
         elif step == "note":
-            in_loop(self.service, server._note_pending_plans)
+            in_loop(self.service, lambda: server.housekeeping._note(0, 1))
         elif step == "check":
             self.check()
 
@@ -358,7 +358,7 @@ def compare(steps: Steps, retry: float = 0.0) -> None:
         patch.setattr(followup, "ANSWER_S", 0.05)
         patch.setattr(followup, "RETRY_S", retry)
         patch.setattr(followup, "ATTEMPTS", 1000)
-        patch.setattr(server_module, "CURSORS_S", 3600.0)  # what was told is noted when the test says so
+        patch.setattr(housekeeping, "CURSORS_S", 3600.0)  # what was told is noted when the test says so
         book = Path(folder) / "rules.yaml"
         book.write_text(RULES)
         places = [{"name": name, "x": x, "y": y, "radius": 50} for name, (x, y) in PLACES.items()]

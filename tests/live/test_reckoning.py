@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from bypass.live.broker import server as server_module
+from bypass.live.broker import housekeeping
 from tests.live.brokers import peers
 from tests.live.reckoning import play, steps
 
@@ -16,7 +16,7 @@ from tests.live.reckoning import play, steps
 @pytest.fixture(autouse=True)
 def never_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is stored because some time has passed."""
-    monkeypatch.setattr(server_module, "CURSORS_S", 3600.0)
+    monkeypatch.setattr(housekeeping, "CURSORS_S", 3600.0)
 
 
 def reckon(seed: int) -> None:

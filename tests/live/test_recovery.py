@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bypass.live.broker import server as server_module
+from bypass.live.broker import housekeeping
 from bypass.live.broker.service import Service
 from bypass.live.broker.store.store import StoreFailed
 from bypass.protocol.messages import ContextUpdate, Notify, PlanMessage, Subscribe
@@ -31,7 +31,7 @@ def make() -> Iterator[Make]:
 @pytest.fixture(autouse=True)
 def never_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is stored because some time has passed."""
-    monkeypatch.setattr(server_module, "CURSORS_S", 3600.0)
+    monkeypatch.setattr(housekeeping, "CURSORS_S", 3600.0)
 
 
 def endpoint(service: Service) -> str:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from bypass.live.broker.store import database
 from bypass.live.broker.store import store as store_module
-from bypass.live.broker.store.batch import LAST_PLACE, Mark, pack_plain, pack_recipients, unpack_recipients
+from bypass.live.broker.store.batch import LAST_PLACE, Mark
+from bypass.live.broker.store.recipients import pack_plain, pack_recipients, unpack_recipients
 from bypass.live.broker.store.statements import HISTORY
 from bypass.live.broker.store.store import (
     Batch,

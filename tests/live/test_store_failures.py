@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from bypass.live.broker.store import database
-from bypass.live.broker.store.batch import pack_recipients
+from bypass.live.broker.store.recipients import pack_recipients
 from bypass.live.broker.store.store import Batch, Loaded, Logged, Recipient, Store, StoreFailed
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ def path(tmp_path: Path) -> Path:
 WRITES_FOR_EVER = """
 import sys
 from pathlib import Path
-from bypass.live.broker.store.batch import pack_recipients
+from bypass.live.broker.store.recipients import pack_recipients
 from bypass.live.broker.store.store import Batch, Logged, Recipient, Store
 
 store = Store(Path(sys.argv[1]), sync=sys.argv[2])

@@ -1,8 +1,7 @@
-"""What a live broker is told before it starts: a YAML file, and environment variables that count for more."""
+"""The configuration of a live broker: all keys, their types, defaults and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -18,35 +17,31 @@ from pydantic import (
 )
 
 from bypass.core.rule_sources import are_offered
-from bypass.errors import BypassError, UnusableMechanism, shown
+from bypass.errors import UnusableMechanism, shown
 from bypass.live.addresses import can_listen, can_serve
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.places.region import Place, Region
 from bypass.protocol.wire import MAX_MESSAGE_BYTES, MAX_PACKET_BYTES
-from bypass.support.extensions import absolute
 from bypass.support.validation import Misfit, expectation
-from bypass.transitions.validation import KeyPath, first_problem
-from bypass.transitions.yaml_text import NotYaml, parse_yaml
+from bypass.transitions.validation import first_problem
 
 DASHBOARD = "127.0.0.1:7780"
 """Where the dashboard is if nobody says where."""
 
-PREFIX = "BYPASS_BROKER_"
-"""How variables begin that change a key; `__` leads into a group, as in BYPASS_BROKER_LIMITS__CLIENTS."""
 
-_PATHS = ("keys", "clients", "store")
-
-
-class InvalidConfig(BypassError):
-    """A configuration that a broker cannot run with."""
+def is_rule_file(rules: str) -> bool:
+    """Whether rules are in a file, and neither Python's nor an installed package's."""
+    return ":" not in rules and not are_offered(rules)
 
 
-class _Group(BaseModel):
+class ConfigGroup(BaseModel):
+    """A group of keys; no other keys are allowed."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class PlaceConfig(_Group):
+class PlaceConfig(ConfigGroup):
     """An attraction point: a circle in metres."""
 
     name: str = Field(min_length=1)
@@ -55,7 +50,7 @@ class PlaceConfig(_Group):
     radius: float = Field(gt=0)
 
 
-class RegionConfig(_Group):
+class RegionConfig(ConfigGroup):
     """The rectangle that the broker serves, in metres; `origin` is the latitude and longitude of (0, 0)."""
 
     area: tuple[float, float, float, float] = (0.0, 0.0, 1000.0, 1000.0)
@@ -77,8 +72,8 @@ class RegionConfig(_Group):
         return Region(self.area, tuple(Place(each.name, each.x, each.y, each.radius) for each in self.places))
 
 
-class Limits(_Group):
-    """What one client may ask for, and how much the broker keeps for how long (s) for those who are away.
+class Limits(ConfigGroup):
+    """Limits of one client's requests, and of what is kept, and how long (s), for clients that are away.
 
     `client_rate` and `client_byte_rate` are what one key may send in a second, in messages and in bytes, with
     bursts of twice as much; 0: no limit. `stored_bytes_per_key` are those of a key's events that somebody
@@ -115,14 +110,14 @@ class Limits(_Group):
         return self
 
 
-class LogConfig(_Group):
-    """What is logged, and how a line looks."""
+class LogConfig(ConfigGroup):
+    """The level from which on messages are logged, and the format of a line."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["text", "json"] = "text"
 
 
-class BrokerConfig(_Group):
+class BrokerConfig(ConfigGroup):
     """All that can be set. An `open` broker encrypts nothing and admits everybody.
 
     `set` are parameters of filter schemes, as in `Broker`; `mechanisms` are references to mechanisms of one's
@@ -158,7 +153,7 @@ class BrokerConfig(_Group):
     def _files_and_references(cls, rules: Any) -> Any:
         if isinstance(rules, list | tuple):
             return tuple(map(cls._files_and_references, rules))
-        return Path(rules) if isinstance(rules, str) and _is_file(rules) else rules
+        return Path(rules) if isinstance(rules, str) and is_rule_file(rules) else rules
 
     @property
     def rule_sources(self) -> tuple[Path | str, ...]:
@@ -207,7 +202,7 @@ class BrokerConfig(_Group):
 
     @cached_property
     def registry(self) -> Registry:
-        """What mechanisms the broker has: those that are listed, and all that installed packages offer."""
+        """The mechanisms of the broker: those that are listed, and all that installed packages offer."""
         registry = Registry(self.mechanisms)
         registry.bring_installed()
         return registry
@@ -223,107 +218,3 @@ class BrokerConfig(_Group):
     def web_address(self) -> str | None:
         """Where to serve metrics and the dashboard; None: nowhere."""
         return self.http or (DASHBOARD if self.dashboard else None)
-
-
-def load_config(path: str | Path | None, environ: Mapping[str, str]) -> BrokerConfig:
-    """What a file (if any) and the environment say; the environment counts for more, its values are YAML.
-
-    With a file, relative paths are relative to its folder, defaults included; those of the environment are
-    relative to the working directory. Raises InvalidConfig.
-    """
-    data = {} if path is None else _read(Path(path))
-    variables = _override(data, environ)
-    if path is not None:
-        for name in _PATHS:
-            value = data.get(name, BrokerConfig.model_fields[name].default)
-            if (name,) not in variables and isinstance(value, str | Path):
-                data[name] = Path(path).parent / value
-        for name in {"mechanisms", "rules"} & data.keys():
-            if (name,) not in variables:
-                data[name] = _beside(Path(path).parent, data[name], files=name == "rules")
-    try:
-        return BrokerConfig.model_validate(data)
-    except ValidationError as error:
-        keys, complaint = _first_misfit(error)
-        where = "environment" if path is None else str(path)
-        for length in range(len(keys), 0, -1):
-            if keys[:length] in variables:
-                where, keys = variables[keys[:length]], keys[length:]
-                break
-        key = f"{'.'.join(map(str, keys))}: " if keys else ""
-        raise InvalidConfig(f"{where}: {key}{complaint}") from None
-
-
-def _beside(folder: Path, named: Any, files: bool) -> Any:
-    """References, or what else are `files`, as a file in `folder` has them."""
-    if isinstance(named, list):
-        return [_beside(folder, each, files) for each in named]
-    if not isinstance(named, str):
-        return named
-    return str(folder / named) if files and _is_file(named) else absolute(named, folder)
-
-
-def _is_file(rules: str) -> bool:
-    """Whether rules are in a file, and neither Python's nor an installed package's."""
-    return ":" not in rules and not are_offered(rules)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidConfig(f"{path}: {error.strerror}: expected a YAML file") from None
-    except UnicodeDecodeError as error:
-        raise InvalidConfig(f"{path}: byte {error.start}: expected text in UTF-8") from None
-    data = _parsed(str(path), text)
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise InvalidConfig(f"{path}: {shown(data)}: expected keys and values")
-    return data
-
-
-def _override(data: dict[str, Any], environ: Mapping[str, str]) -> dict[KeyPath, str]:
-    """Change what variables change; gives the variable for each key that has one."""
-    variables: dict[KeyPath, str] = {}
-    for name in sorted(name for name in environ if name.startswith(PREFIX)):  # a group before what is in it
-        keys = tuple(name.removeprefix(PREFIX).lower().split("__"))
-        group = data
-        for key in keys[:-1]:
-            group = group.setdefault(key, {})
-            if not isinstance(group, dict):
-                raise InvalidConfig(f"{name}: {key}: {shown(group)}: expected a group of keys")
-        group[keys[-1]] = _parsed(name, environ[name])
-        variables[keys] = name
-    return variables
-
-
-def _parsed(where: str, text: str) -> Any:
-    try:
-        return parse_yaml(text)
-    except NotYaml as error:
-        raise InvalidConfig(f"{where}: {error}: expected YAML") from None
-
-
-def _first_misfit(error: ValidationError) -> tuple[KeyPath, str]:
-    """The first thing that pydantic complains about: where it is, what it is and what was expected."""
-    problem = first_problem(error)
-    keys = problem.path
-    if isinstance(problem.raised, Misfit):
-        return keys + problem.raised.path, problem.raised.args[0]
-    if problem.kind == "missing":
-        return keys, "missing: expected a value"
-    if problem.kind == "extra_forbidden":
-        known = ", ".join(_group(keys[:-1]).model_fields)
-        return keys, f"{shown(problem.value)}: unknown: expected one of {known}"
-    return keys, f"{shown(problem.value)}: {expectation(problem.message)}"
-
-
-def _group(keys: KeyPath) -> type[_Group]:
-    groups: dict[int | str, type[_Group]] = {
-        "region": RegionConfig,
-        "places": PlaceConfig,
-        "limits": Limits,
-        "log": LogConfig,
-    }
-    return next((groups[key] for key in reversed(keys) if key in groups), BrokerConfig)

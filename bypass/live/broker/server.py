@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import logging
-import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -15,11 +13,13 @@ from bypass.core.broker import Broker
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.retention import RetentionLimits
+from bypass.live.broker.housekeeping import Housekeeping
 from bypass.live.broker.loop.listener import Listener
 from bypass.live.broker.loop.loop import Loop
+from bypass.live.broker.reception.greeting import Greeting
 from bypass.live.broker.reception.intake import Intake
-from bypass.live.broker.reception.presence import Presence
-from bypass.live.broker.reception.publications import Publications
+from bypass.live.broker.reception.presence import ClientPresence
+from bypass.live.broker.reception.publications import PendingPublications
 from bypass.live.broker.reception.reception import Reception, excess
 from bypass.live.broker.sessions.quotas import Quotas
 from bypass.live.broker.sessions.sessions import Sessions, restored
@@ -41,10 +41,6 @@ log = logging.getLogger(__name__)
 GARBAGE = (50_000, 20, 100)
 """The collector's thresholds: a turn makes thousands of objects that stay until it is sent, no cycles."""
 
-CURSORS_S = 0.5
-CURSOR_PARTS = 10
-"""So often cursors are noted, a part of them at a time: an event that comes meanwhile has to wait."""
-
 
 class BrokerServer:
     """A broker that clients reach over the network. `run` serves until `stop` is called.
@@ -58,8 +54,6 @@ class BrokerServer:
         """Raises what is wrong with the keys, the store or an address; nothing is left open then."""
         self.config = config
         self.counters: Counter[str] = Counter()
-        self.ticks: list[Callable[[], None]] = []
-        """Are called every second."""
         self.store = Store(config.store, sync=config.sync)
         self.loop, starting = Loop(), Loop()
         try:
@@ -78,8 +72,10 @@ class BrokerServer:
         self.listener.serve(self.loop)
         self.socket = self.listener.socket
         parts = (config, self.broker, self.sessions, self.deliveries, self.counters)
-        self.attendance = Presence(*parts, self.loop.now, self.settings.served, self.listener.allow_list)
-        publications = Publications(
+        clocks = (self.loop.now, self.settings.served)
+        self.attendance = ClientPresence(*parts, *clocks, self.listener.allow_list)
+        greeting = Greeting(*parts, self.attendance, *clocks, self.listener.allow_list)
+        publications = PendingPublications(
             config.limits, self.broker, self.deliveries, self.counters, self.attendance
         )
         self.reception = Reception(*parts, self.attendance, publications)
@@ -89,6 +85,7 @@ class BrokerServer:
             self.sessions,
             self.deliveries,
             self.attendance,
+            greeting,
             self.reception,
             publications,
             self.counters,
@@ -96,7 +93,7 @@ class BrokerServer:
             lambda: self.loop.again(self.socket),
         )
         self.loop.serve(self.socket, self.intake.read)
-        self.listener.authenticator.has_place = self.attendance.may_connect
+        self.listener.authenticator.has_place = greeting.may_connect
         self.listener.authenticator.is_busy = lambda: self.intake.behind
         self.turns = Turns(
             self.loop,
@@ -110,9 +107,18 @@ class BrokerServer:
             self.intake,
             self.counters,
         )
-        self.loop.after(CURSORS_S / CURSOR_PARTS, self._note_cursors, 0)
-        self.loop.after(1.0, self._tick)
-        self._look_after_later()
+        self.housekeeping = Housekeeping(
+            self.loop,
+            config.heartbeat,
+            self.broker,
+            self.settings,
+            self.sessions,
+            self.listener.connections,
+            self.deliveries,
+            self.attendance,
+            self.reception,
+            self.intake,
+        )
 
     # -- life ---------------------------------------------------------------------------------------------
 
@@ -214,54 +220,12 @@ class BrokerServer:
         delay = self.deliveries.delays.delay(client, now)
         return None if delay is None else Reading(delay, now)
 
-    # -- housekeeping -------------------------------------------------------------------------------------
-
-    def _note_cursors(self, part: int) -> None:
-        self.deliveries.kept.note_cursors(part, CURSOR_PARTS)
-        self.reception.note_places()
-        self._note_pending_plans(part, CURSOR_PARTS)
-        self.loop.after(CURSORS_S / CURSOR_PARTS, self._note_cursors, (part + 1) % CURSOR_PARTS)
-
-    def _note_pending_plans(self, part: int = 0, parts: int = 1) -> None:
-        turn = self.deliveries.turn
-        self.settings.pending_plans.note(turn, self.broker.rollout, self.sessions, part, parts)
-
-    def _tick(self) -> None:
-        self.loop.after(1.0, self._tick)
-        for action in self.ticks:
-            action()
-
-    @property
-    def _look_after_s(self) -> float:
-        """So often, who is silent for three heartbeats is found out before the fourth."""
-        return min(1.0, self.config.heartbeat)
-
-    def _look_after_later(self) -> None:
-        period = self._look_after_s
-        self.loop.after(period, self._look_after, time.monotonic() + period)
-
-    def _look_after(self, due: float) -> None:
-        self._look_after_later()
-        if time.monotonic() - due > self.config.heartbeat:  # this process was stopped, or got no time
-            self.attendance.listens_again()
-            self.listener.connections.listens_again()
-            return
-        if not self.intake.paused:  # else it is us who do not listen
-            self.attendance.look_after()
-        self.listener.connections.look_after(self.sessions.by_route)
-
     # -- end ----------------------------------------------------------------------------------------------
 
     def _begin_to_close(self) -> None:
         self.intake.closed = True
         self.deliveries.feeding.stop()
-        self.deliveries.kept.note_cursors()
-        for session in self.sessions.by_route.values():
-            if session.durable:
-                self.deliveries.kept.lanes.note(session, closing=True)
-        self.reception.note_places()
-        self._note_pending_plans()
-        self.settings.note_served(self.deliveries.turn)
+        self.housekeeping.note_all()
         farewell = encode(Bye())
         for route in list(self.sessions.by_route):
             self.deliveries.turn.send(route, farewell)

@@ -1,5 +1,5 @@
-"""What a live broker's store knows of the broker as a whole: mechanisms, epoch, numbers that were given, what
-clients were told."""
+"""Settings of a live broker as a whole in its store: mechanisms, epoch, numbers that were given, what clients
+were told."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.loop.batching import Batching, usable_processors
 from bypass.live.broker.loop.loop import Loop
 from bypass.live.broker.reception.intake import Intake
-from bypass.live.broker.reception.presence import Presence
+from bypass.live.broker.reception.presence import ClientPresence
 from bypass.live.broker.reception.reception import Reception
 from bypass.live.broker.sessions.sessions import Sessions
 from bypass.live.broker.settings import Settings
@@ -48,7 +48,7 @@ class Turns:
         settings: Settings,
         sessions: Sessions,
         deliveries: Deliveries,
-        presence: Presence,
+        presence: ClientPresence,
         reception: Reception,
         intake: Intake,
         counters: Counter[str],

@@ -1,4 +1,4 @@
-"""What is compiled at its first call is called before clients wait for it.
+"""Calls everything that is compiled at its first call, before clients wait for it.
 
 The kernels that match events are compiled when they are first used on a machine, which takes seconds in which
 nobody would be served: also in the middle of the first transition to a scheme.

@@ -138,7 +138,7 @@ class Deliveries:
     # -- turns --------------------------------------------------------------------------------------------
 
     def take_turn(self) -> Turn:
-        """What has been collected; a new turn begins."""
+        """Begin a new turn; give the one that was collected so far."""
         turn = self.turn
         self.turn = Turn(turn.notifications.count)
         return turn

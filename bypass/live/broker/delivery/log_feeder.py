@@ -1,4 +1,4 @@
-"""What waits in the log for clients that are connected, as much of it as may be on its way at a time."""
+"""Feeds connected clients from the log: as many events at a time as may be on their way."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.delivery.unclaimed_queues import UnclaimedQueues
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged_kernels import CONNECTION
-from bypass.live.broker.store.batch import Logged, Recipient
+from bypass.live.broker.store.batch import Logged
 from bypass.live.broker.store.reader import FoundPublications, Reader
+from bypass.live.broker.store.recipients import Recipient
 from bypass.live.broker.store.store import StoreFailed
 from bypass.protocol.wire import Forwarding, recipient
 

@@ -52,7 +52,7 @@ class MissedEvents:
         return self.by_reason.total()
 
     def give_up(self, session: Session, slot: int, reason: str, gone: Gone) -> None:
-        """What a session waited for in a slot is given up there."""
+        """Count what is given up of what a session waited for in a slot."""
         if not gone.numbers:
             return
         missed = session.spread.given_up(gone.numbers) if session.spread else gone.numbers
@@ -63,7 +63,7 @@ class MissedEvents:
             self._pass_over(session)
 
     def _pass_over(self, session: Session) -> None:
-        """What was given up before it was divided is not to wait in lanes either."""
+        """Have no lane wait for events that were given up before they were divided."""
         awaited, slot = self._awaited, session.slot
         done = min(awaited.done(slot), awaited.first_fresh(slot) - 1)
         for lane in session.lanes.values():
@@ -102,7 +102,7 @@ class MissedEvents:
         return [(session, reasons) for session, reasons in changed.items() if session.durable]
 
     def lost(self, sessions: Iterable[Session]) -> None:
-        """What was given by `unsaved` could not be stored."""
+        """Give by `unsaved` once more what could not be stored."""
         for session in sessions:
             if session.missed:
                 self._unsaved.setdefault(session, set()).update(session.missed)

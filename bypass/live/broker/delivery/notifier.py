@@ -16,7 +16,8 @@ from bypass.live.broker.sessions.notifications import HEAD_BYTES
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged import NO_NUMBERS
 from bypass.live.broker.sessions.unacknowledged_kernels import NONE
-from bypass.live.broker.store.batch import Logged, pack_groups
+from bypass.live.broker.store.batch import Logged
+from bypass.live.broker.store.recipients import pack_groups
 from bypass.protocol.messages import Publish
 from bypass.protocol.wire import Forwarding
 

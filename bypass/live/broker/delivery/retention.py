@@ -14,14 +14,15 @@ from bypass.live.broker.delivery.unclaimed_queues import UnclaimedQueues
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.sessions.unacknowledged import Gone
 from bypass.live.broker.sessions.unacknowledged_kernels import NONE
-from bypass.live.broker.store.batch import LAST_PLACE, unpack_recipients
+from bypass.live.broker.store.batch import LAST_PLACE
+from bypass.live.broker.store.recipients import unpack_recipients
 from bypass.live.broker.store.store import StoredClient, Waiting
 from bypass.protocol.messages import Message
 from bypass.protocol.session import WINDOW
 
 
 class RetentionLimits(NamedTuple):
-    """What is kept for a client at most: events, and seconds."""
+    """The largest number of events that are kept for a client, and the longest time in seconds."""
 
     pending_events: int
     pending_age: float
@@ -176,7 +177,7 @@ class Retention:
         self.release(len(gone.numbers), gone.done)
 
     def refused(self, turn: Turn) -> None:
-        """What came in a turn was refused: nobody waits for it, and who has missed it has missed nothing."""
+        """Undo a turn that was refused: nobody waits for its events, or has missed one of them."""
         for logged in turn.logged:
             self.unlogged(logged.seq)
             for client in {each.client for each in unpack_recipients(logged.recipients)}:

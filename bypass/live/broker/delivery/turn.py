@@ -14,7 +14,7 @@ from bypass.protocol.session import Ack, Refused
 from bypass.protocol.wire import encode
 
 
-class Change(NamedTuple):
+class SubscriptionChange(NamedTuple):
     """A handle that was subscribed (`before` is None) or withdrawn, and what was behind it then; `own`: it
     was one of the present life's."""
 
@@ -39,7 +39,7 @@ class Turn:
         self._taken: set[int] = set()
         self._logged: list[Logged] = []
         self._released: list[int] = []
-        self._changes: list[Change] = []
+        self._changes: list[SubscriptionChange] = []
         self._unlogged: list[tuple[Session, int]] = []
         self._missed: list[tuple[Session, str, int]] = []
 
@@ -83,13 +83,13 @@ class Turn:
 
     def subscribed(self, session: Session, handle: int, data: bytes) -> None:
         """A handle that was free has this subscription now."""
-        self._changes.append(Change(session, handle, None, True))
+        self._changes.append(SubscriptionChange(session, handle, None, True))
         if session.durable:
             self._batch.subscribed(session.number, handle, data)
 
     def withdrew(self, session: Session, handle: int, before: Subscribe, own: bool) -> None:
         """A handle is free that had this subscription; `own`: one of the client's present life."""
-        self._changes.append(Change(session, handle, before, own))
+        self._changes.append(SubscriptionChange(session, handle, before, own))
         if session.durable:
             self._batch.unsubscribed(session.number, handle)
 
@@ -182,7 +182,7 @@ class Turn:
         self._released, turn._released = turn._released, self._released
 
     def answers(self) -> dict[bytes, list[bytes]]:
-        """What is to be sent beside notifications, by route, acknowledgements last."""
+        """Give the messages to be sent beside notifications, by route, acknowledgements last."""
         for route, (publications, handles) in self._confirmed.items():
             self.send(route, encode(Ack(tuple(publications), tuple(handles))))
         return self._messages
@@ -195,7 +195,7 @@ class Turn:
         return self._unlogged
 
     @property
-    def changes(self) -> Sequence[Change]:
+    def changes(self) -> Sequence[SubscriptionChange]:
         """The changes of subscriptions, in their order."""
         return self._changes
 
@@ -221,9 +221,11 @@ class Turn:
                 later[:] = set(later) - failed._taken.intersection(publications)
 
     def refusals(self, reason: str) -> dict[bytes, list[bytes]]:
-        """What is to be sent, by route, if this turn could not be written: why its events and changes of
-        subscriptions are refused. What is of an earlier turn holds: a subscription that was claimed anew is
-        what it was."""
+        """Give the messages to be sent, by route, if this turn could not be written.
+
+        Its events and changes of subscriptions are refused, for a `reason`. An event or subscription of an
+        earlier turn, which came again, is acknowledged.
+        """
         changed = {(each.session.route, each.handle) for each in self._changes}
         for route, (publications, handles) in self._confirmed.items():
             refused = self._taken.intersection(publications)

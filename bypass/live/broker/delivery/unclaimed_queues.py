@@ -154,8 +154,8 @@ class UnclaimedQueues:
         return lane
 
     def _pass_over(self, session: Session, lane: int, seq: int) -> None:
-        """What is before a place in the log and was done with before this connection is not to wait in a lane
-        that gets there now."""
+        """Have a lane that gets to a place in the log wait for nothing before it that was done with when this
+        connection began."""
         done = min(session.torn, seq - 1)
         if done > self._awaited.reached(lane):
             self._awaited.pass_over(lane, done)

@@ -1,4 +1,4 @@
-"""Who may connect: answers what ZeroMQ asks about a client before it lets the client in (ZAP)."""
+"""Authentication: answers ZeroMQ, which asks about each client before it lets the client in (ZAP)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PUBLIC_KEY = "Public-Key"
 """Property of every frame that an authenticated client has sent: its key in Z85, to look it up again."""
 
 NOBODY = Admitted("", frozenset())
-"""Whoever is admitted without a key."""
+"""All clients of an open broker, which asks for no keys."""
 
 _ADDRESS = "inproc://zeromq.zap.01"
 _VERSION = b"1.0"

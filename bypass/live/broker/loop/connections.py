@@ -24,8 +24,8 @@ HELD_BYTES, HELD_BYTES_IN_ALL = 1 << 22, 1 << 26
 """Bytes of one connection, and of all, that ZeroMQ may hold then, because nobody has read them yet or can."""
 
 DROPPED_BYTES, DROPPED_PACKET_BYTES = 1 << 22, 1 << 15
-"""What may be on its way when something on a connection is not read; each packet counts for some bytes more.
-Whoever sends more than that is flooding."""
+"""Bytes that may be on their way when something on a connection is not read; each packet counts for more.
+A client that sends more than that is flooding."""
 
 REST = 10
 """That takes at most one part of the time in so many."""

@@ -10,7 +10,7 @@ RESERVED = 32
 """Descriptors that connections cannot take; at most half of all."""
 
 UNLIMITED = 1 << 20
-"""What is taken for the limit where there is none: the system has one of its own, and this is its default."""
+"""Taken for the limit where there is none: the system has one of its own, and this is its default."""
 
 
 def raise_limit() -> int:
@@ -27,7 +27,7 @@ def raise_limit() -> int:
 
 @contextmanager
 def reserved() -> Iterator[None]:
-    """What is opened within may take descriptors that were kept back."""
+    """Let files that are opened within take descriptors that were kept back."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

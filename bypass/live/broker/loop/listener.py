@@ -27,7 +27,7 @@ NOW, NOW_AND_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
 """Flags as plain numbers: joining them anew for each packet would cost more than sending it."""
 
 HANDSHAKE_MS = 5000
-"""Who has connected and does not say who it is in this time is disconnected. Clients wait no longer, too."""
+"""A peer that does not say who it is in this time is disconnected. Clients wait no longer, too."""
 
 GONE_HEARTBEATS = 12
 """After so long, the system gives up a connection whose peer acknowledges nothing. Sessions are given up
@@ -43,7 +43,7 @@ WATCH_S = 0.1
 """How often it is found out whether ZeroMQ holds too much."""
 
 SEALED_BYTES = 33
-"""What encryption adds to a packet."""
+"""Bytes that encryption adds to a packet."""
 
 LONG_BYTES = 256
 """From so many bytes on, a packet has a header of nine bytes; of two before."""
@@ -177,7 +177,7 @@ class Listener:
 
 
 def _local_name(endpoint: str) -> int | str:
-    """What tells an address from others of this machine: its port, or its path."""
+    """Give the part of an address that tells it from others of this machine: its port, or its path."""
     transport, _, address = endpoint.partition("://")
     return address if transport == "ipc" else int(address.rpartition(":")[2])
 

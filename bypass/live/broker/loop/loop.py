@@ -158,4 +158,4 @@ class Loop:
 
 
 def _nothing() -> None:
-    """What is done at the end of a turn that nobody cares about."""
+    """Do nothing, at the end of a turn that nobody cares about."""

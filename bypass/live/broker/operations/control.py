@@ -1,4 +1,4 @@
-"""What operators ask of a live broker, and what they are answered."""
+"""Requests of operators to a live broker, and their answers."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def configure_logs(level: str, form: Form) -> None:
 
 
 def announcement(text: str, form: Form) -> str:
-    """What is printed when the broker starts, as a line that fits to the log."""
+    """Give a line to print when the broker starts, in the form of the log."""
     return text if form == "text" else json.dumps(_content(time.time(), "info", "bypass", text))
 
 

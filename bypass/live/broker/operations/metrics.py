@@ -1,6 +1,6 @@
-"""What a broker's snapshot says, as Prometheus reads it.
+"""The figures of a broker's snapshot in the text format of Prometheus.
 
-Rates are not here: whoever reads counters makes them. No client's name is a label, so that the number of time
+Rates are not here: readers of counters make them. No client's name is a label, so that the number of time
 series does not grow with the number of clients.
 """
 

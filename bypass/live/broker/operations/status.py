@@ -1,4 +1,4 @@
-"""What a live broker says about itself: a picture of this moment, as data."""
+"""The status of a live broker: a picture of this moment, as data."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ QUOTAS = (
 )
 """Reasons for which something is over a limit, as they are counted."""
 
+PERIOD_S = 1.0
+"""How often a snapshot is taken."""
+
 RATE_S = 5.0
 """Rates are over so many seconds."""
 
@@ -42,11 +45,15 @@ class Status:
         self._version = version("bypass-pubsub")  # which reads a file
         self._counts: deque[tuple[float, dict[str, float]]] = deque()
         self.snapshot = self._take()
-        server.ticks.append(self.refresh)
+        server.loop.after(PERIOD_S, self._refresh_again)
 
     def refresh(self) -> None:
         """Take a new snapshot; in the server's thread."""
         self.snapshot = self._take()
+
+    def _refresh_again(self) -> None:
+        self._server.loop.after(PERIOD_S, self._refresh_again)
+        self.refresh()
 
     def _take(self) -> dict[str, Any]:
         server, now = self._server, self._server.loop.now()

@@ -146,7 +146,7 @@ class _Server(ThreadingMixIn, TCPServer):
             return self._snapshot, time.monotonic() - self._since
 
     def next_frame(self, last: bytes | None) -> bytes | None:
-        """What a viewer who was sent `last` gets next; None if nothing new has come for a while."""
+        """Give the next frame for a viewer who was sent `last`; None if nothing new has come for a while."""
         with self._changed:
             self._changed.wait_for(lambda: self.closed or self._encoded() is not last, SILENCE)
             frame = self._encoded()
@@ -266,7 +266,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.NOT_FOUND, TEXT, b"nothing here\n")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the base class says to requests that it cannot read."""
+        """Answer a request that the base class cannot read."""
         self._answer(code, TEXT, f"{message or explain or HTTPStatus(code).phrase}\n".encode())
 
     def _stream(self) -> None:

@@ -1,4 +1,4 @@
-"""What a live broker has taken out of its socket and not served yet: so much of each key, and of all."""
+"""The backlog of a live broker: packets that are not served yet, so many bytes of each key, and of all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAITING_BYTES, WAITING_BYTES_IN_ALL = 1 << 24, 1 << 28
 """Bytes that wait to be served at most, of one key and of all."""
 
 PACKET_BYTES, MESSAGE_BYTES = 512, 32
-"""What a packet, and a message in it, takes beside its own bytes, about."""
+"""About so many bytes a packet, and a message in it, takes beside its own."""
 
 
 class Packet(NamedTuple):

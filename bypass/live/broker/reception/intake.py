@@ -19,8 +19,9 @@ from bypass.live.broker.loop.connections import DROPPED_BYTES, PeerConnection
 from bypass.live.broker.loop.listener import NOW, Listener, address_of, key_of
 from bypass.live.broker.loop.sender import Sender
 from bypass.live.broker.reception.backlog import Backlog, Packet, room_of
-from bypass.live.broker.reception.presence import Presence
-from bypass.live.broker.reception.publications import Publications
+from bypass.live.broker.reception.greeting import Greeting
+from bypass.live.broker.reception.presence import ClientPresence
+from bypass.live.broker.reception.publications import PendingPublications
 from bypass.live.broker.reception.reception import Reception
 from bypass.live.broker.sessions.quotas import BURST_S, Account, Charge
 from bypass.live.broker.sessions.sessions import Session, Sessions
@@ -54,9 +55,10 @@ class Intake:
         limits: Limits,
         sessions: Sessions,
         deliveries: Deliveries,
-        attendance: Presence,
+        attendance: ClientPresence,
+        greeting: Greeting,
         reception: Reception,
-        publications: Publications,
+        publications: PendingPublications,
         counters: Counter[str],
         now: Callable[[], float],
         again: Callable[[], None],
@@ -69,6 +71,7 @@ class Intake:
         self._sessions = sessions
         self._deliveries = deliveries
         self._attendance = attendance
+        self._greeting = greeting
         self._reception = reception
         self._publications = publications
         self._counters = counters
@@ -132,7 +135,7 @@ class Intake:
                 sender = connection.sender
                 if sender is None:
                     sender = connection.sender = Sender(route, key_of(frame), address_of(frame))
-                account = self._attendance.account(sender)
+                account = self._greeting.account(sender)
             else:
                 sender, account = session.sender, session.account
                 session.heard = now
@@ -194,14 +197,14 @@ class Intake:
         return Packet(sender, account, size, room, messages, taken, over, total - answered, error)
 
     def _unread(self, sender: Sender, account: Account, size: int, over: str, count: int) -> Packet:
-        """What is left of a packet of which nothing is read: that there was one."""
+        """Give what is left of a packet of which nothing is read: that there was one."""
         self._counters["bytes_in"] += size
         self._counters["unread"] += count
         return Packet(sender, account, 0, 0, (), 0, over, count, None)
 
     def _drop(self, connection: PeerConnection, route: bytes, size: int) -> None:
-        """What comes after something that was not read is not read either, until its client is told; who
-        sends much meanwhile is not."""
+        """Drop a packet that comes after something that was not read, until its client is told. A client that
+        sends much meanwhile is disconnected."""
         if not connection.ended and connection.floods(size):
             self._counters["disconnected"] += self._connections.end(route)
 
@@ -233,7 +236,7 @@ class Intake:
                 self._too_large(session, data)
             elif session is None:
                 self._publications.process()
-                return self._attendance.greet(sender, data)
+                return self._greeting.greet(sender, data)
             elif over:
                 self._reception.refuse(session, data, over, self._reasons[over])
             else:

@@ -1,4 +1,4 @@
-"""Publications of clients: those that come in a row are processed together.
+"""PendingPublications of clients: those that come in a row are processed together.
 
 Together they do what they do one by one. So those that were taken are processed before anything else is
 done, or said to anybody.
@@ -13,7 +13,7 @@ from bypass.core.broker import Broker
 from bypass.errors import BypassError
 from bypass.live.broker.config import Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
-from bypass.live.broker.reception.presence import Presence
+from bypass.live.broker.reception.presence import ClientPresence
 from bypass.live.broker.reception.refusals import COUNT, NotTaken, refuse
 from bypass.live.broker.sessions.sessions import Session
 from bypass.protocol.messages import Publish
@@ -27,7 +27,7 @@ MOST_BYTES_TOGETHER = 1 << 17
 memory while they wait, decoded."""
 
 
-class Publications:
+class PendingPublications:
     """Takes publications, and has the broker process them. Between two turns there are none that wait."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Publications:
         broker: Broker,
         deliveries: Deliveries,
         counters: Counter[str],
-        presence: Presence,
+        presence: ClientPresence,
     ) -> None:
         self._limits = limits
         self._broker = broker

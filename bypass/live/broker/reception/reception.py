@@ -1,4 +1,4 @@
-"""What clients say to a live broker, message by message."""
+"""The reception of a live broker: it takes messages of clients that were greeted, one after the other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bypass.errors import BypassError
 from bypass.live.broker.config import BrokerConfig, Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.turn import Turn
-from bypass.live.broker.reception.presence import ADMIN, Presence
-from bypass.live.broker.reception.publications import Publications
+from bypass.live.broker.reception.presence import ADMIN, ClientPresence
+from bypass.live.broker.reception.publications import PendingPublications
 from bypass.live.broker.reception.refusals import COUNT, NotTaken, refuse
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.protocol.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
@@ -32,8 +32,8 @@ class Reception:
         sessions: Sessions,
         deliveries: Deliveries,
         counters: Counter[str],
-        attendance: Presence,
-        publications: Publications,
+        attendance: ClientPresence,
+        publications: PendingPublications,
     ) -> None:
         self.on_control: Callable[[Session, Control], None] = _ignore
         self._config = config
@@ -195,7 +195,7 @@ class Reception:
             self._deliveries.turn.located(session, place)
 
     def undo(self, turn: Turn) -> None:
-        """What could not be stored did not happen: events were not taken, subscriptions are as before.
+        """Undo a turn that could not be stored: its events were not taken, subscriptions are as before.
 
         A client that has connected again meanwhile would be told otherwise: it has to do so once more.
         """
@@ -229,8 +229,8 @@ class Reception:
 
 
 def excess(limits: Limits, message: Subscribe, size: int, others: Mapping[int, int]) -> str:
-    """What a subscription of `size` bytes has too much of, beside others of the same client with these sizes;
-    empty: nothing."""
+    """Say what a subscription of `size` bytes has too much of, beside others of the same client with these
+    sizes; empty if nothing."""
     filters, together = message.subscription.size, size + sum(others.values())
     if filters > limits.filters_per_subscription:
         return f"{filters} filters: expected at most {limits.filters_per_subscription} in a subscription"
@@ -242,4 +242,4 @@ def excess(limits: Limits, message: Subscribe, size: int, others: Mapping[int, i
 
 
 def _ignore(*_: object) -> None:
-    """What happens to what nobody is there for."""
+    """Do nothing: nobody is there for it."""

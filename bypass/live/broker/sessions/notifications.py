@@ -32,7 +32,7 @@ _MARK = preceding(0)[0]
 
 
 class Notifications:
-    """What is to be sent in a turn: the first `count` rows of `to` say whom which of the `rests` is for."""
+    """The notifications of a turn: the first `count` rows of `to` say whom which of the `rests` is for."""
 
     __slots__ = ("count", "rests", "to")
 

@@ -24,7 +24,7 @@ SAME_MACHINE = ("127.", "::1", "::ffff:127.", "localhost")
 
 
 class Charge(Enum):
-    """What becomes of what is charged."""
+    """The outcome of charging something to an account."""
 
     TAKEN = auto()
     REFUSED = auto()
@@ -75,9 +75,8 @@ class Bucket:
 
 
 class Account:
-    """What one key has at the moment: `sessions`, in the store so many bytes of events (`stored`), `filters`
-    and `subscription_bytes` in all its subscriptions, and bytes that came and were not read yet
-    (`waiting`)."""
+    """The account of one key: its `sessions`, bytes of its events in the store (`stored`), `filters` and
+    `subscription_bytes` of all its subscriptions, and bytes that came and were not read yet (`waiting`)."""
 
     __slots__ = (
         "_barred_until",

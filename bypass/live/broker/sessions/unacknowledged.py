@@ -54,8 +54,8 @@ NO_CLIENT = -3
 
 
 class Gone(NamedTuple):
-    """What a client does not wait for any more: numbers of events, and those places in the log that nobody
-    waits for."""
+    """Deliveries that a client does not wait for any more: numbers of events, and those places in the log
+    that nobody waits for."""
 
     numbers: list[int]
     done: list[int]
@@ -65,7 +65,7 @@ NOTHING = Gone([], [])
 
 
 class Unacknowledged:
-    """Who waits for which events.
+    """All clients with the events that each waits for.
 
     Numbers of events have 64 bits; their places in the log ascend, and are 0 for events that are not there.
     A `window` of events, and a number of bytes, may be on their way to a slot at a time.
@@ -323,7 +323,7 @@ class Unacknowledged:
         return max(int(row[DONE]), 0 if row[LAST] == NONE else self._place(row[LAST]))
 
     def pass_over(self, slot: int, seq: int) -> None:
-        """What is up to this place in the log is not to wait in a slot, but for what does."""
+        """Have a slot wait for nothing more up to this place in the log than it does."""
         row = self.slots[slot]
         if seq > row[DONE]:
             row[TORN] |= row[LAST] != NONE and self._place(row[LAST]) > row[DONE]
@@ -345,7 +345,7 @@ class Unacknowledged:
         return list(columns.moved(self.slots, part, parts).tolist())
 
     def all_moved(self) -> None:
-        """What was given by `moved` and `mark` could not be noted."""
+        """Give by `moved` and `mark` once more what could not be noted."""
         self.slots[:, (MOVED, TORN)] = 1
 
     def _place(self, entry: int) -> int:

@@ -1,4 +1,4 @@
-"""What is done for each delivery until it is acknowledged, compiled; `Unacknowledged` has the columns.
+"""Compiled work for each delivery until it is acknowledged; `Unacknowledged` has the columns.
 
 Each client has a slot, and in it a list of entries in the order in which events came; an entry leads to its
 event, which counts the entries that are left. Clients acknowledge in about that order.

@@ -137,7 +137,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def failure(path: Path, error: sqlite3.Error) -> StoreFailed:
-    """What an error of the database means for whoever runs the broker."""
+    """Say what an error of the database means for the people who run the broker."""
     code = getattr(error, "sqlite_errorcode", None)
     match None if code is None else code & 0xFF:
         case sqlite3.SQLITE_FULL:

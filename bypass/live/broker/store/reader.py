@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from bypass.live.broker.store.batch import Logged, Recipient, own_recipients
+from bypass.live.broker.store.batch import Logged
+from bypass.live.broker.store.recipients import Recipient, own_recipients
 from bypass.live.broker.store.store import Store, StoreFailed
 
 FoundPublications = dict[int, tuple[Logged, list[Recipient]]]

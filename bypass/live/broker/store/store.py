@@ -1,4 +1,4 @@
-"""What a broker must not forget, in one SQLite file: sessions, publications that are waited for, history."""
+"""The store of a broker, one SQLite file: sessions, publications that are waited for, history."""
 
 from __future__ import annotations
 
@@ -12,17 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from bypass.live.broker.store.batch import (
-    MAIN,
-    Batch,
-    Logged,
-    Mark,
-    Recipient,
-    own_recipients,
-    unpack_places,
-    unpack_recipients,
-)
+from bypass.live.broker.store.batch import MAIN, Batch, Logged, Mark, unpack_places
 from bypass.live.broker.store.database import Lock, StoreFailed, connect, damaged, failure, open_database
+from bypass.live.broker.store.recipients import Recipient, own_recipients, unpack_recipients
 from bypass.live.broker.store.statements import UNSIGNED, Row, changes
 
 __all__ = ["Batch", "Loaded", "Logged", "Recipient", "Store", "StoreFailed", "StoredClient", "Waiting"]
@@ -181,7 +173,7 @@ class Store:
         return [found[seq] for seq in seqs if seq in found]
 
     def records(self, limit: int, before: int | None = None) -> list[tuple[int, float, str, str]]:
-        """What has happened, newest first: number, time, kind, content. `before` is such a number.
+        """Give the history, newest first: number, time, kind, content. `before` is such a number.
 
         From any thread.
         """

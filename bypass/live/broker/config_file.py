@@ -1,0 +1,132 @@
+"""The file with a live broker's configuration, and environment variables that count for more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from bypass.errors import BypassError, shown
+from bypass.live.broker.config import (
+    BrokerConfig,
+    ConfigGroup,
+    Limits,
+    LogConfig,
+    PlaceConfig,
+    RegionConfig,
+    is_rule_file,
+)
+from bypass.support.extensions import absolute
+from bypass.support.validation import Misfit, expectation
+from bypass.transitions.validation import KeyPath, first_problem
+from bypass.transitions.yaml_text import NotYaml, parse_yaml
+
+PREFIX = "BYPASS_BROKER_"
+"""How variables begin that change a key; `__` leads into a group, as in BYPASS_BROKER_LIMITS__CLIENTS."""
+
+_PATHS = ("keys", "clients", "store")
+
+
+class InvalidConfig(BypassError):
+    """A configuration that a broker cannot run with."""
+
+
+def load_config(path: str | Path | None, environ: Mapping[str, str]) -> BrokerConfig:
+    """Read a file (if any) and the environment, whose values are YAML and count for more.
+
+    With a file, relative paths are relative to its folder, defaults included; those of the environment are
+    relative to the working directory. Raises InvalidConfig.
+    """
+    data = {} if path is None else _read(Path(path))
+    variables = _override(data, environ)
+    if path is not None:
+        for name in _PATHS:
+            value = data.get(name, BrokerConfig.model_fields[name].default)
+            if (name,) not in variables and isinstance(value, str | Path):
+                data[name] = Path(path).parent / value
+        for name in {"mechanisms", "rules"} & data.keys():
+            if (name,) not in variables:
+                data[name] = _beside(Path(path).parent, data[name], files=name == "rules")
+    try:
+        return BrokerConfig.model_validate(data)
+    except ValidationError as error:
+        keys, complaint = _first_misfit(error)
+        where = "environment" if path is None else str(path)
+        for length in range(len(keys), 0, -1):
+            if keys[:length] in variables:
+                where, keys = variables[keys[:length]], keys[length:]
+                break
+        key = f"{'.'.join(map(str, keys))}: " if keys else ""
+        raise InvalidConfig(f"{where}: {key}{complaint}") from None
+
+
+def _beside(folder: Path, named: Any, files: bool) -> Any:
+    """Make references, and names of files if these are `files`, relative to `folder`."""
+    if isinstance(named, list):
+        return [_beside(folder, each, files) for each in named]
+    if not isinstance(named, str):
+        return named
+    return str(folder / named) if files and is_rule_file(named) else absolute(named, folder)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidConfig(f"{path}: {error.strerror}: expected a YAML file") from None
+    except UnicodeDecodeError as error:
+        raise InvalidConfig(f"{path}: byte {error.start}: expected text in UTF-8") from None
+    data = _parsed(str(path), text)
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise InvalidConfig(f"{path}: {shown(data)}: expected keys and values")
+    return data
+
+
+def _override(data: dict[str, Any], environ: Mapping[str, str]) -> dict[KeyPath, str]:
+    """Change what variables change; gives the variable for each key that has one."""
+    variables: dict[KeyPath, str] = {}
+    for name in sorted(name for name in environ if name.startswith(PREFIX)):  # a group before what is in it
+        keys = tuple(name.removeprefix(PREFIX).lower().split("__"))
+        group = data
+        for key in keys[:-1]:
+            group = group.setdefault(key, {})
+            if not isinstance(group, dict):
+                raise InvalidConfig(f"{name}: {key}: {shown(group)}: expected a group of keys")
+        group[keys[-1]] = _parsed(name, environ[name])
+        variables[keys] = name
+    return variables
+
+
+def _parsed(where: str, text: str) -> Any:
+    try:
+        return parse_yaml(text)
+    except NotYaml as error:
+        raise InvalidConfig(f"{where}: {error}: expected YAML") from None
+
+
+def _first_misfit(error: ValidationError) -> tuple[KeyPath, str]:
+    """Give the first error that pydantic found: its key, the value and what was expected."""
+    problem = first_problem(error)
+    keys = problem.path
+    if isinstance(problem.raised, Misfit):
+        return keys + problem.raised.path, problem.raised.args[0]
+    if problem.kind == "missing":
+        return keys, "missing: expected a value"
+    if problem.kind == "extra_forbidden":
+        known = ", ".join(_group(keys[:-1]).model_fields)
+        return keys, f"{shown(problem.value)}: unknown: expected one of {known}"
+    return keys, f"{shown(problem.value)}: {expectation(problem.message)}"
+
+
+def _group(keys: KeyPath) -> type[ConfigGroup]:
+    groups: dict[int | str, type[ConfigGroup]] = {
+        "region": RegionConfig,
+        "places": PlaceConfig,
+        "limits": Limits,
+        "log": LogConfig,
+    }
+    return next((groups[key] for key in reversed(keys) if key in groups), BrokerConfig)
