@@ -16,7 +16,8 @@ _REACHED = re.compile(rf"tcp://({_NAMED}|\[{_IPV6}(?:%{_NAMED})?\]):([0-9]{{1,5}
 
 
 def can_listen(address: str) -> bool:
-    """Whether a broker can be told to listen there: at tcp://HOST:PORT, where both may be *, or ipc://PATH."""
+    """Whether a broker can be told to listen there: at tcp://HOST:PORT, where both may be *, or
+    ipc://PATH."""
     tcp = _LISTENING.fullmatch(address)
     return tcp[1] == "*" or int(tcp[1]) <= LARGEST_PORT if tcp else _is_path(address)
 

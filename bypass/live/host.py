@@ -13,7 +13,7 @@ from bypass.ports.state_info import StateInformation
 
 
 class Clock(Protocol):
-    """What a runtime tells the time with."""
+    """Tells the time of a runtime, and calls back later."""
 
     def now(self) -> float:
         """Seconds since 1970, never going back."""
@@ -23,7 +23,7 @@ class Clock(Protocol):
 
 
 class LiveHost:
-    """What a participant of a live system sees of the world."""
+    """The world as a participant of a live system sees it."""
 
     def __init__(self, number: int, clock: Clock, location: LocationSensor, monitor: Monitor) -> None:
         self.id = number

@@ -80,7 +80,7 @@ class Operator:
         self._context.term()
 
     def ask(self, command: str, **arguments: Any) -> Any:
-        """What the broker answers. Raises OperatorFailed with what it says is wrong."""
+        """Give the broker's answer. Raises OperatorFailed with what it says is wrong."""
         self._number += 1
         self._socket.send(encode(Control(self._number, command, json.dumps(arguments).encode())))
         while True:

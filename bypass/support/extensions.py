@@ -155,7 +155,7 @@ class Offer(NamedTuple):
 
 
 def offers(group: str, names: Iterable[str]) -> list[Offer]:
-    """What installed packages offer in a group under these names; nothing is imported."""
+    """Find the entry points of a group with these names; nothing is imported."""
     wanted = set(names)
     return [
         Offer(entry.module, {entry.dist.name: entry.dist.version} if entry.dist else {})

@@ -1,4 +1,5 @@
-"""Who must and who may be told of each event, while people and schemes change."""
+"""Expectations: the people who must be told of each event, and those who may, while people and schemes
+change."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class WorldState(NamedTuple):
 
 
 class Expectations:
-    """What must hold in a world in which everything may change between two rests, in any order.
+    """Keeps what must hold in a world in which everything may change between two rests, in any order.
 
     An event must be told to whom it concerns in every state since the rest before it, whatever the system
     knew of them, and may be told to whom it may concern in one of them. Who is away is told when it is back.

@@ -1,4 +1,4 @@
-"""What happened in a small world, written as a scenario that `bypass run` replays."""
+"""Replays: the history of a small world, written as a scenario that `bypass run` repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom an event concerns, by the rule of each filter scheme, said as plainly as it can be."""
+"""The rule of each filter scheme, which says whom an event concerns, as plainly as it can be."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def same_places(who: LocatedSubscriber, at: Point) -> bool:
 
 
 def places_or_radius(who: LocatedSubscriber, at: Point) -> bool:
-    """Who is at one of the region's places hears what happens there, others what is near: MULTI."""
+    """MULTI: people at one of the region's places hear what happens there, others what is near."""
     mine = around(who.region, who.place)
     return bool(mine & around(who.region, at)) if mine else near(who, at)
 

@@ -1,4 +1,4 @@
-"""Whatever people may do, as hypothesis draws it: events, subscriptions, places, walks, plans, scenarios."""
+"""Strategies of hypothesis for events, subscriptions, places, walks, plans and scenarios."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class Experiment:
         return mobility.attractions, mobility.generate(scenario.clients, scenario.duration, self.seed)
 
     def _scheduled(self, attractions: tuple[AttractionPoint, ...]) -> Iterator[Publication]:
-        """What is published, in the order of time."""
+        """The publications, in the order of time."""
         scenario, world, start = self.scenario, self.scenario.world, self.scenario.workload.start
         publications = self._workload.schedule(
             scenario.clients,

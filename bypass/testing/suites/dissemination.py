@@ -1,4 +1,4 @@
-"""What must hold of every dissemination mechanism."""
+"""The suite of dissemination mechanisms: promises that each of them keeps."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class DisseminationSuite(MechanismSuite):
                 assert world.heard(event) == [0, 2, 3], f"after a transition to {name}"
 
     def test_neighbours_follow(self) -> None:
-        """Whoever hears the frames of one that was told to exchange its mechanism does so, too."""
+        """Devices that hear the frames of one that was told to exchange its mechanism do so, too."""
         for other in self.others:
             for here, there in ((other, self.name), (self.name, other)):
                 world = RadioWorld(cluster(4), {"mode": ("augment", {}), "direct": (here, {})}, self.brought)

@@ -1,4 +1,4 @@
-"""What must hold of every filter scheme."""
+"""The suite of filter schemes: promises that each of them keeps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ registry.find("client", "filter", sys.argv[2])
 
 
 class FilterSchemeSuite(SchemeServiceSuite):
-    """Whom an event concerns hears of it, once, whoever moves and whatever is exchanged."""
+    """People hear of each event that concerns them, once, whoever moves and whatever is exchanged."""
 
     # -- who is told --------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ PROXY = "gateway-logic"
 
 
 class GatewayLogicSuite(MechanismSuite):
-    """Whom a gateway serves hears each event that the broker has sent to it, once."""
+    """Those whom a gateway serves hear each event that the broker has sent to it, once."""
 
     family: ClassVar[Family] = GATEWAY_LOGIC
 

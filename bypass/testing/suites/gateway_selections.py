@@ -1,4 +1,4 @@
-"""What must hold of every selection of gateways."""
+"""The suite of gateway selections: promises that each of them keeps."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GatewaySelectionSuite(MechanismSuite):
     def _rounds(
         self, places: Sequence[KnownPlace], rounds: Sequence[Round], seed: int
     ) -> list[Mapping[int, frozenset[int]]]:
-        """What is chosen in each of some rounds: who is away then, and how many gateways are wanted."""
+        """Choose in some rounds: each says who is away then, and how many gateways are wanted."""
         site, selection = self.selection(places, seed)
         chosen = []
         for away, k in rounds:
@@ -86,7 +86,7 @@ class GatewaySelectionSuite(MechanismSuite):
         self.for_all(once, **_crowds())
 
     def test_nobody_is_lost_when_gateways_leave(self) -> None:
-        """Whoever was gateway is gone in the next round, until nobody is left."""
+        """Gateways are gone in the next round, until nobody is left."""
 
         def goes_on(places: list[KnownPlace], k: int, seed: int) -> None:
             site, selection = self.selection(places, seed)

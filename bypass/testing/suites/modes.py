@@ -31,7 +31,7 @@ class ModeSuite(MechanismSuite):
         return RadioWorld(cluster(DEVICES), begin, self.brought, seed)
 
     def test_everybody_is_told_once(self) -> None:
-        """Whatever the kind of an event, and whichever ways it goes."""
+        """Events of every kind arrive once, whichever ways they go."""
 
         def once(kind: Kind, publisher: int, seed: int) -> None:
             world = self.devices(seed)

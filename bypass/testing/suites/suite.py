@@ -1,4 +1,4 @@
-"""What the suites of all families share."""
+"""The base of the suites of all families."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Suite:
                 raise UnknownCapability(f"{cls.__name__}: capability {name!r}: expected one of {known}")
 
     def capability(self, name: str) -> Any:
-        """What was said of one of the suite's capabilities, or its default."""
+        """Give the declared value of a capability, or its default."""
         said = (vars(kind).get("capabilities", {}) for kind in type(self).__mro__)
         return next((own[name] for own in said if name in own), self.defaults[name])
 
@@ -85,7 +85,7 @@ class MechanismSuite(Suite):
 
     @property
     def name(self) -> str:
-        """What plans call it."""
+        """The name that plans call it by."""
         name: str = self.kind.name
         return name
 

@@ -83,7 +83,7 @@ def running(settings: BrokerConfig) -> Iterator[Service]:
 
 
 def in_loop(service: Service, ask: Callable[[], Any]) -> Any:
-    """What `ask` gives in the broker's thread."""
+    """Call `ask` in the broker's thread, and give its result."""
     answer: list[Any] = []
     done = threading.Event()
 

@@ -12,14 +12,14 @@ from bypass.testing.rules import LocatedSubscriber, Point
 
 
 class Wish(NamedTuple):
-    """What somebody has subscribed: events, within a radius or anywhere."""
+    """A subscription of somebody: to events within a radius, or anywhere."""
 
     wanted: Subscription | Filter
     radius: int | None
 
 
 class Published(NamedTuple):
-    """What somebody has published, and where."""
+    """A publication of somebody, and where it was made."""
 
     publisher: str
     event: Event

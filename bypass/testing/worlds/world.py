@@ -177,7 +177,7 @@ class SmallWorld(ABC):
         return number
 
     def callback(self, name: str, subscription: int) -> Callback:
-        """What somebody is told by."""
+        """The callback by which somebody is told."""
 
         def told(event: Event, _: SubHandle) -> None:
             self.received[event["number"]] = event
@@ -222,11 +222,11 @@ class SmallWorld(ABC):
 
     @abstractmethod
     def at_broker(self, ask: Callable[[Broker], T]) -> T:
-        """What `ask` gives where the broker runs."""
+        """Call `ask` where the broker runs, and give its result."""
 
     @abstractmethod
     def at_client(self, name: str, ask: Callable[[Client], T]) -> T:
-        """What `ask` gives where somebody's client runs."""
+        """Call `ask` where somebody's client runs, and give its result."""
 
     def running(self, name: str) -> str:
         """The filter scheme that somebody's client runs."""
@@ -282,16 +282,17 @@ class SmallWorld(ABC):
     # -- what has happened, and what should have ----------------------------------------------------------
 
     def heard(self, event: int) -> list[tuple[str, int]]:
-        """Who was told of an event: (name, subscription), sorted, as often as it happened."""
+        """List those who were told of an event: (name, subscription), sorted, as often as it happened."""
         return sorted(self.deliveries.get(event, ()))
 
     def selected(self, event: int, serving: Mapping[str, Serving] | None = None) -> list[tuple[str, int]]:
-        """Whom an event concerns as people stand now, by the rule of the scheme that serves each of them, or
-        that was `serving` them."""
+        """List those whom an event concerns as people stand now, by the rule of the scheme that serves
+        each of them, or that was `serving` them."""
         return sorted(each for each, told in self.judged(event, serving) if told)
 
     def possible(self, event: int, serving: Mapping[str, Serving] | None = None) -> list[tuple[str, int]]:
-        """Who may be told of an event: whom it concerns, and of whom the rules leave it open."""
+        """List those who may be told of an event: whom it concerns, and those of whom the rules leave it
+        open."""
         return sorted(each for each, told in self.judged(event, serving) if told is not False)
 
     def judged(
@@ -300,8 +301,9 @@ class SmallWorld(ABC):
         serving: Mapping[str, Serving] | None = None,
         people: Mapping[str, Person] | None = None,
     ) -> Iterator[tuple[tuple[str, int], bool | None]]:
-        """What the rules say of everybody who is there and wants such an event: (name, subscription), and
-        whether it must be told, must not, or may be (None). That is as things are now, or as they were."""
+        """Give the verdict of the rules on everybody who is there and wants such an event: (name,
+        subscription), and whether it must be told, must not, or may be (None). That is as things are now,
+        or as they were."""
         publisher, content, at = self.published[event]
         schemes = self.serving() if serving is None else serving
         for name, person in (self.people if people is None else people).items():

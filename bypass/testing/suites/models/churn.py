@@ -19,7 +19,7 @@ _seeds = st.integers(0, 2**64 - 1)
 
 
 class ChurnSuite(ModelSuite[ChurnModel]):
-    """Who takes part when depends on the seed and what was asked for, and makes sense.
+    """Presence depends on the seed and on what was asked for alone, and makes sense.
 
     Capabilities: what does not depend on the seed is not `random`.
     """

@@ -28,7 +28,7 @@ _seeds = st.integers(0, 2**64 - 1)
 
 
 class WorkloadSuite(ModelSuite[Workload]):
-    """What a client publishes depends on the seed, its number and the parameters alone."""
+    """A client's publications depend on the seed, its number and the parameters alone."""
 
     builtin, base, group = WORKLOADS, Workload, INSTALLED_WORKLOADS
     world: ClassVar[World] = WORLD
