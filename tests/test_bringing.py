@@ -446,6 +446,7 @@ def test_rules_that_are_installed_are_used_by_their_name(installed: Path, tmp_pa
     (tmp_path / "mine.yaml").write_text("about: x\nclients: 2\nrules: {use: [density, crowds]}\n")
     scenario = load(tmp_path / "mine.yaml")
     assert "crowd" in {rule.rule for rule in load_rules(scenario.rules.sources, {})[0].rules}
+    assert "strolling_rules" in origin(scenario)["modules"]
     (tmp_path / "rules.yaml").write_text("rules: []\n")
     (tmp_path / "broker.yaml").write_text("rules: [crowds, rules.yaml]\n")
     config = load_config(tmp_path / "broker.yaml", {})

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from bypass.core.rule_sources import INSTALLED_RULES
 from bypass.mechanisms.families import FILTER_PROXY
 from bypass.mechanisms.registry import INSTALLED
 from bypass.models.catalogue import INSTALLED_MODELS, INSTALLED_WORKLOADS
@@ -64,6 +65,7 @@ def _offered(scenario: Scenario) -> dict[str, Iterable[str]]:
         INSTALLED: installed_names(INSTALLED) if scenario.rules.sources else named,
         INSTALLED_MODELS: (scenario.mobility.model, scenario.churn.model),
         INSTALLED_WORKLOADS: (scenario.workload.model,),
+        INSTALLED_RULES: scenario.rules.sources,
     }
 
 
