@@ -192,7 +192,7 @@ def test_a_turn_of_many_packets_is_its_messages(
     with peers() as make:
         for name in ("together", "single"):
             (tmp_path / name).mkdir()
-            with running(config(tmp_path / name, limits=LIMITS)) as service:
+            with running(config(tmp_path / name, heartbeat=600.0, limits=LIMITS)) as service:
                 site = Site(service, make)
                 (site.together if name == "together" else site.one_by_one)(steps)
                 told = {who: site.told(who) for who in NAMES}
