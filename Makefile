@@ -92,7 +92,7 @@ $(VENV)/lab.stamp: $(REQUIREMENTS) | $(BIN)/pip
 
 $(VENV)/dev.stamp: $(REQUIREMENTS) | $(BIN)/pip
 	@echo "Installing bypass, what experiments need and the tools for tests into $(VENV) ..."
-	@$(PIP) --editable '.[lab,dev]'
+	@$(PIP) --editable '.[lab,ingest,dev]'
 	@$(COMPILE)
 	@touch $@ $(VENV)/lab.stamp
 

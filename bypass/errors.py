@@ -65,14 +65,21 @@ class UnusableMechanism(BypassError):
 
 BROKER = frozenset(("numba", "numpy", "prometheus_client"))
 GEO = frozenset(("pyproj",))
+INGEST = frozenset(
+    (
+        "cbor2", "cryptography", "cwt", "deltalake", "duckdb", "jwt", "msgspec", "nats", "paho", "starlette",
+        "uvicorn", "websockets", "zstandard",
+    )
+)  # fmt: skip
 LAB = frozenset(("jinja2", "matplotlib", "osmium", "pandas", "pyarrow", "pyspark", "rich", "scipy"))
 TESTING = frozenset(("hypothesis",))
-"""Packages that the extras of these names bring, by import name. LAB brings those before it, too."""
+"""Packages that the extras of these names bring, by import name. LAB brings BROKER and GEO, too, INGEST
+BROKER, pyarrow and pyspark."""
 
 
 def extra_of(module: str) -> str | None:
     """The extra that brings a package; None for one that is always there, or is none of ours."""
-    extras = {"broker": BROKER, "geo": GEO, "lab": LAB, "testing": TESTING}
+    extras = {"broker": BROKER, "geo": GEO, "ingest": INGEST, "lab": LAB, "testing": TESTING}
     return next((extra for extra, modules in extras.items() if module in modules), None)
 
 

@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bypass.errors import UnusableMechanism, shown
+from bypass.mechanisms.distribution import CategoryDistribution
+from bypass.mechanisms.durability import Durability
 from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
+from bypass.mechanisms.precompute.base import Precompute
+from bypass.mechanisms.row_models import RowModel
 from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT
 from bypass.ports.proxies import Dissemination, GatewayLogic, GatewaySelection, LocalTransport, Mode
 from bypass.transitions import Nothing
@@ -22,7 +26,8 @@ if TYPE_CHECKING:
 
 Side = str
 """The kind of host that runs a mechanism: "client" of a broker, "broker", "edge" for a node of the
-infrastructure, "device" alone, "pipeline" for a worker that prepares data; a family may name another."""
+infrastructure, "device" alone, "connector" for what takes messages of devices, "pipeline" for a worker that
+prepares data; a family may name another."""
 
 Admission = Callable[["Registry", type[Any]], None]
 """Decides whether a class may join its family in a registry: raises UnusableMechanism if it must not."""
@@ -169,7 +174,55 @@ GATEWAY_SELECTION = Family(
     ),
 )
 
-FAMILIES = (TRANSPORT, DISSEMINATION, GATEWAY_LOGIC, MODE, FILTER, GATEWAY_SELECTION)
+PRECOMPUTE = Family(
+    "precompute",
+    "bypass.mechanisms.precompute.base:Precompute",
+    (FamilyProxy("precompute", "pipeline", Precompute, first="keep-everything", group=True),),
+    (
+        "bypass.mechanisms.precompute.keep:KeepEverything",
+        "bypass.mechanisms.precompute.batch:MinuteBatch",
+        "bypass.mechanisms.precompute.filters:EveryNth",
+        "bypass.mechanisms.precompute.filters:DeadBand",
+        "bypass.mechanisms.precompute.filters:MeanPerWindow",
+        "bypass.mechanisms.precompute.filters:ByMetric",
+        "bypass.mechanisms.precompute.filters:ByType",
+    ),
+)
+ROW_MODEL = Family(
+    "row model",
+    "bypass.mechanisms.row_models:RowModel",
+    (FamilyProxy("row-model", "pipeline", RowModel, first="standard"),),
+    ("bypass.mechanisms.row_models:Standard", "bypass.mechanisms.row_models:Batched"),
+)
+DISTRIBUTION = Family(
+    "distribution",
+    "bypass.mechanisms.distribution:CategoryDistribution",
+    (FamilyProxy("distribution", "connector", CategoryDistribution, first="synchronised"),),
+    ("bypass.mechanisms.distribution:Synchronised", "bypass.mechanisms.distribution:Shared"),
+)
+DURABILITY = Family(
+    "durability",
+    "bypass.mechanisms.durability:Durability",
+    (FamilyProxy("durability", "connector", Durability, first="log-only"),),
+    (
+        "bypass.mechanisms.durability:NoDurability",
+        "bypass.mechanisms.durability:LogOnly",
+        "bypass.mechanisms.durability:FullSync",
+    ),
+)
+
+FAMILIES = (
+    TRANSPORT,
+    DISSEMINATION,
+    GATEWAY_LOGIC,
+    MODE,
+    FILTER,
+    GATEWAY_SELECTION,
+    PRECOMPUTE,
+    ROW_MODEL,
+    DISTRIBUTION,
+    DURABILITY,
+)
 
 
 def proxies(side: Side, families: Iterable[Family] = FAMILIES) -> dict[str, FamilyProxy]:

@@ -143,7 +143,9 @@ def test_every_family_is_in_the_page_about_extending() -> None:
         _, base, places, define = table[family.name]
         assert base == f"`{family.base.rpartition(':')[2]}`"
         assert set(re.findall(r"`(\S+)`", places)) == {proxy.name for proxy in family.proxies}
-        assert {proxy.side for proxy in family.proxies} == {s for s in ("client", "broker") if s in places}
+        assert {proxy.side for proxy in family.proxies} == {
+            s for s in ("client", "broker", "pipeline", "connector") if s in places
+        }
         kind = load_reference(family.base)
         left = {name for name in dir(kind) if getattr(getattr(kind, name), "__isabstractmethod__", False)}
         assert left <= words_of(define)

@@ -18,7 +18,8 @@ INTERRUPTED = 130
 
 BROKER = ("numba", "numpy", "prometheus_client")
 LAB = ("jinja2", "matplotlib", "pyarrow", "rich", "scipy", "numba", "numpy")
-"""The modules that brokers and experiments need beyond those of a client: they come with these extras."""
+INGEST = ("deltalake", "msgspec", "pyarrow", "pyspark", "rich", "zstandard")
+"""Modules that brokers, experiments and the pipeline need beyond a client's: they come with these extras."""
 
 
 class Commands(click.Group):
@@ -72,6 +73,11 @@ def commands(context: click.Context) -> None:
 def need_broker() -> None:
     """Raise MissingExtra unless what brokers need is there."""
     _need("broker", BROKER)
+
+
+def need_ingest() -> None:
+    """Raise MissingExtra unless what the data pipeline needs is there."""
+    _need("ingest", INGEST)
 
 
 def need_lab(*also: str) -> None:

@@ -104,7 +104,7 @@ class LocalNetwork:
         self._next_place = 0
         self.media: dict[str, _RunningMedium] = {}
         self.heard: tuple[list[Heard], ...] = tuple([_nobody] * clients for _ in range(PORTS))
-        self.devices = [Device(self, number) for number in range(clients)]
+        self.devices = [RadioDevice(self, number) for number in range(clients)]
 
     def medium(self, radio: str) -> _RunningMedium:
         """The medium of a radio; made when it is first asked for.
@@ -276,7 +276,7 @@ class _Arrived:
         self.keys = medium.air.keys[row : row + 1].copy()
 
 
-class Device:
+class RadioDevice:
     """One client's radios and ports."""
 
     __slots__ = ("_network", "_number", "address", "ports")
@@ -288,7 +288,7 @@ class Device:
         self._number = number
 
     @property
-    def radios(self) -> Device:
+    def radios(self) -> RadioDevice:
         return self
 
     def port(self, number: int) -> SimPort:

@@ -9,18 +9,20 @@ from pathlib import Path
 import pytest
 from grpc_tools import protoc
 
-import bypass.protocol.wire
+import bypass
 
-SCHEMA = Path(bypass.protocol.wire.__file__).with_name("bypass.proto")
-ROOT = SCHEMA.parents[3]
+ROOT = Path(bypass.__file__).parents[1]
 
 
-def test_generated_code_is_current(tmp_path: Path) -> None:
-    arguments = [f"-I{ROOT}", f"--python_out={tmp_path}", f"--pyi_out={tmp_path}", str(SCHEMA)]
+@pytest.mark.parametrize(
+    "schema", ["bypass/protocol/wire/bypass.proto", "bypass/ingest/parsers/telemetry.proto"]
+)
+def test_generated_code_is_current(schema: str, tmp_path: Path) -> None:
+    arguments = [f"-I{ROOT}", f"--python_out={tmp_path}", f"--pyi_out={tmp_path}", str(ROOT / schema)]
     assert protoc.main(["protoc", *arguments]) == 0
-    for name in ("bypass_pb2.py", "bypass_pb2.pyi"):
-        generated = tmp_path / "bypass" / "protocol" / "wire" / name
-        assert SCHEMA.with_name(name).read_text() == generated.read_text(), f"{name}: run protoc again"
+    for ending in ("_pb2.py", "_pb2.pyi"):
+        name = schema.removesuffix(".proto") + ending
+        assert (ROOT / name).read_text() == (tmp_path / name).read_text(), f"{name}: run protoc again"
 
 
 @pytest.mark.parametrize("heavy", ["numba", "numpy", "scipy", "pyarrow", "matplotlib", "pydantic"])

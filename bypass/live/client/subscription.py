@@ -83,6 +83,16 @@ class LiveSubscription:
         self._current.append(number)
         return event
 
+    async def take(self, most: int) -> list[Event]:
+        """Take what waits, up to `most` events; waits for the first. They count as received when more are
+        asked for. Raises StopAsyncIteration when there will be none, and why, as iterating does."""
+        events = [await anext(self)]
+        while self._waiting and len(events) < most:
+            event, number = self._waiting.popleft()
+            self._current.append(number)
+            events.append(event)
+        return events
+
     def close(self) -> None:
         """Withdraw the subscription, without waiting until the broker knows. No effect if it is withdrawn."""
         if not self._over:

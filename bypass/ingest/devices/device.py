@@ -1,0 +1,158 @@
+"""The configuration of a device, which says all about the way of its messages."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from bypass.errors import BypassError, shown
+from bypass.ingest.compression import Compression
+from bypass.ingest.devices.record import DeviceRecord, PeerRecord
+from bypass.ingest.parsers.parser import find_parser
+from bypass.ingest.parsers.schema import ParserSchema
+from bypass.ingest.security.standard import find_standard
+from bypass.ingest.security.suite import find_suite
+from bypass.support.validation import Misfit, first_misfit
+from bypass.transitions.validation import KeyPath
+
+_KEY_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+
+
+def check_key_name(name: str) -> str:
+    """Give the name of a key set back. Raises ValueError if it is none; it is part of a path."""
+    if not _KEY_NAME.fullmatch(name):
+        raise Misfit((), f"is {shown(name)}: expected 1 to 128 letters, digits, dots, _ and -, no dot first")
+    return name
+
+
+Name = Annotated[str, Field(min_length=1, max_length=256)]
+KeyName = Annotated[str, AfterValidator(check_key_name)]
+
+
+class InvalidDevice(BypassError):
+    """A configuration that no device can have. The message names key, value and expectation."""
+
+
+class PeerProof(BaseModel):
+    """The proof that a device gives in each message: a signature of its own, or a JWT of a token service.
+
+    `keys` names the key set with the public key, in the key store. The device may do `operations`, and with a
+    JWT only those that the token names as well.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["signature", "jwt"]
+    keys: KeyName
+    operations: tuple[str, ...] = ("publish",)
+
+
+class Device(BaseModel):
+    """A device: who it is, how its messages are protected and written, and what becomes of them.
+
+    `id` is its Application ID. `keys` names a key set in the key store; keys themselves are never here.
+    `sequenced` messages have a number in their authenticated part, which gives them an identity and protects
+    them against replay. `largest` bounds the bytes that come out of decompression. With the clock "received"
+    measurements have the time at which the message came, whatever the device says. `region` is the class of
+    data that retention goes by, `policy` the mechanism of pre-computation that the device begins with.
+
+    Suite, standard and parser may be references to code (`module:Class`): take configurations from people who
+    may run code here, or refuse references first.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Name
+    application: Name = "app"
+    tenant: Name = "default"
+    region: Name = "default"
+    suite: str = "NULL_NULL"
+    standard: str | None = None
+    keys: KeyName | None = None
+    peer: PeerProof | None = None
+    sequenced: bool = False
+    compression: Compression = "none"
+    largest: Annotated[int, Field(gt=0, le=1 << 26)] = 1 << 20
+    parser: str = "json"
+    parser_schema: ParserSchema = ParserSchema()
+    policy: Name = "keep-everything"
+    qos: Literal[0, 1, 2] = 0
+    clock: Literal["device", "received"] = "device"
+    metadata: dict[str, str] = {}
+
+    @field_validator("id")
+    @classmethod
+    def _sayable(cls, value: str) -> str:
+        if not value.isprintable():
+            raise Misfit((), f"is {shown(value)}: expected characters that can be printed")
+        return value
+
+    @model_validator(mode="after")
+    def _usable(self) -> Device:
+        """Refuse what would fail with the first message: suites, parsers and what they need."""
+        try:
+            suite = find_suite(self.suite)
+        except (ValueError, BypassError) as error:
+            raise Misfit(("suite",), str(error)) from None
+        roles = suite.roles
+        if self.standard is not None:
+            try:
+                roles = find_standard(self.standard).roles
+            except (ValueError, BypassError) as error:
+                raise Misfit(("standard",), str(error)) from None
+            if self.suite != "NULL_NULL":
+                raise Misfit(("suite",), f"is {shown(self.suite)}: expected none beside a standard")
+            if self.peer is not None:
+                raise Misfit(("peer",), f"is {shown(self.peer.kind)}: expected none beside a standard")
+        if roles and self.keys is None:
+            raise Misfit(("keys",), f"is None: expected a key set with {', '.join(roles)}")
+        try:
+            parser = find_parser(self.parser)
+        except (ValueError, BypassError) as error:
+            raise Misfit(("parser",), str(error)) from None
+        try:
+            parser(self.parser_schema)
+        except ValueError as error:
+            raise Misfit(("parser_schema",), str(error)) from None
+        return self
+
+    def record(self) -> DeviceRecord:
+        """Give the device as executors have it."""
+        fields: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        peer = self.peer
+        fields["peer"] = None if peer is None else PeerRecord(peer.kind, peer.keys, peer.operations)
+        fields["parser_schema"] = self.parser_schema.model_dump_json(exclude_defaults=True)
+        return DeviceRecord(**fields)
+
+    @classmethod
+    def of_record(cls, record: DeviceRecord) -> Device:
+        """Give the device of a record, which was checked when it was made."""
+        fields = msgspec.structs.asdict(record)
+        peer = record.peer
+        fields["peer"] = None if peer is None else PeerProof.model_construct(**msgspec.structs.asdict(peer))
+        fields["parser_schema"] = ParserSchema.model_validate_json(record.parser_schema)
+        return cls.model_construct(**fields)
+
+
+def make_device(fields: dict[str, Any]) -> Device:
+    """Make a device of what a file or a request says. Raises InvalidDevice."""
+    try:
+        return Device.model_validate(fields)
+    except ValidationError as error:
+        raise InvalidDevice(f"device {shown(fields.get('id'))}: {first_misfit(error, _keys)}") from None
+
+
+def _keys(path: KeyPath) -> list[str]:
+    groups: dict[KeyPath, type[BaseModel]] = {("peer",): PeerProof, ("parser_schema",): ParserSchema}
+    return list(groups.get(path, Device).model_fields)

@@ -1,0 +1,79 @@
+"""Snapshots: one version of the registry in an immutable file, for executors anywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from bypass.errors import BypassError
+from bypass.ingest.devices.record import DeviceRecord
+
+
+class InvalidSnapshot(BypassError):
+    """A file that is no snapshot, or a damaged one."""
+
+
+class _File(msgspec.Struct, array_like=True):
+    version: int
+    devices: dict[str, msgspec.Raw]
+
+
+_decode = msgspec.msgpack.Decoder(_File).decode
+_decode_device = msgspec.msgpack.Decoder(DeviceRecord).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def snapshot_file(folder: Path, version: int) -> Path:
+    """Name the file of a version."""
+    return folder / f"{version:020d}.devices"
+
+
+def write_snapshot(folder: Path, version: int, devices: Iterable[DeviceRecord]) -> Path:
+    """Write the file of a version, whole or not at all; gives its path. One that is there stays as it is."""
+    path = snapshot_file(folder, version)
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    content = _encode(_File(version, {each.id: msgspec.Raw(_encode(each)) for each in devices}))
+    unfinished = folder / f"{path.name}.{os.getpid()}.new"
+    with unfinished.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+    return path
+
+
+class RegistrySnapshot:
+    """The devices of one version. A device is decoded when it is first asked for."""
+
+    def __init__(self, version: int, devices: dict[str, msgspec.Raw]) -> None:
+        self.version = version
+        self._devices = devices
+        self._decoded: dict[str, DeviceRecord] = {}
+
+    @classmethod
+    def load(cls, path: Path) -> RegistrySnapshot:
+        """Read a file. Raises InvalidSnapshot if it is damaged, OSError if it cannot be read."""
+        try:
+            file = _decode(path.read_bytes())
+        except ValueError as error:
+            raise InvalidSnapshot(f"{path}: {error}: expected a snapshot of devices") from None
+        return cls(file.version, file.devices)
+
+    def __len__(self) -> int:
+        return len(self._devices)
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the ids of all devices."""
+        return iter(self._devices)
+
+    def find(self, device: str) -> DeviceRecord | None:
+        """Find a device by its id; None if this version has none."""
+        known = self._decoded.get(device)
+        if known is None and device in self._devices:
+            known = self._decoded[device] = _decode_device(self._devices[device])
+        return known

@@ -1,0 +1,206 @@
+"""A log in segment files, written by one process.
+
+Each life of a writer has a log of its own, `WRITER/LIFE`: nothing is ever appended to what an earlier life
+has left, so a sequence never means two records, whatever a machine that lost power has forgotten.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from bypass.ingest.log.block import Records, encode
+from bypass.ingest.log.lives import end_life, latest_life, lives, retire
+from bypass.ingest.log.segments import OPEN, repair, segment_name
+from bypass.root_error import BypassError
+
+MOST_PIECES = 1024
+"""How many pieces one system call may write."""
+
+
+class LogFull(BypassError):
+    """The log holds as much as it may, and nobody has read it yet."""
+
+
+class LogFailed(BypassError):
+    """The log cannot be written to."""
+
+
+class LogInUse(BypassError):
+    """Another process writes to the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLimits:
+    """Bounds of one writer's logs: bytes in all, bytes of a segment, and how long what was consumed is
+    kept."""
+
+    bytes: int = 4 << 30
+    segment_bytes: int = 64 << 20
+    retention_s: float = 3600.0
+
+
+class SegmentFile:
+    """The segment that is written to. What fails is taken back as a whole."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = 0
+        self.held_bytes = 0
+        self._held: list[bytes] = []
+        self._descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o600)
+
+    def hold(self, pieces: list[bytes]) -> None:
+        """Keep a block in memory until the next `flush`."""
+        self._held += pieces
+        self.held_bytes += sum(map(len, pieces))
+
+    def flush(self) -> None:
+        """Hand everything to the operating system. Raises OSError; then it is still held."""
+        pieces, size = self._held, self.size
+        try:
+            for at in range(0, len(pieces), MOST_PIECES):
+                part = pieces[at : at + MOST_PIECES]
+                expected = sum(map(len, part))
+                written = os.writev(self._descriptor, part)
+                if written < expected:
+                    rest = memoryview(b"".join(part))[written:]
+                    while rest:
+                        rest = rest[os.write(self._descriptor, rest) :]
+                size += expected
+        except OSError:
+            os.ftruncate(self._descriptor, self.size)
+            raise
+        self.forget()
+        self.size = size
+
+    def forget(self) -> None:
+        """Drop what is held and not flushed."""
+        self._held = []
+        self.held_bytes = 0
+
+    def sync(self) -> None:
+        """Have the disk keep what was flushed. Raises OSError."""
+        os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        """Close the file; what is held is flushed first."""
+        self.flush()
+        os.close(self._descriptor)
+
+
+class SegmentLog:
+    """Appends blocks to segment files. `settle` makes a block as durable as it has to be before it is
+    acknowledged."""
+
+    def __init__(
+        self,
+        writer: Path,
+        *,
+        settle: Callable[[SegmentFile], None] = SegmentFile.flush,
+        limits: LogLimits | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Begin a new life of the writer whose folder this is. Raises LogInUse."""
+        self.settle = settle
+        self._limits = limits or LogLimits()
+        self._clock = clock
+        self._writer = writer
+        writer.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(writer / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise LogInUse(f"{writer}: expected a log that no other process writes to") from None
+        for life in lives(writer):
+            end_life(writer / str(life), repair(writer / str(life)).sequence)
+        self.life = latest_life(writer) + 1
+        self.path = writer / str(self.life)
+        self.path.mkdir()
+        _sync_folder(writer)
+        self.sequence = 0
+        self._segment = self._begin_segment()
+        self._complete_bytes = 0
+        self._housekeeper = ThreadPoolExecutor(1, "log housekeeping")
+        self._retired = self._housekeeper.submit(self._retire)
+
+    def append(self, records: Records) -> int:
+        """Write records as one block, and settle it. Gives the sequence of the first one.
+
+        Raises LogFull and LogFailed; nothing was appended then.
+        """
+        if not len(records):
+            return self.sequence
+        pieces = encode(records, self.sequence)
+        size = sum(map(len, pieces))
+        if self._complete_bytes + self._segment.size + size > self._limits.bytes and self._retired.done():
+            self._retired = self._housekeeper.submit(self._retire)
+        taken = self._complete_bytes + self._segment.size
+        if taken + size > self._limits.bytes:
+            raise LogFull(
+                f"{self._writer}: {taken} bytes and {size} more: expected {self._limits.bytes} at most"
+            )
+        try:
+            if self._segment.size >= self._limits.segment_bytes:
+                self._next_segment()
+            self._segment.hold(pieces)
+            self.settle(self._segment)
+        except BaseException as error:
+            self._segment.forget()
+            if not isinstance(error, OSError):
+                raise
+            raise LogFailed(
+                f"{self._segment.path}: {error.strerror}: expected to write {size} bytes"
+            ) from error
+        first, self.sequence = self.sequence, self.sequence + len(records)
+        return first
+
+    @property
+    def segment(self) -> SegmentFile:
+        """The file that is written to."""
+        return self._segment
+
+    def flush(self) -> None:
+        """Hand what is held to the operating system. Raises LogFailed."""
+        try:
+            self._segment.flush()
+        except OSError as error:
+            raise LogFailed(f"{self._segment.path}: {error.strerror}: expected to write") from error
+
+    def close(self) -> None:
+        """Flush what is held, and let go of the log. Raises OSError."""
+        self._housekeeper.shutdown()
+        self._segment.close()
+        end_life(self.path, self.sequence)
+        os.close(self._lock)
+
+    def _begin_segment(self) -> SegmentFile:
+        segment = SegmentFile(self.path / (segment_name(self.sequence) + OPEN))
+        _sync_folder(self.path)
+        return segment
+
+    def _next_segment(self) -> None:
+        self._segment.flush()
+        self._segment.sync()
+        self._segment.close()
+        self._complete_bytes += self._segment.size
+        self._segment = self._begin_segment()
+        self._retired = self._housekeeper.submit(self._retire)
+
+    def _retire(self) -> None:
+        self._complete_bytes = retire(self._writer, self.life, self._clock() - self._limits.retention_s)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the disk keep the names in a folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

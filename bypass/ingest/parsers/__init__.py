@@ -1,0 +1,1 @@
+"""Forms of messages: JSON, Protobuf, CSV, text, CBOR and SenML become measurements."""

@@ -1,0 +1,1 @@
+"""Queries: what the tables hold, and what comes into them."""

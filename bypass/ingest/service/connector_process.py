@@ -1,0 +1,98 @@
+"""The process of the connectors: they share an intake and its log."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import socket
+from pathlib import Path
+
+from bypass.ingest.categories import Node
+from bypass.ingest.connectors.connector import Connector
+from bypass.ingest.connectors.durability import LogDurability
+from bypass.ingest.connectors.files import FilesConnector
+from bypass.ingest.connectors.filters import ApplicationFilters
+from bypass.ingest.connectors.http import HttpConnector
+from bypass.ingest.connectors.intake import LogIntake
+from bypass.ingest.connectors.membership import Membership
+from bypass.ingest.connectors.mqtt import MqttConnector
+from bypass.ingest.connectors.tcp import TcpConnector
+from bypass.ingest.connectors.udp import UdpConnector
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.segment_log import SegmentLog
+from bypass.ingest.service.status import REFUSED
+
+log = logging.getLogger(__name__)
+
+
+async def run_connectors(
+    folder: IngestFolder, name: str, connectors: list[Connector], durability: str
+) -> None:
+    """Run connectors until the task is cancelled. What they have taken is in the log when it ends.
+
+    Raises LogInUse if another process has this name, and InvalidConnector.
+    """
+    segments = SegmentLog(folder.logs / name)
+    LogDurability(segments, first=durability)
+    intake = LogIntake(segments, folder.logs / name / REFUSED)
+    started: list[Connector] = []
+    try:
+        for connector in connectors:
+            await connector.start(intake)
+            started.append(connector)
+        log.info("%d connectors run", len(started))
+        await asyncio.get_running_loop().create_future()
+    finally:
+        for connector in reversed(started):
+            await connector.stop()
+        intake.close()
+        segments.close()
+
+
+def main() -> None:
+    """Run the connectors that the arguments name, until SIGTERM."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--name", default="connectors")
+    parser.add_argument("--durability", default="log-only")
+    parser.add_argument("--tcp")
+    parser.add_argument("--udp")
+    parser.add_argument("--http")
+    parser.add_argument("--mqtt")
+    parser.add_argument("--application", default="app")
+    parser.add_argument("--files", type=Path)
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s connectors %(levelname)s %(message)s")
+    folder = IngestFolder(given.folder)
+    connectors: list[Connector] = []
+    if given.tcp:
+        connectors.append(TcpConnector(given.tcp))
+    if given.udp:
+        connectors.append(UdpConnector(given.udp))
+    if given.http:
+        connectors.append(HttpConnector(given.http))
+    if given.files:
+        connectors.append(FilesConnector(given.files))
+    if given.mqtt:
+        node = Node(given.name, socket.gethostname())
+        members = Membership(folder.connectors, ApplicationFilters(given.application), node)
+        connectors.append(MqttConnector(given.mqtt, members))
+    asyncio.run(_until_terminated(folder, given.name, connectors, given.durability))
+
+
+async def _until_terminated(
+    folder: IngestFolder, name: str, connectors: list[Connector], durability: str
+) -> None:
+    task = asyncio.ensure_future(run_connectors(folder, name, connectors, durability))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        log.info("stopped")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Dead letters once more: they go through the log again, with the registry as it is now."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from bypass.ingest.categories import partition_of
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.block import Records
+from bypass.ingest.log.segment_log import SegmentFile, SegmentLog
+from bypass.ingest.stream.task import REPLAYS
+
+MOST = 10_000
+
+
+def replay_letters(folder: IngestFolder, reason: str | None = None) -> int:
+    """Log all dead letters, or those with a reason, once more, and delete them. Gives how many.
+
+    Who is killed in between finds some of them in both places: they may then be stored twice. Raises LogInUse
+    if somebody else replays, LogFull and LogFailed.
+    """
+    path = str(folder.dead_letters)
+    if not DeltaTable.is_deltatable(path):
+        return 0
+    table = DeltaTable(path)
+    letters = table.to_pyarrow_table()
+    if reason is not None:
+        letters = letters.filter(pc.equal(letters["reason"], reason))
+    log = SegmentLog(folder.logs / REPLAYS, settle=_sync)
+    try:
+        for batch in letters.to_batches(MOST):
+            log.append(_records(batch))
+    finally:
+        log.close()
+    if letters.num_rows:
+        quoted = "" if reason is None else reason.replace("'", "''")
+        table.delete(None if reason is None else f"reason = '{quoted}'")
+    return int(letters.num_rows)
+
+
+def _records(letters: pa.RecordBatch) -> Records:
+    records = Records()
+    for row in letters.to_pylist():
+        records.add(row["device"], partition_of(row["device"]), row["payload"], row["received"])
+    return records
+
+
+def _sync(file: SegmentFile) -> None:
+    file.flush()
+    file.sync()

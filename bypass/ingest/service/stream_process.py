@@ -1,0 +1,64 @@
+"""The process of the stream: Spark's driver, with compaction beside it."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import threading
+from pathlib import Path
+
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.stream.query import start_query
+from bypass.ingest.tables.compaction import compact, remove_orphans
+from bypass.models.compute.spark_session import spark_session
+
+log = logging.getLogger(__name__)
+
+COMPACT_S = 60.0
+LOOK_S = 1
+
+
+def run_stream(folder: IngestFolder, master: str | None, most: int, stop: threading.Event) -> None:
+    """Run the stream until `stop` is set. Raises what ended it otherwise, and SparkUnavailable."""
+    with spark_session("bypass ingest", master) as spark:
+        query = start_query(spark, folder.path, most=most)
+        log.info("the stream runs")
+        housekeeping = threading.Thread(target=_keep_house, args=(folder, stop), daemon=True)
+        housekeeping.start()
+        try:
+            while not stop.is_set() and not query.awaitTermination(LOOK_S):
+                pass
+        finally:
+            stop.set()
+            query.stop()
+            housekeeping.join()
+
+
+def _keep_house(folder: IngestFolder, stop: threading.Event) -> None:
+    while not stop.wait(COMPACT_S):
+        try:
+            done = compact(folder.measurements)
+            if done.files:
+                log.info("compaction: %d files to %d, %d rows to %d", *done)
+            remove_orphans(folder.measurements)
+        except Exception:  # it is tried again, and the stream does not need it
+            log.exception("compaction failed; it is tried again in %d s", COMPACT_S)
+
+
+def main() -> None:
+    """Run the stream of a folder until SIGTERM."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--master")
+    parser.add_argument("--most", type=int, default=200_000)
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s stream %(levelname)s %(message)s")
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    run_stream(IngestFolder(arguments.folder), arguments.master, arguments.most, stop)
+
+
+if __name__ == "__main__":
+    main()

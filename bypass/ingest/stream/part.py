@@ -1,0 +1,101 @@
+"""A part of the devices: its messages are compared with earlier ones, and policies decide about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bypass.ingest.categories import partition_of
+from bypass.ingest.rejection import Rejected
+from bypass.ingest.stream.memory import PartMemory
+from bypass.ingest.stream.offsets import StreamOffset
+from bypass.ingest.stream.policies import Policies
+from bypass.ingest.tables.rows import RowBuilder
+from bypass.mechanisms.registry import Registry
+from bypass.ports.measurements import Measurement, MessageOrigin
+from bypass.transitions import Plan, Record
+
+if TYPE_CHECKING:
+    from bypass.ingest.stream.task import TaskResult
+
+PARTS = 16
+"""How many parts all devices are divided into, by category: what a part remembers moves between tasks as a
+whole."""
+
+FIRST_POLICY = "keep-everything"
+MECHANISMS = Registry()
+
+
+class Part:
+    """The messages of one part in one batch."""
+
+    def __init__(self, memory: PartMemory, number: int, end: StreamOffset) -> None:
+        self._memory, self._number, self._end = memory, number, end
+        self.policies = Policies(MECHANISMS, self._has, memory.policies)
+        self._assigned: dict[str, list[str]] = {}  # policy -> devices that the registry gives it now
+        self._identities: list[int] = []
+        self._messages: list[tuple[MessageOrigin, list[Measurement]]] = []
+        self._records: list[Record] = []
+
+    def execute(self, plans: Iterable[Plan]) -> None:
+        """Carry out plans, before any message."""
+        for plan in plans:
+            self._records += self.policies.execute(plan)
+
+    def is_new(self, device: str, sequence: int) -> bool:
+        """Whether a numbered message has not come before. Raises Rejected if that cannot be told any more."""
+        age = self._memory.sequences.take(device, sequence)
+        if age == "old":
+            raise Rejected("integrity", "replayed", f"sequence {sequence}: expected a newer one")
+        return age == "new"
+
+    def take(
+        self, origin: MessageOrigin, measurements: list[Measurement], identity: int, policy: str
+    ) -> None:
+        """Take a message of a device that the registry gives `policy`; one without an identity has 0."""
+        if policy != self.policies.noted.get(origin.device, FIRST_POLICY):
+            self.policies.noted[origin.device] = policy
+            self._assigned.setdefault(policy, []).append(origin.device)
+        self._identities.append(identity)
+        self._messages.append((origin, measurements))
+
+    def finish(self, rows: RowBuilder, result: TaskResult) -> None:
+        """Leave out what has come before; let policies decide about the rest, and about what they hold."""
+        for policy, devices in self._assigned.items():
+            self._records += self.policies.assign(policy, devices)
+        fresh = self._fresh()
+        result.duplicates += len(self._messages) - len(fresh)
+        host = self.policies.host
+        host.clock = self._end.clock
+        if self.policies.keep_everything:
+            for origin, measurements in fresh:
+                rows.add(origin, measurements)
+            result.stored += len(fresh)
+        else:
+            outcomes = Counter(self.policies.take(origin, measurements) for origin, measurements in fresh)
+            result.stored += outcomes["stored"]
+            result.filtered += outcomes["filtered"]
+        self.policies.pass_time(self._end.clock)
+        for origin, measurements in host.kept:
+            rows.add(origin, measurements)
+        result.stored += host.settled[True]
+        result.filtered += host.settled[False]
+        result.held += host.held
+        result.transitions += [record.to_dict() for record in self._records]
+        self._memory.policies = self.policies.export()
+
+    def _fresh(self) -> list[tuple[MessageOrigin, list[Measurement]]]:
+        """The messages that have not come before, in an earlier batch or in this one."""
+        identities = np.array(self._identities, np.int64)
+        first = np.zeros(len(identities), np.bool_)
+        first[np.unique(identities, return_index=True)[1]] = True
+        exempt = identities == 0
+        fresh = exempt | first & ~self._memory.identities.seen(identities)
+        self._memory.remember(self._end.step, identities[fresh & ~exempt])
+        return [message for message, new in zip(self._messages, fresh.tolist(), strict=True) if new]
+
+    def _has(self, device: str) -> bool:
+        return partition_of(device) % PARTS == self._number

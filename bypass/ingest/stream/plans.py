@@ -1,0 +1,50 @@
+"""Plans for the pipeline: submitted by anybody, numbered, and carried out by tasks with the next batch."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+from bypass.transitions import Plan
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS plans (number INTEGER PRIMARY KEY, at REAL NOT NULL, plan BLOB NOT NULL)"
+)
+
+
+def submit_plan(path: Path, plan: Plan) -> int:
+    """Store a plan; gives its number. Tasks carry it out with the first batch that begins afterwards."""
+    with closing(_open(path)) as database, database:
+        cursor = database.execute(
+            "INSERT INTO plans (at, plan) VALUES (?, ?)", (time.time(), plan.to_bytes())
+        )
+        return int(cursor.lastrowid or 0)
+
+
+def latest_plan(path: Path) -> int:
+    """The number of the latest plan; 0 if there is none."""
+    if not path.exists():
+        return 0
+    with closing(_open(path)) as database:
+        (number,) = database.execute("SELECT coalesce(max(number), 0) FROM plans").fetchone()
+        return int(number)
+
+
+def plans_between(path: Path, after: int, upto: int) -> list[tuple[int, Plan]]:
+    """The plans behind one number, up to another, in order."""
+    if after >= upto:
+        return []
+    with closing(_open(path)) as database:
+        rows = database.execute(
+            "SELECT number, plan FROM plans WHERE number > ? AND number <= ? ORDER BY number", (after, upto)
+        ).fetchall()
+    return [(number, Plan.from_bytes(data)) for number, data in rows]
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=10)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute(_SCHEMA)
+    return database

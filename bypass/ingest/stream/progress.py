@@ -1,0 +1,109 @@
+"""The progress of the stream: what became of the messages of each batch, noted once."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bypass.ingest.stream.offsets import StreamOffset
+from bypass.ingest.stream.task import TaskResult
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS batches (
+    batch INTEGER PRIMARY KEY, at REAL NOT NULL, offset TEXT NOT NULL, read INTEGER NOT NULL,
+    stored INTEGER NOT NULL, filtered INTEGER NOT NULL, duplicates INTEGER NOT NULL, held INTEGER NOT NULL,
+    dead_letters TEXT NOT NULL, measurements INTEGER NOT NULL, bytes INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS totals (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+"""
+_KEPT = 10_000
+"""How many batches are kept one by one; totals have all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamProgress:
+    """The messages that the stream has taken, by what became of them. `held` wait in open buckets."""
+
+    batch: int = -1
+    at: float = 0.0
+    offset: StreamOffset = field(default_factory=StreamOffset)
+    read: int = 0
+    stored: int = 0
+    filtered: int = 0
+    duplicates: int = 0
+    held: int = 0
+    dead_letters: dict[str, int] = field(default_factory=dict)
+    measurements: int = 0
+    bytes: int = 0
+
+
+def note_batch(path: Path, batch: int, offset: StreamOffset, results: Iterable[TaskResult]) -> None:
+    """Add a batch to the progress, unless it was noted before."""
+    results = list(results)
+    letters: Counter[str] = Counter()
+    for result in results:
+        letters.update(result.dead_letters)
+    sums = {
+        name: sum(getattr(result, name) for result in results)
+        for name in ("read", "stored", "filtered", "duplicates", "held", "measurements")
+    }
+    sums["bytes"] = sum(file.size for result in results for files in result.files.values() for file in files)
+    with closing(_open(path)) as database, database:
+        changed = database.execute(
+            "INSERT OR IGNORE INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                batch,
+                time.time(),
+                json.dumps(offset.to_json()),
+                *(sums[name] for name in ("read", "stored", "filtered", "duplicates", "held")),
+                json.dumps(letters),
+                sums["measurements"],
+                sums["bytes"],
+            ),
+        )
+        if not changed.rowcount:
+            return
+        totals = {name: value for name, value in sums.items() if name != "held"}
+        totals |= {f"dead_letters.{reason}": value for reason, value in letters.items()}
+        database.executemany(
+            "INSERT INTO totals VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
+            totals.items(),
+        )
+        database.execute("DELETE FROM batches WHERE batch <= ?", (batch - _KEPT,))
+
+
+def read_progress(path: Path) -> StreamProgress:
+    """Read the progress of the stream as of its latest batch."""
+    if not path.exists():
+        return StreamProgress()
+    with closing(_open(path)) as database:
+        database.execute("BEGIN")
+        latest: Any = database.execute(
+            "SELECT batch, at, offset, held FROM batches ORDER BY batch DESC LIMIT 1"
+        ).fetchone()
+        totals = dict(database.execute("SELECT name, value FROM totals"))
+    if latest is None:
+        return StreamProgress()
+    batch, at, offset, held = latest
+    letters = {
+        name.partition(".")[2]: value for name, value in totals.items() if name.startswith("dead_letters.")
+    }
+    summed = ("read", "stored", "filtered", "duplicates", "measurements", "bytes")
+    named = {name: totals.get(name, 0) for name in summed}
+    return StreamProgress(
+        batch, at, StreamOffset.from_json(json.loads(offset)), held=held, dead_letters=letters, **named
+    )
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=10)
+    database.execute("PRAGMA journal_mode=WAL")
+    database.executescript(_SCHEMA)
+    return database

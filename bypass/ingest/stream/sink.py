@@ -1,0 +1,69 @@
+"""The sink of the stream: files that tasks have written become rows of the tables, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.stream.offsets import StreamOffset
+from bypass.ingest.stream.progress import note_batch
+from bypass.ingest.stream.task import TaskResult
+from bypass.ingest.tables.delta import commit_batch
+from bypass.ingest.tables.schema import DEAD_LETTERS, MEASUREMENTS
+
+PARTITIONS = {"measurements": ("region", "day"), "dead_letters": ("day",)}
+SCHEMAS = {"measurements": MEASUREMENTS, "dead_letters": DEAD_LETTERS}
+
+
+class TableSink(DataSource):
+    """Commits what tasks have written. Option: `folder`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "bypass-tables"
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> TableWriter:  # noqa: N802, ARG002 - Spark calls it so
+        return TableWriter(self.options["folder"])
+
+
+@dataclass
+class TaskDone(WriterCommitMessage):
+    """The message of a task to the driver: the end of the batch, and its result, both encoded."""
+
+    results: list[bytes]
+
+
+class TableWriter(DataSourceStreamArrowWriter):
+    """Commits a batch: first the measurements, then dead letters, then the progress. Each knows a batch
+    that it has."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return TaskDone([result for batch in iterator for result in batch.column(0).to_pylist()])
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        folder = IngestFolder(Path(self.folder))
+        done = [
+            msgspec.json.decode(result, type=tuple[dict[str, Any], TaskResult])
+            for message in messages
+            if isinstance(message, TaskDone)
+            for result in message.results
+        ]
+        results = [result for _, result in done]
+        for name in ("measurements", "dead_letters"):
+            files = [file for result in results for file in result.files.get(name, ())]
+            commit_batch(folder.path / name, SCHEMAS[name], PARTITIONS[name], files, batchId)
+        if done:
+            note_batch(folder.progress, batchId, StreamOffset.from_json(done[0][0]), results)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Nothing was added: files that no commit names are removed by compaction."""

@@ -1,0 +1,119 @@
+"""The source of the stream: Spark asks here how far the logs go, and who reads what of a batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
+
+from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.lives import consume, lives
+from bypass.ingest.log.segments import LogPosition, find_end
+from bypass.ingest.stream.memory import forget_steps
+from bypass.ingest.stream.offsets import StreamOffset
+from bypass.ingest.stream.plans import latest_plan
+from bypass.ingest.stream.progress import read_progress
+from bypass.ingest.stream.task import TaskOrder
+
+ORDERS = pa.schema([pa.field("order", pa.binary())])
+"""A row is what one task is told; workers read the log themselves."""
+
+LOOK_MS = 1000
+MOST_BYTES = 256 << 20
+"""How much of a log one batch has at most, whatever the number of messages."""
+
+
+class LogSource(DataSource):
+    """Gives the orders of batches. Options: `folder`, `tasks`, `most` (messages a batch)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "bypass-log"
+
+    def schema(self) -> str:
+        return "order BINARY"
+
+    def streamReader(self, schema: Any) -> LogReader:  # noqa: N802, ARG002 - Spark calls it so
+        return LogReader(self.options)
+
+
+class LogReader(DataSourceStreamReader):
+    """Finds the ends of all logs, and divides batches into tasks by category."""
+
+    def __init__(self, options: Any) -> None:
+        self.path = options["folder"]
+        self.tasks = int(options["tasks"])
+        self.most = int(options["most"])
+
+    @property
+    def folder(self) -> IngestFolder:
+        return IngestFolder(Path(self.path))
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return StreamOffset(tasks=self.tasks).to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadMaxRows(self.most)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        before = StreamOffset.from_json(start)
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else 1 << 62
+        logs, plans = self._ends(before, most), latest_plan(self.folder.plans)
+        if logs == before.logs and plans == before.plans and not self._is_due(before):
+            return start
+        with DeviceRegistry(self.folder.registry) as registry:
+            version = int(registry.snapshot(self.folder.snapshots).stem)
+        clock = max(before.clock, int(time.time() * 1000))
+        return StreamOffset(before.step + 1, logs, version, plans, clock, self.tasks).to_json()
+
+    def _is_due(self, before: StreamOffset) -> bool:
+        """Whether a batch without messages is of use: something is held back, and a second has passed."""
+        return read_progress(self.folder.progress).held > 0 and time.time() * 1000 - before.clock >= LOOK_MS
+
+    def _ends(self, before: StreamOffset, most: int) -> dict[str, LogPosition]:
+        """How far each log is read in the next batch: the room for messages is shared among those that
+        have any."""
+        there = (
+            {
+                f"{writer.name}/{life}": writer / str(life)
+                for writer in sorted(self.folder.logs.iterdir())
+                if writer.is_dir()
+                for life in lives(writer)
+            }
+            if self.folder.logs.exists()
+            else {}
+        )
+        ends: dict[str, LogPosition] = {}
+        left = most
+        for index, (name, log) in enumerate(there.items()):
+            start = before.logs.get(name, LogPosition())
+            share = max(1, left // (len(there) - index))
+            end = find_end(log, start, share, MOST_BYTES)
+            left -= end.sequence - start.sequence
+            ends[name] = end
+        return ends
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        if start == end:
+            return []
+        encode = msgspec.json.encode
+        return [
+            InputPartition(encode(TaskOrder(self.path, number, start, end))) for number in range(end["tasks"])
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([pa.array([partition.value], pa.binary())], schema=ORDERS)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        offset = StreamOffset.from_json(end)
+        for name, position in offset.logs.items():
+            if (self.folder.logs / name).exists():
+                consume(self.folder.logs / name, position.sequence)
+        forget_steps(self.folder.state, offset.step)

@@ -1,0 +1,170 @@
+"""A task of a batch: reads its categories from the logs, takes messages through the stages, writes files
+of rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from bypass.ingest.devices.key_store import KeyStore
+from bypass.ingest.devices.snapshot import RegistrySnapshot, snapshot_file
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.segments import LogPosition, read
+from bypass.ingest.rejection import Rejected
+from bypass.ingest.stages.chains import Chains
+from bypass.ingest.stream.identities import identity
+from bypass.ingest.stream.memory import part_memory
+from bypass.ingest.stream.offsets import StreamOffset
+from bypass.ingest.stream.part import PARTS, Part
+from bypass.ingest.stream.plans import plans_between
+from bypass.ingest.tables.files import WrittenFile, write_rows
+from bypass.ingest.tables.rows import RowBuilder, day_of
+from bypass.ingest.tables.schema import DEAD_LETTERS, PARTITION
+from bypass.ports.measurements import MessageOrigin
+
+REPLAYS = "replay"
+"""The writer of messages that an operator sends through once more: they are not taken for copies."""
+
+_chains: dict[tuple[Path, int], Chains] = {}
+
+
+class TaskOrder(msgspec.Struct, frozen=True):
+    """The order of a task: where the installation is, and which part of which batch it has."""
+
+    folder: str
+    number: int
+    start: dict[str, Any]
+    end: dict[str, Any]
+
+
+class TaskResult(msgspec.Struct):
+    """The work of a task: the files it wrote, by table, and how many messages ended in which way."""
+
+    files: dict[str, list[WrittenFile]]
+    read: int = 0
+    stored: int = 0
+    filtered: int = 0
+    duplicates: int = 0
+    held: int = 0
+    dead_letters: dict[str, int] = msgspec.field(default_factory=dict)
+    measurements: int = 0
+    transitions: list[dict[str, Any]] = msgspec.field(default_factory=list)
+
+
+class Letter(NamedTuple):
+    """A message that could not be read, and why."""
+
+    device: str
+    stage: str
+    reason: str
+    detail: str
+    payload: bytes
+    received: int
+    log: str
+    sequence: int
+
+
+def run_task(order: TaskOrder) -> TaskResult:
+    """Do a task's part of a batch. Doing it again gives the same rows and the same counts."""
+    return _Task(IngestFolder(Path(order.folder)), order).run()
+
+
+class _Task:
+    """One task of one batch, while it is worked on."""
+
+    def __init__(self, folder: IngestFolder, order: TaskOrder) -> None:
+        self.folder, self.number = folder, order.number
+        self.start, self.end = StreamOffset.from_json(order.start), StreamOffset.from_json(order.end)
+        self.letters: list[Letter] = []
+        self.result = TaskResult({})
+
+    def run(self) -> TaskResult:
+        result, rows = self.result, {False: RowBuilder(), True: RowBuilder()}
+        plans = [plan for _, plan in plans_between(self.folder.plans, self.start.plans, self.end.plans)]
+        with ExitStack() as memories:
+            parts = {
+                number: Part(
+                    memories.enter_context(
+                        part_memory(self.folder.state, number, self.start.step, self.end.step)
+                    ),
+                    number,
+                    self.end,
+                )
+                for number in range(self.number, PARTS, self.end.tasks)
+            }
+            for part in parts.values():
+                part.execute(plans)
+            for log, records in self._records():
+                self._decode(log, records, parts)
+            for part in parts.values():
+                part.finish(rows[part.policies.batched], result)
+            name = f"{self.end.step}-{self.number}"
+            table = pa.concat_tables([rows[False].table("standard"), rows[True].table("batched")])
+            result.measurements = sum(map(len, rows.values()))
+            result.dead_letters = dict(Counter(letter.reason for letter in self.letters))
+            if table.num_rows:
+                result.files["measurements"] = write_rows(self.folder.measurements, table, PARTITION, name)
+            if self.letters:
+                letters = _letter_table(self.letters)
+                result.files["dead_letters"] = write_rows(self.folder.dead_letters, letters, ("day",), name)
+        return result
+
+    def _records(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The records of the task's parts, log by log."""
+        for log, end in self.end.logs.items():
+            start = self.start.logs.get(log, LogPosition())
+            for block in read(self.folder.logs / log, start, end):
+                if self.end.tasks > 1:
+                    part = block.column("category").to_numpy() % PARTS
+                    block = block.filter(pa.array(part % self.end.tasks == self.number))
+                if block.num_rows:
+                    yield log, block
+
+    def _decode(self, log: str, records: pa.RecordBatch, parts: dict[int, Part]) -> None:
+        replays = log.partition("/")[0] == REPLAYS
+        self.result.read += records.num_rows
+        find = _find_chains(self.folder, self.end.registry).find
+        names = ("category", "sequence", "received", "device", "payload")
+        columns = (records.column(name).to_pylist() for name in names)
+        for category, number, received, device, payload in zip(*columns, strict=True):
+            try:
+                chain = find(device)
+                sequence, measurements = chain(payload, received)
+                part = parts[category % PARTS]
+                if sequence is not None and not replays and not part.is_new(device, sequence):
+                    self.result.duplicates += 1
+                    continue
+            except Rejected as refusal:
+                stage, reason, detail = refusal.stage, refusal.reason, refusal.detail
+                self.letters.append(Letter(device, stage, reason, detail, payload, received, log, number))
+                continue
+            of = chain.device
+            origin = MessageOrigin(of.region, of.tenant, device, received, log, number)
+            unnumbered = sequence is None and not replays
+            part.take(origin, measurements, identity(device, payload) if unnumbered else 0, of.policy)
+
+
+def _find_chains(folder: IngestFolder, version: int) -> Chains:
+    """The devices of a version of the registry, with their stages. A worker keeps those of the latest one."""
+    key = folder.path, version
+    if key not in _chains:
+        _chains.clear()
+        _chains[key] = Chains(
+            RegistrySnapshot.load(snapshot_file(folder.snapshots, version)), KeyStore(folder.keys)
+        )
+    return _chains[key]
+
+
+def _letter_table(letters: list[Letter]) -> pa.Table:
+    columns = dict(zip(Letter._fields, zip(*letters, strict=True), strict=True))
+    columns["day"] = tuple(day_of(received) for received in columns["received"])
+    return pa.table(
+        [pa.array(columns[name], DEAD_LETTERS.field(name).type) for name in DEAD_LETTERS.names],
+        schema=DEAD_LETTERS,
+    )

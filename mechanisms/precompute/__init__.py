@@ -1,0 +1,1 @@
+"""Pre-computation: which measurements of a device are kept, and when they go into the table."""

@@ -1,0 +1,27 @@
+"""A process with an MQTT connector: FOLDER ADDRESS NAME VERSION. It runs until it is killed."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from bypass.ingest.categories import Node
+from bypass.ingest.connectors.filters import ApplicationFilters
+from bypass.ingest.connectors.intake import LogIntake
+from bypass.ingest.connectors.membership import Membership
+from bypass.ingest.connectors.mqtt import MqttConnector
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.segment_log import SegmentLog
+
+
+async def main(folder: IngestFolder, address: str, name: str, version: str) -> None:
+    log = SegmentLog(folder.logs / name)
+    intake = LogIntake(log, folder.logs / name / "refused.json")
+    members = Membership(folder.connectors, ApplicationFilters("App"), Node(name, "host"), lease_s=1.0)
+    connector = MqttConnector(address, members, version="5" if version == "5" else "3.1.1")
+    await connector.start(intake)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    path, address, name, version = sys.argv[1:]
+    asyncio.run(main(IngestFolder(Path(path)), address, name, version))

@@ -1,0 +1,74 @@
+"""The key store: keys are its owner's alone, change without a gap, and are never shown."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from bypass.ingest.devices.key_store import InvalidKeyFile, KeyStore
+
+SECRET = b"a very secret key, of 32 bytes.."
+
+
+def test_keys_are_stored_rotated_retired_and_removed(tmp_path: Path) -> None:
+    store = KeyStore(tmp_path / "keys")
+    store.add("pump", {"mac": SECRET})
+    assert [dict(each) for each in store.find("pump")] == [{"mac": SECRET}]
+    for number in range(3):
+        store.rotate("pump", {"mac": bytes([number]) * 32})
+    assert [each["mac"] for each in store.find("pump")] == [b"\x02" * 32, b"\x01" * 32]
+    store.retire("pump")
+    assert [each["mac"] for each in KeyStore(tmp_path / "keys").find("pump")] == [b"\x02" * 32]
+    made = store.generate("valve", {"encryption": 32, "mac": 64})
+    assert [len(key) for key in made.values()] == [32, 64]
+    assert store.names() == ["pump", "valve"]
+    store.remove("pump")
+    assert store.names() == ["valve"]
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "keys").iterdir()} == {0o600}
+
+
+def test_keys_are_not_shown(tmp_path: Path) -> None:
+    store = KeyStore(tmp_path / "keys")
+    store.add("pump", {"mac": SECRET})
+    assert repr(store.find("pump")) == "(KeySet(mac),)"
+    (tmp_path / "keys" / "pump.json").write_text(f'[{{"mac": "{base64.b64encode(SECRET).decode()}" ]')
+    with pytest.raises(InvalidKeyFile) as caught:
+        store.find("pump")
+    assert "expected JSON, with keys in Base64" in str(caught.value)
+    assert base64.b64encode(SECRET).decode()[:8] not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_files_that_others_may_read_are_refused(tmp_path: Path) -> None:
+    store = KeyStore(tmp_path / "keys")
+    store.add("pump", {"mac": SECRET})
+    (tmp_path / "keys" / "pump.json").chmod(0o640)
+    with pytest.raises(InvalidKeyFile, match=r"pump.json: mode 0640: .* owner's alone: chmod 600"):
+        store.find("pump")
+    (tmp_path / "keys").chmod(0o750)
+    with pytest.raises(InvalidKeyFile, match=r"keys: mode 0750: .* owner's alone: chmod 700"):
+        KeyStore(tmp_path / "keys")
+
+
+@pytest.mark.parametrize("name", ["", "../pump", ".hidden", "a/b", "x" * 129, "a\n"])
+def test_names_that_are_no_names_are_refused(tmp_path: Path, name: str) -> None:
+    store = KeyStore(tmp_path / "keys")
+    for call in (store.find, store.remove):
+        with pytest.raises(InvalidKeyFile, match="expected 1 to 128 letters"):
+            call(name)
+
+
+def test_what_does_not_fit_changes_nothing(tmp_path: Path) -> None:
+    store = KeyStore(tmp_path / "keys")
+    store.add("pump", {"mac": SECRET})
+    with pytest.raises(InvalidKeyFile, match="exists: expected a new name"):
+        store.add("pump", {"mac": bytes(32)})
+    with pytest.raises(InvalidKeyFile, match="keys for encryption: expected keys for mac"):
+        store.rotate("pump", {"encryption": bytes(32)})
+    with pytest.raises(InvalidKeyFile, match="No such file"):
+        store.rotate("valve", {"mac": SECRET})
+    with pytest.raises(InvalidKeyFile, match="No such file"):
+        store.remove("valve")
+    assert [each["mac"] for each in store.find("pump")] == [SECRET]

@@ -1,0 +1,178 @@
+"""The log in segment files: what is appended is read, in order, whatever happens in between."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bypass.ingest.log.block import DamagedBlock, Records
+from bypass.ingest.log.lives import appended, consume, lives, log_end, retire
+from bypass.ingest.log.segment_log import LogFailed, LogFull, LogInUse, LogLimits, SegmentLog
+from bypass.ingest.log.segments import LogPosition, find_end, read, repair, segment_file, segments
+
+EVERYTHING = 1 << 60
+
+messages = st.lists(st.tuples(st.text(max_size=4), st.integers(0, 255), st.binary(max_size=40)), max_size=8)
+
+
+def records(*contents: tuple[str, int, bytes]) -> Records:
+    made = Records()
+    for number, (device, category, payload) in enumerate(contents):
+        made.add(device, category, payload, number)
+    return made
+
+
+def fill(log: SegmentLog, payload: bytes) -> None:
+    while True:
+        log.append(records(("d", 0, payload)))
+
+
+def content(log: Path) -> list[tuple[int, str, int, bytes]]:
+    start = LogPosition()
+    end = find_end(log, start, EVERYTHING, EVERYTHING)
+    return [
+        (row["sequence"], row["device"], row["category"], row["payload"])
+        for block in read(log, start, end)
+        for row in block.to_pylist()
+    ]
+
+
+def expected(*appends: list[tuple[str, int, bytes]]) -> list[tuple[int, str, int, bytes]]:
+    flat = [message for append in appends for message in append]
+    return [(number, device, category, payload) for number, (device, category, payload) in enumerate(flat)]
+
+
+@settings(max_examples=40)
+@given(st.lists(messages, max_size=6), st.integers(1, 300))
+def test_what_is_appended_is_read_in_order(
+    tmp_path_factory: pytest.TempPathFactory, appends: list[list[tuple[str, int, bytes]]], segment: int
+) -> None:
+    log = SegmentLog(tmp_path_factory.mktemp("log") / "w", limits=LogLimits(segment_bytes=segment))
+    for append in appends:
+        log.append(records(*append))
+    log.close()
+    assert content(log.path) == expected(*appends)
+    assert log_end(log.path).sequence == log.sequence == sum(map(len, appends))
+
+
+@settings(max_examples=60)
+@given(st.lists(messages.filter(bool), min_size=1, max_size=4), st.data())
+def test_a_log_that_is_cut_off_or_damaged_keeps_all_whole_blocks(
+    tmp_path_factory: pytest.TempPathFactory,
+    appends: list[list[tuple[str, int, bytes]]],
+    data: st.DataObject,
+) -> None:
+    writer = tmp_path_factory.mktemp("log") / "w"
+    log = SegmentLog(writer)
+    ends = [0]
+    for append in appends:
+        log.append(records(*append))
+        ends.append(os.path.getsize(log.path / os.listdir(log.path)[0]))
+    log.close()
+    path = segment_file(log.path, 0)
+    assert path is not None
+    cut = data.draw(st.integers(0, ends[-1]))
+    if data.draw(st.booleans()):
+        os.truncate(path, cut)
+        whole = max(number for number, end in enumerate(ends) if end <= cut)
+    else:
+        damaged = bytearray(path.read_bytes())
+        at = min(cut, len(damaged) - 1)
+        damaged[at] ^= 1
+        path.write_bytes(damaged)
+        whole = max(number for number, end in enumerate(ends) if end <= at)
+    assert repair(log.path).sequence == sum(map(len, appends[:whole]))
+    assert content(log.path) == expected(*appends[:whole])
+
+
+def test_a_new_life_never_continues_what_an_earlier_one_has_left(tmp_path: Path) -> None:
+    first = SegmentLog(tmp_path / "w")
+    first.append(records(("a", 0, b"1"), ("b", 1, b"2")))
+    first.close()
+    path = segment_file(first.path, 0)
+    assert path is not None
+    os.truncate(path, 10)  # as if the machine had lost power
+    second = SegmentLog(tmp_path / "w")
+    second.append(records(("c", 2, b"3")))
+    assert (second.life, content(second.path)) == (2, [(0, "c", 2, b"3")])
+    assert content(first.path) == []
+    assert appended(tmp_path / "w") == 1
+    second.close()
+
+
+def test_one_process_at_a_time_writes(tmp_path: Path) -> None:
+    log = SegmentLog(tmp_path / "w")
+    with pytest.raises(LogInUse, match="w: expected a log that no other process writes to"):
+        SegmentLog(tmp_path / "w")
+    log.close()
+    SegmentLog(tmp_path / "w").close()
+
+
+def test_a_full_log_refuses_until_something_was_consumed(tmp_path: Path) -> None:
+    limits = LogLimits(bytes=3000, segment_bytes=500, retention_s=0)
+    log = SegmentLog(tmp_path / "w", limits=limits)
+    message = os.urandom(300)
+    with pytest.raises(LogFull, match="expected 3000 at most"):
+        fill(log, message)
+    before = log.sequence
+    consume(log.path, before)
+    log._retired.result()
+    with suppress(LogFull):
+        log.append(records(("d", 0, message)))  # asks for room
+    log._retired.result()
+    log.append(records(("d", 0, message)))
+    assert log.sequence > before
+    log.close()
+
+
+def test_a_disk_that_refuses_leaves_no_part_of_a_block(tmp_path: Path) -> None:
+    log = SegmentLog(tmp_path / "w")
+    log.append(records(("a", 0, b"1")))
+
+    def fail(_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    settle, log.settle = log.settle, fail
+    with pytest.raises(LogFailed, match="No space left on device"):
+        log.append(records(("b", 0, b"2")))
+    log.settle = settle
+    log.append(records(("c", 0, b"3")))
+    log.close()
+    assert content(log.path) == [(0, "a", 0, b"1"), (1, "c", 0, b"3")]
+
+
+def test_complete_segments_are_compressed_and_removed_when_they_were_consumed(tmp_path: Path) -> None:
+    writer = tmp_path / "w"
+    log = SegmentLog(writer, limits=LogLimits(segment_bytes=1))
+    for number in range(4):
+        log.append(records(("d", 0, b"%d" % number)))
+    log._retired.result()
+    names = sorted(path.name.partition(".")[2] for path in log.path.iterdir())
+    assert names == ["log", "log.zst", "log.zst", "log.zst"]
+    assert [payload for *_, payload in content(log.path)] == [b"0", b"1", b"2", b"3"]
+    consume(log.path, 2)
+    retire(writer, log.life, before=1e12)
+    assert segments(log.path) == [2, 3]
+    assert appended(writer) == 4
+    log.close()
+    consume(log.path, 4)
+    again = SegmentLog(writer)
+    again._retired.result()
+    retire(writer, again.life, before=1e12)
+    assert (lives(writer), appended(writer)) == ([2], 4)
+    again.close()
+
+
+def test_a_block_that_is_gone_is_named(tmp_path: Path) -> None:
+    log = SegmentLog(tmp_path / "w")
+    log.append(records(("a", 0, b"1")))
+    log.close()
+    path = segment_file(log.path, 0)
+    assert path is not None
+    end = find_end(log.path, LogPosition(), EVERYTHING, EVERYTHING)
+    path.unlink()
+    with pytest.raises(DamagedBlock, match="expected a segment with sequence 0"):
+        list(read(log.path, LogPosition(), end))

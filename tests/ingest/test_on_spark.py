@@ -1,0 +1,117 @@
+"""The pipeline as users run it: `bypass ingest start`, with Spark, while its processes are killed."""
+
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from bypass.ingest.devices.device import Device
+from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.service.status import IngestStatus, read_status
+from tests.ingest.pipeline import message
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+T = 1_763_459_000_000
+PATIENCE_S = 200
+BYPASS = [sys.executable, "-c", "from bypass.cli import main; main()"]
+
+
+def wait_for(what: Callable[[], object], log: Path) -> None:
+    """Wait until `what()` is true; says what the service printed if it never is."""
+    looked, end = threading.Event(), time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < end, log.read_text()
+        looked.wait(0.1)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def send(port: int, messages: list[tuple[str, bytes]]) -> int:
+    """Send frames and give how many were acknowledged; the rest may or may not be in the log."""
+    acknowledged = 0
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+            for device, payload in messages:
+                name = device.encode()
+                body = struct.pack(">H", len(name)) + name + payload
+                connection.sendall(struct.pack(">I", len(body)) + body)
+                if connection.recv(1) != b"\0":
+                    break
+                acknowledged += 1
+    except OSError:
+        pass
+    return acknowledged
+
+
+def test_every_acknowledged_message_is_stored_once_though_processes_are_killed(tmp_path: Path) -> None:
+    folder = IngestFolder(tmp_path / "ingest")
+    with DeviceRegistry(folder.registry) as registry:
+        registry.register(*(Device(id=f"device{n}") for n in range(8)))
+    port, log = free_port(), tmp_path / "service.log"
+    with log.open("wb") as output:
+        service = subprocess.Popen(
+            [*BYPASS, "ingest", "start", "--folder", str(folder.path), "--tcp", f"127.0.0.1:{port}"],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    messages = [(f"device{n % 8}", message(f"device{n % 8}", T + n, a=n)) for n in range(400)]
+    sent = 0
+
+    def status() -> IngestStatus:
+        return read_status(folder)
+
+    def kill(name: str) -> None:
+        """Kill the process of this name that runs now; it is started again."""
+        (*_, latest) = re.findall(rf"{name} runs as process (\d+)", log.read_text())
+        os.kill(int(latest), signal.SIGKILL)
+
+    try:
+        wait_for(lambda: status().stored > 0 or send(port, messages[:1]), log)
+        sent = 1
+        wait_for(lambda: status().stored > 0, log)  # Spark runs
+        for victim in ("connectors", "stream", "connectors"):
+            target = sent + 100
+
+            def go_on(target: int = target) -> bool:
+                nonlocal sent
+                sent += send(port, messages[sent:target])
+                return sent >= target
+
+            go_on()
+            kill(victim)
+            wait_for(go_on, log)
+        wait_for(lambda: status().lag_messages == 0 and status().stored >= sent, log)
+    finally:
+        service.terminate()
+        service.wait(60)
+    end = status()
+    rows = DeltaTable(str(folder.measurements)).to_pyarrow_table().to_pylist()
+    times = sorted(row["time"] - T for row in rows)
+    assert times == sorted({*times})
+    assert {*range(sent)} <= {*times}
+    total = end.stored + end.filtered + end.duplicates + sum(end.dead_letters.values()) + end.lag_messages
+    assert end.received == total + sum(end.refused.values())
+    told = subprocess.run(
+        [*BYPASS, "ingest", "status", "--folder", str(folder.path), "--json"], capture_output=True, check=True
+    )
+    assert json.loads(told.stdout)["stored"] == end.stored
+    asked = [*BYPASS, "ingest", "query", "--folder", str(folder.path), "--device", "device3", "--latest"]
+    (line,) = subprocess.run(asked, capture_output=True, check=True).stdout.splitlines()
+    assert json.loads(line)["value"] == max(t for t in times if t % 8 == 3)

@@ -1,0 +1,198 @@
+"""The stream: every message of the log ends in one way, once, whatever happens to those who work on it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bypass.ingest.devices.device import Device
+from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.sealing import Sealer
+from bypass.ingest.stream.plans import submit_plan
+from bypass.ingest.stream.progress import StreamProgress
+from bypass.transitions import Action, Plan
+from tests.ingest.pipeline import Pipeline, message
+
+T = 1_763_459_000_000
+DEVICES = [f"device{number}" for number in range(6)]
+
+
+def total(progress: StreamProgress) -> int:
+    return (
+        progress.stored
+        + progress.filtered
+        + progress.duplicates
+        + sum(progress.dead_letters.values())
+        + progress.held
+    )
+
+
+def plan(to: str, *members: str, **values: object) -> Plan:
+    action = {"proxy": "precompute", "to": to, "set": values} | ({"members": members} if members else {})
+    return Plan(plan=f"to {to}", actions=(Action.model_validate(action),))
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_each_message_is_stored_once_whatever_breaks_off(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    pipeline = Pipeline(tmp_path_factory.mktemp("ingest"), *(Device(id=name) for name in DEVICES))
+    sent: list[tuple[str, bytes]] = []
+    for step in range(data.draw(st.integers(1, 6))):
+        fresh = [
+            (name, message(name, T + 1000 * step + number, a=number, b=1.5))
+            for number, name in enumerate(data.draw(st.lists(st.sampled_from(DEVICES), max_size=6)))
+        ]
+        again = data.draw(st.lists(st.sampled_from(sent), max_size=3)) if sent else []
+        pipeline.append(*fresh, *again)
+        sent += fresh
+        fail_at = data.draw(st.sampled_from(["", "tasks", "commit", "offset"]))
+        pipeline.step(fail_at)
+        if data.draw(st.booleans()):
+            pipeline.restart()
+        if data.draw(st.booleans()):
+            pipeline.tasks = data.draw(st.integers(1, 4))
+    progress = pipeline.run()
+    assert sorted((row["device"], row["time"]) for row in pipeline.rows() if row["metric"] == "a") == sorted(
+        {(name, T + 1000 * step) for name, payload in sent for step in [_step(payload)]}
+    )
+    assert progress.stored == len({payload for _, payload in sent})
+    assert total(progress) == progress.read == pipeline.log.sequence
+
+
+def _step(payload: bytes) -> float:
+    """The time of a message, in seconds behind T."""
+    return float(json.loads(payload)["timestamp"] - T) / 1000
+
+
+def test_what_cannot_be_read_is_a_dead_letter_with_its_reason(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="device0"), Device(id="sum", suite="NULL_CKSM-FLETCHER16"))
+    pipeline.append(
+        ("device0", b"{"),
+        ("stranger", b"?"),
+        ("sum", b"\0\0garbage"),
+        ("device0", message("device0", T, a=1)),
+    )
+    progress = pipeline.run()
+    assert (progress.stored, sum(progress.dead_letters.values()), total(progress)) == (1, 3, 4)
+    found = {(letter["device"], letter["stage"]): letter["payload"] for letter in pipeline.letters()}
+    assert found == {
+        ("device0", "parse"): b"{",
+        ("stranger", "registry"): b"?",
+        ("sum", "integrity"): b"\0\0garbage",
+    }
+
+
+def test_a_change_of_the_registry_counts_with_the_next_batch_and_not_in_one_that_is_repeated(
+    tmp_path: Path,
+) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="device0"))
+    pipeline.append(("device1", message("device1", T, a=1)))
+    pipeline.step("commit")
+    with DeviceRegistry(pipeline.folder.registry) as registry:
+        registry.register(Device(id="device1"))
+    pipeline.append(("device1", message("device1", T + 1, a=1)))
+    progress = pipeline.run()
+    assert (progress.stored, sum(progress.dead_letters.values())) == (1, 1)
+
+
+def test_batches_are_no_larger_than_allowed_by_more_than_a_block(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="device0"), most=3)
+    for number in range(10):
+        pipeline.append(
+            ("device0", message("device0", T + number, a=1)),
+            ("device0", message("device0", T - number - 1, a=1)),
+        )
+    pipeline.step()
+    assert pipeline.progress().read == 4
+    assert pipeline.run().stored == 20
+
+
+def test_keeping_batching_and_keeping_again_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path, *(Device(id=name) for name in DEVICES))
+    number = 0
+    for policy in ("keep-everything", "batch", "every-nth", "batch", "keep-everything"):
+        if policy != "every-nth":
+            submit_plan(pipeline.folder.plans, plan(policy))
+        for _ in range(3):
+            pipeline.append(*((name, message(name, T + number, a=number)) for name in DEVICES))
+            number += 1
+            pipeline.step()
+            pipeline.restart()
+        progress = pipeline.progress()
+        assert total(progress) == progress.read
+        assert (progress.held > 0) == (policy in ("batch", "every-nth"))
+    assert progress.stored == number * len(DEVICES)
+    assert [(row["device"], row["time"]) for row in pipeline.rows()] == [
+        (name, T + at) for name in DEVICES for at in range(number)
+    ]
+
+
+def test_a_filter_for_some_devices_leaves_the_others_alone(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path, *(Device(id=name) for name in DEVICES))
+    submit_plan(pipeline.folder.plans, plan("every-nth", "device1", "device2", n=3))
+    for number in range(10):
+        pipeline.append(*((name, message(name, T + number, a=number)) for name in DEVICES))
+        pipeline.step()
+        pipeline.restart()
+    times = {name: [row["time"] - T for row in pipeline.rows() if row["device"] == name] for name in DEVICES}
+    assert times["device0"] == list(range(10))
+    assert times["device1"] == times["device2"] == [0, 3, 6, 9]
+    progress = pipeline.progress()
+    assert (progress.filtered, total(progress)) == (12, progress.read)
+
+
+def test_a_policy_of_the_registry_serves_its_device_from_the_next_batch_on(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="device0"), Device(id="device1", policy="by-metric"))
+    pipeline.append(("device0", message("device0", T, a=1)), ("device1", message("device1", T, a=1)))
+    pipeline.step()
+    with DeviceRegistry(pipeline.folder.registry) as registry:
+        registry.update("device1", {"policy": "keep-everything"})
+    pipeline.append(("device1", message("device1", T + 1, a=2)))
+    progress = pipeline.run()
+    assert [(row["device"], row["time"] - T) for row in pipeline.rows()] == [("device0", 0), ("device1", 1)]
+    assert (progress.stored, progress.filtered) == (2, 1)
+
+
+def test_numbered_messages_are_known_again_however_they_are_sealed(tmp_path: Path) -> None:
+    device = Device(id="device0", sequenced=True)
+    pipeline = Pipeline(tmp_path, device)
+    sealed = [Sealer().seal(message("device0", T + n, a=n), n) for n in range(3)]
+    pipeline.append(*(("device0", frame) for frame in (*sealed, sealed[1])))
+    pipeline.step()
+    pipeline.restart()
+    pipeline.append(
+        ("device0", sealed[0]),
+        ("device0", Sealer().seal(message("device0", T + 9, a=9), 5000)),
+    )
+    pipeline.append(("device0", sealed[2]))
+    progress = pipeline.run()
+    assert (progress.stored, progress.duplicates) == (4, 2)
+    assert progress.dead_letters == {"replayed": 1}
+
+
+def test_rows_of_the_batched_model_read_like_those_of_the_standard_one(tmp_path: Path) -> None:
+    standard, batched = (Pipeline(tmp_path / name, Device(id="device0")) for name in ("standard", "batched"))
+    model = Plan(plan="rows", actions=(Action(proxy="row-model", to="batched"),))
+    submit_plan(batched.folder.plans, model)
+    for pipeline in (standard, batched):
+        for number in range(5):
+            pipeline.append(
+                *(
+                    ("device0", message("device0", T + 20_000 * number + i % 2, a=i, b=i / 2, c=str(i)))
+                    for i in range(4)
+                )
+            )
+        pipeline.run()
+    seen = [
+        sorted(
+            (row["time"], row["metric"], row["type"], str((row["long"], row["double"], row["label"])))
+            for row in pipeline.rows()
+        )
+        for pipeline in (standard, batched)
+    ]
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == 60
