@@ -65,6 +65,7 @@ def start(
     from bypass.ingest.service.supervisor import Supervisor
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    folder = folder.resolve()  # other processes may have other directories
     folder.mkdir(parents=True, exist_ok=True)
     given = [f"--{name}={value}" for name, value in addresses.items() if value is not None]
     stream = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]

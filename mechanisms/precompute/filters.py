@@ -111,7 +111,8 @@ class MeanPerWindow(Precompute):
     """Keeps one number for each metric and window of `window` seconds of the device's clock: the mean, as a
     Double with the time of the first measurement. Text and bytes are kept as they are.
 
-    A window ends with the first measurement of a later one, or when nothing has come for as long as it is.
+    A window ends with the first measurement of another one, or when twice its time has passed: a device whose
+    clock stands still ends it, too.
     """
 
     window: Annotated[float, MechanismState("window"), Field(gt=0, le=86_400)] = 60.0
@@ -119,7 +120,7 @@ class MeanPerWindow(Precompute):
     def __init__(self, host: Any = None, **values: Any) -> None:
         super().__init__(host, **values)
         self._open: dict[str, dict[str, tuple[int, int, list[HeldMeasurement]]]] = {}
-        """Device -> metric -> number of the window, when something came last (ms), what it has."""
+        """Device -> metric -> number of the window, when it was begun (ms), what it has."""
 
     def take(self, origin: MessageOrigin, measurements: list[Measurement]) -> None:
         numbers = [each for each in measurements if isinstance(each.value, int | float)]
@@ -145,15 +146,16 @@ class MeanPerWindow(Precompute):
             current = None
         content = current[2] if current is not None else []
         content.append(held)
-        windows[measurement.metric] = number, self.host.now(), content
+        begun = current[1] if current is not None else self.host.now()
+        windows[measurement.metric] = number, begun, content
 
     def pass_time(self) -> None:
-        due = self.host.now() - self.window * 1000
+        due = self.host.now() - 2 * self.window * 1000
         over = [
             (device, metric)
             for device, windows in self._open.items()
-            for metric, (_, latest, _) in windows.items()
-            if latest <= due
+            for metric, (_, begun, _) in windows.items()
+            if begun <= due
         ]
         for device, metric in over:
             self._end(device, metric)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bypass.ingest.log.block import DamagedBlock, Records
 from bypass.ingest.log.lives import appended, consume, lives, log_end, retire
-from bypass.ingest.log.segment_log import LogFailed, LogFull, LogInUse, LogLimits, SegmentLog
+from bypass.ingest.log.segment_log import LogFailed, LogFull, LogInUse, LogLimits, SegmentFile, SegmentLog
 from bypass.ingest.log.segments import LogPosition, find_end, read, repair, segment_file, segments
 
 EVERYTHING = 1 << 60
@@ -176,3 +176,53 @@ def test_a_block_that_is_gone_is_named(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(DamagedBlock, match="expected a segment with sequence 0"):
         list(read(log.path, LogPosition(), end))
+
+
+def test_records_whose_sync_has_failed_do_not_hide_those_behind_them(tmp_path: Path) -> None:
+    log = SegmentLog(tmp_path / "w")
+
+    def fail(segment: SegmentFile) -> None:
+        segment.flush()
+        raise OSError(5, "Input/output error")
+
+    settle, log.settle = log.settle, fail
+    with pytest.raises(LogFailed, match="Input/output error"):
+        log.append(records(*(("a", 0, b"%d" % n) for n in range(10))))
+    log.settle = settle
+    log.append(records(*(("b", 0, b"%d" % n) for n in range(5))))
+    log.close()
+    assert [(device, payload) for _, device, _, payload in content(log.path)][-5:] == [
+        ("b", b"%d" % n) for n in range(5)
+    ]
+    assert log_end(log.path).sequence == 15
+
+
+def test_a_log_makes_room_at_once_for_what_was_consumed_however_long_it_is_kept_otherwise(
+    tmp_path: Path,
+) -> None:
+    log = SegmentLog(tmp_path / "w", limits=LogLimits(bytes=3000, segment_bytes=500, retention_s=3600))
+    message = os.urandom(300)
+    with pytest.raises(LogFull):
+        fill(log, message)
+    consume(log.path, log.sequence)
+    log._retired.result()
+    with suppress(LogFull):
+        log.append(records(("d", 0, message)))
+    log._retired.result()
+    log.append(records(("d", 0, message)))
+    log.close()
+
+
+def test_lives_that_are_removed_go_on_counting(tmp_path: Path) -> None:
+    writer = tmp_path / "w"
+    for _ in range(2):
+        log = SegmentLog(writer)
+        log.append(records(("d", 0, b"1"), ("d", 0, b"2")))
+        log.close()
+    consume(writer / "2", 2)  # the first was not consumed: nothing goes before it
+    retire(writer, 3, before=1e12)
+    assert appended(writer) == 4
+    consume(writer / "1", 2)
+    for _ in range(2):
+        retire(writer, 3, before=1e12)
+    assert (lives(writer), appended(writer)) == ([], 4)

@@ -196,3 +196,13 @@ def test_rows_of_the_batched_model_read_like_those_of_the_standard_one(tmp_path:
     ]
     assert seen[0] == seen[1]
     assert len(seen[0]) == 60
+
+
+def test_a_message_that_ends_its_own_window_is_counted_once(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="device0", policy="mean-per-window"))
+    telemetries = [{"metric": "a", "value": 1.0, "type": "Double"}]
+    both = {"id": "device0", "timestamp": T, "telemetries": telemetries}
+    late = {**both, "telemetries": [*telemetries, {**telemetries[0], "timestamp": T + 600_000}]}
+    pipeline.append(("device0", json.dumps(both).encode()), ("device0", json.dumps(late).encode()))
+    progress = pipeline.run()
+    assert total(progress) == progress.read == 2

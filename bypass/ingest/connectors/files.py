@@ -66,13 +66,23 @@ class FilesConnector(Connector):
 
     def _watch(self) -> None:
         while not self._stopping.is_set():
-            try:
-                for path in sorted(self._folder.iterdir()):
-                    if path.suffix in (FRAMES, LINES) and path.is_file() and not self._stopping.is_set():
-                        self._take(path)
-            except OSError as error:
-                log.warning("%s: %s: expected to read it; will try again", error.filename, error.strerror)
+            for path in self._found():
+                if self._stopping.is_set():
+                    break
+                try:
+                    self._take(path)
+                except OSError as error:  # others are taken meanwhile
+                    log.warning("%s: %s: expected to read it; will try again", path, error.strerror)
             self._stopping.wait(self._interval_s)
+
+    def _found(self) -> list[Path]:
+        """The files that wait to be taken; none if the folder cannot be read now."""
+        try:
+            there = sorted(self._folder.iterdir())
+        except OSError as error:
+            log.warning("%s: %s: expected to read it; will try again", self._folder, error.strerror)
+            return []
+        return [path for path in there if path.suffix in (FRAMES, LINES) and path.is_file()]
 
     def _take(self, path: Path) -> None:
         """Take a file, from where it was left. Raises OSError."""

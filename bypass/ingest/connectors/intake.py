@@ -247,6 +247,6 @@ def _category(device: str) -> int:
 def _read_counts(path: Path) -> dict[str, int]:
     try:
         counts: dict[str, int] = json.loads(path.read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # a machine that lost power may have left it empty
         return {}
     return counts

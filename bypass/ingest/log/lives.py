@@ -28,8 +28,15 @@ def latest_life(writer: Path) -> int:
 
 def appended(writer: Path) -> int:
     """How many records were appended in all lives of a writer, removed ones included."""
-    _, removed = _read(writer / "retired")
-    return removed + sum(log_end(writer / str(life)).sequence for life in lives(writer))
+    while True:
+        latest, removed = before = _read(writer / "retired")
+        there = [writer / str(life) for life in lives(writer) if life > latest]
+        try:
+            total = removed + sum(log_end(log).sequence for log in there)
+        except FileNotFoundError:  # one was removed meanwhile
+            continue
+        if _read(writer / "retired") == before:
+            return total
 
 
 def log_end(log: Path) -> LogPosition:
@@ -43,6 +50,11 @@ def log_end(log: Path) -> LogPosition:
 def end_life(log: Path, sequence: int) -> None:
     """Note that nobody appends to a log any more, which has records up to `sequence`."""
     _write(log / "ended", sequence)
+
+
+def ended(log: Path) -> int:
+    """The sequence behind the last record of a log that nobody appends to any more; 0 if somebody may."""
+    return _read(log / "ended")[0]
 
 
 def consume(log: Path, sequence: int) -> None:
@@ -64,8 +76,9 @@ def retire(writer: Path, current: int, before: float) -> int:
     remaining = 0
     for life in lives(writer):
         log = writer / str(life)
-        ends = [*segments(log)[1:], UNBOUNDED if life == current else _read(log / "ended")[0]]
-        for first, end in zip(segments(log), ends, strict=True):
+        numbers = segments(log)
+        ends = [*numbers[1:], UNBOUNDED if life == current else _read(log / "ended")[0]]
+        for first, end in zip(numbers, ends, strict=False):
             path = segment_file(log, first)
             if path is None or end == UNBOUNDED:
                 continue
@@ -76,7 +89,7 @@ def retire(writer: Path, current: int, before: float) -> int:
                 compress(path)
             path = segment_file(log, first)
             remaining += path.stat().st_size if path is not None else 0
-        if life != current and not segments(log):
+        if life != current and not segments(log) and life == lives(writer)[0]:  # in order, for `retired`
             _remove(writer, life)
     return remaining
 

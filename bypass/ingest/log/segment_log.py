@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bypass.ingest.log.block import Records, encode
 from bypass.ingest.log.lives import end_life, latest_life, lives, retire
-from bypass.ingest.log.segments import OPEN, repair, segment_name
+from bypass.ingest.log.segments import OPEN, repair, segment_name, segments
 from bypass.root_error import BypassError
 
 MOST_PIECES = 1024
@@ -24,7 +24,7 @@ MOST_PIECES = 1024
 
 
 class LogFull(BypassError):
-    """The log holds as much as it may, and nobody has read it yet."""
+    """The log holds as much as it may, of records that the stream has not committed yet."""
 
 
 class LogFailed(BypassError):
@@ -119,7 +119,8 @@ class SegmentLog:
             os.close(self._lock)
             raise LogInUse(f"{writer}: expected a log that no other process writes to") from None
         for life in lives(writer):
-            end_life(writer / str(life), repair(writer / str(life)).sequence)
+            if segments(writer / str(life)):  # else it was consumed as a whole, and says how much it had
+                end_life(writer / str(life), repair(writer / str(life)).sequence)
         self.life = latest_life(writer) + 1
         self.path = writer / str(self.life)
         self.path.mkdir()
@@ -128,30 +129,37 @@ class SegmentLog:
         self._segment = self._begin_segment()
         self._complete_bytes = 0
         self._housekeeper = ThreadPoolExecutor(1, "log housekeeping")
-        self._retired = self._housekeeper.submit(self._retire)
+        self._retired = self._housekeeper.submit(self._retire, self._limits.retention_s)
 
     def append(self, records: Records) -> int:
         """Write records as one block, and settle it. Gives the sequence of the first one.
 
-        Raises LogFull and LogFailed; nothing was appended then.
+        Raises LogFull and LogFailed: nothing must be acknowledged then. Records whose sync has failed may be
+        read nevertheless.
         """
         if not len(records):
             return self.sequence
         pieces = encode(records, self.sequence)
         size = sum(map(len, pieces))
         if self._complete_bytes + self._segment.size + size > self._limits.bytes and self._retired.done():
-            self._retired = self._housekeeper.submit(self._retire)
+            self._retired = self._housekeeper.submit(self._retire, 0.0)
         taken = self._complete_bytes + self._segment.size
         if taken + size > self._limits.bytes:
             raise LogFull(
                 f"{self._writer}: {taken} bytes and {size} more: expected {self._limits.bytes} at most"
             )
+        before = None
         try:
             if self._segment.size >= self._limits.segment_bytes:
                 self._next_segment()
+            before = self._segment.size
             self._segment.hold(pieces)
             self.settle(self._segment)
         except BaseException as error:
+            if before is not None and self._segment.size > before:
+                self.sequence += len(
+                    records
+                )  # it was not settled, but it is in the file: its numbers are taken
             self._segment.forget()
             if not isinstance(error, OSError):
                 raise
@@ -182,19 +190,25 @@ class SegmentLog:
 
     def _begin_segment(self) -> SegmentFile:
         segment = SegmentFile(self.path / (segment_name(self.sequence) + OPEN))
-        _sync_folder(self.path)
+        try:
+            _sync_folder(self.path)
+        except OSError:
+            segment.close()
+            segment.path.unlink()
+            raise
         return segment
 
     def _next_segment(self) -> None:
         self._segment.flush()
         self._segment.sync()
-        self._segment.close()
-        self._complete_bytes += self._segment.size
-        self._segment = self._begin_segment()
-        self._retired = self._housekeeper.submit(self._retire)
+        complete, self._segment = self._segment, self._begin_segment()
+        self._complete_bytes += complete.size
+        complete.close()
+        self._retired = self._housekeeper.submit(self._retire, self._limits.retention_s)
 
-    def _retire(self) -> None:
-        self._complete_bytes = retire(self._writer, self.life, self._clock() - self._limits.retention_s)
+    def _retire(self, retention_s: float) -> None:
+        """Remove what was consumed so long ago; where there is no room, at once."""
+        self._complete_bytes = retire(self._writer, self.life, self._clock() - retention_s)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -143,8 +143,10 @@ def _open(path: Path) -> BinaryIO:
         if path.name.endswith(COMPRESSED):
             return BytesIO(zstandard.ZstdDecompressor().decompress(path.read_bytes()))
         return path.open("rb", buffering=0)
-    except FileNotFoundError:  # it was compressed a moment ago
-        return _open(path.with_suffix("").with_suffix(COMPRESSED))
+    except FileNotFoundError:
+        if path.name.endswith(COMPRESSED):
+            raise
+        return _open(path.with_suffix("").with_suffix(COMPRESSED))  # it was compressed a moment ago
 
 
 def _length(file: BinaryIO) -> int:

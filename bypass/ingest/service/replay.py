@@ -13,10 +13,13 @@ from bypass.ingest.log.segment_log import SegmentFile, SegmentLog
 from bypass.ingest.stream.task import REPLAYS
 
 MOST = 10_000
+REPLAYED = "replayed"
 
 
 def replay_letters(folder: IngestFolder, reason: str | None = None) -> int:
-    """Log all dead letters, or those with a reason, once more, and delete them. Gives how many.
+    """Log dead letters with a reason once more, and delete them. Gives how many.
+
+    Without a reason, all but those that are too old to be told from copies: they may be stored already.
 
     Who is killed in between finds some of them in both places: they may then be stored twice. Raises LogInUse
     if somebody else replays, LogFull and LogFailed.
@@ -26,7 +29,9 @@ def replay_letters(folder: IngestFolder, reason: str | None = None) -> int:
         return 0
     table = DeltaTable(path)
     letters = table.to_pyarrow_table()
-    if reason is not None:
+    if reason is None:
+        letters = letters.filter(pc.not_equal(letters["reason"], REPLAYED))
+    else:
         letters = letters.filter(pc.equal(letters["reason"], reason))
     log = SegmentLog(folder.logs / REPLAYS, settle=_sync)
     try:
@@ -35,8 +40,8 @@ def replay_letters(folder: IngestFolder, reason: str | None = None) -> int:
     finally:
         log.close()
     if letters.num_rows:
-        quoted = "" if reason is None else reason.replace("'", "''")
-        table.delete(None if reason is None else f"reason = '{quoted}'")
+        quoted = (reason or REPLAYED).replace("'", "''")
+        table.delete(f"reason {'<>' if reason is None else '='} '{quoted}'")
     return int(letters.num_rows)
 
 

@@ -71,6 +71,6 @@ def read_status(folder: IngestFolder) -> IngestStatus:
 def _counts(path: Path) -> dict[str, int]:
     try:
         counts: dict[str, int] = json.loads(path.read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # a machine that lost power may have left it empty
         return {}
     return counts

@@ -42,6 +42,7 @@ def _keep_house(folder: IngestFolder, stop: threading.Event) -> None:
             if done.files:
                 log.info("compaction: %d files to %d, %d rows to %d", *done)
             remove_orphans(folder.measurements)
+            remove_orphans(folder.dead_letters)
         except Exception:  # it is tried again, and the stream does not need it
             log.exception("compaction failed; it is tried again in %d s", COMPACT_S)
 

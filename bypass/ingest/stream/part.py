@@ -35,6 +35,7 @@ class Part:
     def __init__(self, memory: PartMemory, number: int, end: StreamOffset) -> None:
         self._memory, self._number, self._end = memory, number, end
         self.policies = Policies(MECHANISMS, self._has, memory.policies)
+        self.policies.host.clock = end.clock
         self._assigned: dict[str, list[str]] = {}  # policy -> devices that the registry gives it now
         self._identities: list[int] = []
         self._messages: list[tuple[MessageOrigin, list[Measurement]]] = []
@@ -69,7 +70,6 @@ class Part:
         fresh = self._fresh()
         result.duplicates += len(self._messages) - len(fresh)
         host = self.policies.host
-        host.clock = self._end.clock
         if self.policies.keep_everything:
             for origin, measurements in fresh:
                 rows.add(origin, measurements)

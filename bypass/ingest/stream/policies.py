@@ -133,9 +133,9 @@ class Policies:
         before, held = len(self.host.kept), self.host.held
         settled = self.host.settled.total()
         self._served.get(origin.device, self._default).take(origin, measurements)
-        if any(kept is origin for kept, _ in self.host.kept[before:]):
-            return "stored"
-        return "held" if self.host.held + self.host.settled.total() - settled > held else "filtered"
+        if self.host.held + self.host.settled.total() - settled > held:
+            return "held"  # or settled again already, which is counted by itself
+        return "stored" if any(kept is origin for kept, _ in self.host.kept[before:]) else "filtered"
 
     def pass_time(self, clock: int) -> None:
         """Let time pass up to that of a batch."""

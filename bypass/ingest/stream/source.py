@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.folder import IngestFolder
-from bypass.ingest.log.lives import consume, lives
+from bypass.ingest.log.lives import consume, ended, lives
 from bypass.ingest.log.segments import LogPosition, find_end
 from bypass.ingest.stream.memory import forget_steps
 from bypass.ingest.stream.offsets import StreamOffset
@@ -94,6 +94,9 @@ class LogReader(DataSourceStreamReader):
         left = most
         for index, (name, log) in enumerate(there.items()):
             start = before.logs.get(name, LogPosition())
+            if start.sequence and start.sequence == ended(log):
+                ends[name] = start  # nothing follows
+                continue
             share = max(1, left // (len(there) - index))
             end = find_end(log, start, share, MOST_BYTES)
             left -= end.sequence - start.sequence

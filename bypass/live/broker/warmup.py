@@ -47,7 +47,9 @@ class _Nobody:
         """Nobody hears it."""
 
     def notify(self, deliveries: Iterable[Delivery]) -> None:
-        """Nobody hears it."""
+        """Nobody hears it; but only who is asked for is looked for."""
+        for _ in deliveries:
+            pass
 
 
 def warm_up(registry: Registry | None = None) -> None:
@@ -101,4 +103,5 @@ def _match(registry: Registry, schemes: Iterable[str]) -> None:
             broker.receive(ContextUpdate((90.0 * client, 100.0), (1.0, 0.5), client=client, scheme=flag))
         for kind, place in ((Kind.PLAIN, None), (Kind.PLACED, (120.0, 100.0)), (Kind.LOCAL, (500.0, 500.0))):
             broker.receive(Publish(1, event, kind, 0, place, client=1, scheme=flag))
+            broker.receive(*(Publish(1, event, kind, 0, place, client=1, scheme=flag) for _ in range(2)))
         broker.receive(Unsubscribe(1, client=3, scheme=flag))

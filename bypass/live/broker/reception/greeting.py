@@ -171,6 +171,10 @@ class Greeting:
         if self._allow_list is not None and ADMIN in rights:
             return ""  # whoever is to mend a broker that is full must get in
         if account.sessions >= limits.sessions_per_key:
+            self._presence.make_room(account)
+        if len(self._sessions) >= limits.clients:
+            self._presence.make_room()
+        if account.sessions >= limits.sessions_per_key:
             return f"{account.name} has {account.sessions} sessions: expected no more of one key"
         if len(self._sessions) >= limits.clients:
             return f"this broker has {len(self._sessions)} sessions: expected no more"

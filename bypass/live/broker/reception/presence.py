@@ -12,6 +12,7 @@ from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.missed import UNCLAIMED, WITHDRAWN
 from bypass.live.broker.delivery.turn import Turn
+from bypass.live.broker.sessions.quotas import Account
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.protocol.session import Ping, Refused
 
@@ -90,6 +91,7 @@ class ClientPresence:
         elif why != SILENT:
             self.forget(session)
             return
+        self._broker.addresses.pop(session.number, None)  # who is away passes nothing on
         self._broker.rollout.tracker.cut_off(session.number)
 
     def lost_on(self, routes: Mapping[bytes, str]) -> None:
@@ -98,6 +100,13 @@ class ClientPresence:
             session = self._sessions.by_route.get(route)
             if session is not None:
                 self.lost(session, why)
+
+    def make_room(self, account: Account | None = None) -> None:
+        """Forget the sessions, of one key or of all, that are silent and not durable: they only count what
+        they miss, and must not take the place of others."""
+        for session in list(self._sessions):
+            if session.route is None and not session.durable and account in (None, session.account):
+                self.forget(session)
 
     def forget(self, session: Session) -> None:
         """End a session for good."""

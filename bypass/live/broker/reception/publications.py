@@ -58,8 +58,9 @@ class PendingPublications:
         repeated = count in session.refused
         if count <= session.published and not repeated:
             self.process()
-            self._deliveries.turn.confirm(session.route, publication=number)
-            self._counters["understood"] += 1
+            if count not in session.refused:  # it may have been among those that were processed just now
+                self._deliveries.turn.confirm(session.route, publication=number)
+                self._counters["understood"] += 1
             return
         self._check_stored(session)
         session.published = max(count, session.published)
@@ -104,14 +105,19 @@ class PendingPublications:
     def _fail(self, session: Session, message: Publish, error: Exception) -> None:
         """Refuse a publication that cannot be processed. An error that nobody has foreseen is logged, and
         others are served."""
+        session.refuse(
+            message.id & COUNT
+        )  # neither a welcome nor an acknowledgement may say that it was taken
         if isinstance(error, BypassError | TransitionError):
             self._counters["malformed"] += 1
             log.debug("from %s: Publish: %s", session.name, error)
-            refuse(self._deliveries, session, str(error), message.id, None)
+            reason = str(error)
         else:
             log.error(
                 "%s: event %d: the broker goes on after an error", session.name, message.id, exc_info=error
             )
+            reason = "the broker failed to process it"
+        refuse(self._deliveries, session, reason, message.id, None)
 
     def _check_stored(self, session: Session) -> None:
         account, most = session.account, self._limits.stored_bytes_per_key

@@ -136,7 +136,10 @@ class Reception:
         if known is None:
             limits, filters = self._config.limits, kept.subscription.size
             much = excess(limits, kept, len(data), session.sizes)
-            if much := much or session.account.excess(limits, filters, len(data)):
+            if not much and session.account.excess(limits, filters, len(data)):
+                self._attendance.make_room(session.account)
+                much = session.account.excess(limits, filters, len(data))
+            if much:
                 raise NotTaken(much)
         if message.piggyback is not None:
             self._attendance.moved.add(session.number)

@@ -19,8 +19,9 @@ class MissedCounts:
 
     def welcomed(self, welcome: Welcome, forgotten: bool) -> None:
         """Take over the counts of a welcome; the session before was `forgotten`, or it goes on."""
-        if forgotten:
-            self._before += self._now
+        if forgotten:  # a broker that knows the client's life has carried counts over into the new session
+            carried = {each.reason for each in welcome.missed_by}
+            self._before += Counter({r: n for r, n in self._now.items() if r not in carried})
         self._now = Counter({each.reason: each.count for each in welcome.missed_by})
         if not self._now and welcome.missed:
             self._now[NOT_SAID] = welcome.missed
