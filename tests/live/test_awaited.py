@@ -82,8 +82,12 @@ class Columns(RuleBasedStateMachine):
     @precondition(lambda self: self.clients)
     @rule(data=st.data())
     def begins_a_new_life(self, data: st.DataObject) -> None:
+        """It has a connection of its own, on which nothing was sent yet."""
         client = data.draw(st.sampled_from([*self.clients.values()]))
+        client.connected = True
+        self.awaited.connected(client.slot, client.durable)
         self.awaited.renew(client.slot)
+        client.unsent = list(client.waiting)
         client.fresh = list(client.waiting)
 
     @precondition(lambda self: self.clients)
