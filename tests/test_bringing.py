@@ -288,7 +288,7 @@ def test_a_churn_model_of_ones_own_says_who_is_there(folder: Path) -> None:
 
 
 def test_a_churn_model_of_ones_own_may_have_durable_sessions(folder: Path) -> None:
-    """What is published while a client is away arrives when it returns."""
+    """Events that are published while a client is away arrive when it returns."""
     changes = {"churn": {"model": f"{folder}/own/models.py:Shifts", "durable": True}, "rules": {}}
     experiment = Experiment(load(folder / "mine.yaml", changes=changes), seed=1)
     assert experiment.run().phases[0].events > 0

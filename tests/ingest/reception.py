@@ -63,7 +63,7 @@ def reception(
 
 
 def logged(writer: Path) -> list[tuple[str, bytes]]:
-    """What all lives of a writer have in the log: ids and payloads, in order."""
+    """The ids and payloads of all lives of a writer, in order."""
     found = []
     for life in lives(writer):
         path, start = writer / str(life), LogPosition()

@@ -22,7 +22,7 @@ LEASE_S = 10.0
 
 
 class Subscriptions:
-    """What one connector is subscribed to. Nobody unsubscribes from what no other living one has."""
+    """The subscriptions of one connector. Nobody gives up one that no other living connector has."""
 
     def __init__(self, fleet: "Fleet") -> None:
         self.fleet = fleet

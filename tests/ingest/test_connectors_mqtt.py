@@ -119,7 +119,7 @@ def test_a_message_is_acknowledged_only_when_the_log_has_it(tmp_path: Path, brok
 
 
 def test_nothing_is_acknowledged_over_another_connection(tmp_path: Path, broker: Mosquitto) -> None:
-    """What came by a connection that is gone is acknowledged when it comes again, and not before."""
+    """Messages of a connection that is gone are acknowledged when they come again, and not before."""
 
     async def exchange() -> None:
         connector = MqttConnector(broker.address, members(tmp_path))

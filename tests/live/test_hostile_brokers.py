@@ -107,7 +107,7 @@ def test_a_broker_that_sends_more_than_is_read_and_is_gone_does_not_end_the_proc
 def test_a_broker_that_does_not_wait_for_what_is_read_is_left(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What waits to be read is bounded, however much comes."""
+    """Unread messages are bounded, however many come."""
     monkeypatch.setattr(link, "MOST_UNREAD_BYTES", 100_000)
     caplog.set_level(logging.INFO)
 

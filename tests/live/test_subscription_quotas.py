@@ -1,4 +1,4 @@
-"""What an event is compared with is bounded for each key, in however many sessions it subscribes."""
+"""The filters of a key are bounded, in however many sessions it subscribes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def is_own(attribute: ast.Attribute) -> bool:
 
 
 def fields() -> set[str]:
-    """What a turn keeps, and the batch under any name."""
+    """The fields of a turn, and the batch under any name."""
     tree = ast.parse(TURN.read_text())
     own = {each.attr for each in attributes(tree) if isinstance(each.ctx, ast.Store) and is_own(each)}
     return {name for name in own if name.startswith("_")} | {"batch"}

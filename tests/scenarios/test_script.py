@@ -29,7 +29,7 @@ def file(*steps: dict[str, Any]) -> dict[str, Any]:
 
 
 def figures(*steps: dict[str, Any]) -> tuple[int, int, int, list[int]]:
-    """What was owed, lost and doubled, and how many were notified of each event."""
+    """The deliveries that were owed, lost and doubled, and how many were notified of each event."""
     result = run(validated("test", file(*steps)))
     counts = result.summary()["extra"]["script"]
     notified = result.main.events["notified"].tolist()
