@@ -60,6 +60,11 @@ PACKAGES = {
         "BOOLEAN FLOAT INTEGER OPERATORS SET STRING AttributeType Event Filter Publisher Subscription "
         "attr matches register_type"
     ),
+    "bypass.ingest": (
+        "Connector Device DeviceRegistry IngestFolder IngestStatus KeySet KeyStore LogIntake Measurement "
+        "MeasurementReader Parsed Parser ParserSchema Rejected Sealer SecuritySuite Selection ValueTest "
+        "category_of encode_frame encode_message find_suite make_device read_status submit_plan topic_of"
+    ),
     "bypass.live": (
         "BlockingConnection BlockingSubscription Connection ConnectionRefused InvalidArgument "
         "InvalidEndpoint InvalidGroupKey InvalidInterface InvalidKeys LiveSubscription Neighbours "
