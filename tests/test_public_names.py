@@ -84,8 +84,8 @@ PACKAGES = {
     ),
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
-        "ChurnSuite DisseminationSuite FilterSchemeSuite GatewayLogicSuite GatewaySelectionSuite LiveWorld "
-        "LocatedSubscriber MobilitySuite ModeSuite SimulatedWorld SystemMachine TransportSuite "
+        "ChurnSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite GatewayLogicSuite "
+        "GatewaySelectionSuite LiveWorld LocatedSubscriber MobilitySuite ModeSuite ParserSuite SimulatedWorld SystemMachine TransportSuite "
         "UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios subscriptions "
         "walks write_replay"
     ),

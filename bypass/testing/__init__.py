@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from bypass.testing.suites.models.mobility import MobilitySuite
     from bypass.testing.suites.models.workloads import WorkloadSuite
     from bypass.testing.suites.modes import ModeSuite
+    from bypass.testing.suites.pipeline.parsers import ParserSuite
+    from bypass.testing.suites.pipeline.protection import FrameProtectionSuite
     from bypass.testing.suites.suite import UnknownCapability
     from bypass.testing.suites.transports import TransportSuite
     from bypass.testing.worlds.live import LiveWorld
@@ -44,12 +46,14 @@ else:
             "ChurnSuite": "bypass.testing.suites.models.churn",
             "DisseminationSuite": "bypass.testing.suites.dissemination",
             "FilterSchemeSuite": "bypass.testing.suites.filter_schemes",
+            "FrameProtectionSuite": "bypass.testing.suites.pipeline.protection",
             "GatewayLogicSuite": "bypass.testing.suites.gateway_logics",
             "GatewaySelectionSuite": "bypass.testing.suites.gateway_selections",
             "LiveWorld": "bypass.testing.worlds.live",
             "LocatedSubscriber": "bypass.testing.rules",
             "MobilitySuite": "bypass.testing.suites.models.mobility",
             "ModeSuite": "bypass.testing.suites.modes",
+            "ParserSuite": "bypass.testing.suites.pipeline.parsers",
             "SimulatedWorld": "bypass.testing.worlds.simulated",
             "SystemMachine": "bypass.testing.machine",
             "TransportSuite": "bypass.testing.suites.transports",
@@ -72,12 +76,14 @@ __all__ = [
     "ChurnSuite",
     "DisseminationSuite",
     "FilterSchemeSuite",
+    "FrameProtectionSuite",
     "GatewayLogicSuite",
     "GatewaySelectionSuite",
     "LiveWorld",
     "LocatedSubscriber",
     "MobilitySuite",
     "ModeSuite",
+    "ParserSuite",
     "SimulatedWorld",
     "SystemMachine",
     "TransportSuite",

@@ -1,0 +1,1 @@
+"""Suites for what the data pipeline is made of."""
