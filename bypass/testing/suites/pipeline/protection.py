@@ -16,8 +16,8 @@ _HEADS = st.binary(max_size=24)
 
 
 class FrameProtectionSuite(Suite):
-    """A security suite opens what it has sealed. One that `authenticates` refuses frames that were changed, cut
-    off or sealed with other keys; nobody reads what one that `encrypts` has sealed.
+    """A security suite opens what it has sealed. One that `authenticates` refuses frames that were changed,
+    cut off or sealed with other keys; nobody reads what one that `encrypts` has sealed.
 
     `suite` is what is tested: a class, a reference to one (`module:Class`), or the name of one that is built
     in.
