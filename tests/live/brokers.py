@@ -124,15 +124,11 @@ class Peer:
 def peers() -> Iterator[Callable[..., Peer]]:
     """Makes peers, which are gone when the block ends."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    made: list[Peer] = []
 
     def make(endpoint: str, name: str | None = None, life: int = 1, **hello: Any) -> Peer:
-        made.append(Peer(context, endpoint, name, life, **hello))
-        return made[-1]
+        return Peer(context, endpoint, name, life, **hello)
 
     try:
         yield make
     finally:
-        for peer in made:
-            peer.close()
-        context.term()
+        context.destroy(linger=0)  # also of those whose greeting has failed
