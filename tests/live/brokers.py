@@ -62,7 +62,11 @@ class Peer:
         self.published = 0
         self.welcome: Welcome
         if name is not None:
-            self.greet(life, **hello)
+            try:
+                self.greet(life, **hello)
+            except BaseException:
+                self.close()
+                raise
 
     def greet(self, life: int, **hello: Any) -> None:
         self.send(Hello(self.name, life, **hello))
@@ -124,11 +128,15 @@ class Peer:
 def peers() -> Iterator[Callable[..., Peer]]:
     """Makes peers, which are gone when the block ends."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    made: list[Peer] = []
 
     def make(endpoint: str, name: str | None = None, life: int = 1, **hello: Any) -> Peer:
-        return Peer(context, endpoint, name, life, **hello)
+        made.append(Peer(context, endpoint, name, life, **hello))
+        return made[-1]
 
     try:
         yield make
     finally:
-        context.destroy(linger=0)  # also of those whose greeting has failed
+        for peer in made:
+            peer.close()
+        context.term()
