@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,14 +17,17 @@ LONGEST = 60
 
 
 class Difference(NamedTuple):
-    """The first place where two results differ, and what is there in both."""
+    """A place where two results differ, what is there in both, and in how many more entries of the same lists
+    they differ there."""
 
     path: str
     old: str
     new: str
+    more: int = 0
 
     def __str__(self) -> str:
-        return f"{self.path}: {_shortened(self.old)} before, {_shortened(self.new)} now"
+        more = f" ({self.more} more)" if self.more else ""
+        return f"{self.path}: {_shortened(self.old)} before, {_shortened(self.new)} now{more}"
 
 
 def results(folder: Path) -> dict[str, Path]:
@@ -38,15 +43,22 @@ def rows(folder: Path) -> int:
     return sum(pq.read_metadata(path).num_rows for path in paths if path.suffix == ".parquet")
 
 
-def first_difference(old: Path, new: Path) -> Difference | None:
-    """Compare all results in two folders; None if they are the same."""
+def differences(old: Path, new: Path) -> list[Difference]:
+    """Compare all results in two folders. Of entries of a list, such as rows, the first that differs in a
+    value is named, and the others are counted."""
     before, after = results(old), results(new)
+    found: dict[str, Difference] = {}
     for name in sorted(before.keys() | after.keys()):
         if name not in before or name not in after:
-            return Difference(name, *("there" if name in files else ABSENT for files in (before, after)))
-        if (found := _first(name, _read(before[name]), _read(after[name]))) is not None:
-            return found
-    return None
+            found[name] = Difference(
+                name, *("there" if name in files else ABSENT for files in (before, after))
+            )
+            continue
+        for each in _differences(name, _read(before[name]), _read(after[name])):
+            place = re.sub(r"\[\d+\]", "[]", each.path)
+            first = found.get(place)
+            found[place] = each if first is None else first._replace(more=first.more + 1)
+    return list(found.values())
 
 
 def _read(path: Path) -> Any:
@@ -58,18 +70,18 @@ def _read(path: Path) -> Any:
     return json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
 
 
-def _first(path: str, old: Any, new: Any) -> Difference | None:
+def _differences(path: str, old: Any, new: Any) -> Iterator[Difference]:
     if isinstance(old, dict) and isinstance(new, dict):
-        keys = [key for key in {**old, **new} if key not in PASSING]
-        parts = {f"{path}, {key}": (old.get(key, ABSENT), new.get(key, ABSENT)) for key in keys}
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        parts = {f"{path}[{i}]": pair for i, pair in enumerate(zip(old, new, strict=True))}
+        for key in {**old, **new}:
+            if key not in PASSING:
+                yield from _differences(f"{path}, {key}", old.get(key, ABSENT), new.get(key, ABSENT))
     elif isinstance(old, list) and isinstance(new, list):
-        return Difference(path, f"{len(old)} entries", f"{len(new)} entries")
-    else:  # not by ==, for which 1 is True, 0.0 is -0.0, and NaN is not NaN
-        return None if repr(old) == repr(new) else Difference(path, str(old), str(new))
-    found = (_first(each, *pair) for each, pair in parts.items())
-    return next((each for each in found if each is not None), None)
+        if len(old) != len(new):
+            yield Difference(path, f"{len(old)} entries", f"{len(new)} entries")
+        for i, pair in enumerate(zip(old, new, strict=False)):
+            yield from _differences(f"{path}[{i}]", *pair)
+    elif repr(old) != repr(new):  # not by ==, for which 1 is True, 0.0 is -0.0, and NaN is not NaN
+        yield Difference(path, str(old), str(new))
 
 
 def _shortened(text: str) -> str:

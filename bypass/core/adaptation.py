@@ -5,9 +5,11 @@ Areas are the region's attraction points, numbered from 1 on in their order; 0 i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from bypass.core.broker import Broker
+from bypass.places.geo import within
 from bypass.places.region import Place
 from bypass.ports.state_info import EXPECTED_DELAY
 from bypass.transitions import RuleBook, RuleEngine
@@ -95,11 +97,11 @@ class Adaptation:
     def _area_of(self, x: float, y: float) -> int:
         """The area that a place lies deepest in, by the share of its radius."""
         depths = [
-            (((x - place.x) ** 2 + (y - place.y) ** 2) / place.radius**2, number)
+            (math.hypot(x - place.x, y - place.y) / place.radius, number)
             for number, place in enumerate(self._places, 1)
+            if within(x, y, place.x, place.y, place.radius)
         ]
-        depth, number = min(depths, default=(2.0, NOWHERE))
-        return number if depth <= 1.0 else NOWHERE
+        return min(depths, default=(0.0, NOWHERE))[1]
 
     def _name(self, area: int) -> str | None:
         return None if area == NOWHERE else self._places[area - 1].name

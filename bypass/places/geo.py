@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 EARTH_RADIUS = 6_371_000.0
 
 
+def within(x: float, y: float, centre_x: float, centre_y: float, radius: float) -> bool:
+    """Whether a place is in a circle, to whom its border belongs.
+
+    Kernels multiply and add in this order, too: whoever asks gets the same answer, also at the border.
+    """
+    dx, dy = x - centre_x, y - centre_y
+    return dx * dx + dy * dy <= radius * radius
+
+
 @overload
 def haversine(lat1: float, lon1: float, lat2: float, lon2: float) -> float: ...
 @overload

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from bypass.places.geo import within
 from bypass.places.region import Region
 
 Point = tuple[float, float]
@@ -28,7 +29,7 @@ SchemeRule = Callable[[LocatedSubscriber, Point], bool | None]
 
 def near(who: LocatedSubscriber, at: Point) -> bool:
     """The event lies within the radius: what RADIAL promises."""
-    return math.dist(at, who.place) <= who.radius
+    return within(*at, *who.place, who.radius)
 
 
 def same_cell(who: LocatedSubscriber, at: Point) -> bool:
@@ -37,12 +38,26 @@ def same_cell(who: LocatedSubscriber, at: Point) -> bool:
     return cell(at, n, area) == cell(who.place, n, area)
 
 
-def cells_around(who: LocatedSubscriber, at: Point) -> bool:
-    """The event is in a cell that the square around the subscriber touches: EGRID."""
-    n, area, (x, y) = who.settings["grid"], who.region.area, who.place
-    (i0, j0), (i1, j1) = [cell((x + r, y + r), n, area) for r in (-who.radius, who.radius)]
-    i, j = cell(at, n, area)
-    return i0 <= i <= i1 and j0 <= j <= j1
+def cells_around(who: LocatedSubscriber, at: Point) -> bool | None:
+    """The event is in a cell that the square around the subscriber touches: EGRID.
+
+    It may be in one that the square touches from another place of the subscriber's cell: who stays in a cell
+    keeps what it listens to, as long as nothing is missing.
+    """
+    n, area, (x, y), r = who.settings["grid"], who.region.area, who.place, who.radius
+
+    def touched(low: Point, high: Point) -> bool:
+        (i0, j0), (i, j), (i1, j1) = (cell(each, n, area) for each in (low, at, high))
+        return i0 <= i <= i1 and j0 <= j <= j1
+
+    if touched((x - r, y - r), (x + r, y + r)):
+        return True
+    width, height = (area[2] - area[0]) / n, (area[3] - area[1]) / n
+    i, j = cell(who.place, n, area)
+    right, above = area[0] + (i + 1) * width + r, area[1] + (j + 1) * height + r
+    low = area[0] + i * width - r, area[1] + j * height - r
+    high = math.nextafter(right, -math.inf), math.nextafter(above, -math.inf)  # cells are half-open
+    return None if touched(low, high) else False
 
 
 def ahead(who: LocatedSubscriber, at: Point) -> bool:
@@ -75,19 +90,20 @@ RULES: Mapping[str, SchemeRule] = {
 
 def around(region: Region, at: Point) -> set[str]:
     """Names the places of a region that a point is in."""
-    return {p.name for p in region.places if math.dist(at, (p.x, p.y)) <= p.radius}
+    return {p.name for p in region.places if within(*at, p.x, p.y, p.radius)}
 
 
 def cell(at: Point, n: int, area: tuple[float, float, float, float]) -> tuple[int, int]:
     """Gives the cell of a point among n × n, the outermost ones having everything beyond them too."""
     x0, y0, x1, y1 = area
-    i, j = math.floor((at[0] - x0) / ((x1 - x0) / n)), math.floor((at[1] - y0) / ((y1 - y0) / n))
-    return min(max(i, 0), n - 1), min(max(j, 0), n - 1)
+    width, height = (x1 - x0) / n, (y1 - y0) / n
+    begun = [(x0 + i * width <= at[0], y0 + i * height <= at[1]) for i in range(1, n)]
+    return sum(x for x, _ in begun), sum(y for _, y in begun)
 
 
 def in_envelope(at: Point, place: Point, radius: float, vector: Point, alpha: float) -> bool:
     """Tells whether a point is in the disc around a subscriber, or in the cone that starts there."""
-    if math.dist(at, place) <= radius:
+    if within(*at, *place, radius):
         return True
     speed = math.hypot(*vector)
     if speed == 0.0 or alpha == 0.0:

@@ -12,6 +12,7 @@ from pydantic import Field
 from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
 from bypass.mechanisms.filters.base.scheme import FilterScheme
+from bypass.places.geo import within
 from bypass.places.sensor import Fix
 from bypass.protocol.messages import (
     Assignment,
@@ -43,8 +44,8 @@ class KnownChannels:
 
     def around(self, x: float, y: float) -> list[Circle]:
         """The circles that hold a place, the one it lies deepest in first."""
-        inside = [(math.hypot(x - c.x, y - c.y) / c.radius, c) for c in self.circles]
-        return [c for depth, c in sorted(inside, key=lambda pair: pair[0]) if depth <= 1.0]
+        inside = [c for c in self.circles if within(x, y, c.x, c.y, c.radius)]
+        return sorted(inside, key=lambda c: math.hypot(x - c.x, y - c.y) / c.radius)
 
 
 class AttractClient(FilterClient):

@@ -15,7 +15,7 @@ from bypass.events.event import Event
 from bypass.events.filters import attr
 from bypass.models.maps import AttractionPoint
 from bypass.models.waypoints import Waypoints
-from bypass.places.geo import PlanarLocation
+from bypass.places.geo import PlanarLocation, within
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import SubHandle
 from bypass.protocol.messages import Kind
@@ -131,8 +131,8 @@ class ScriptedExperiment(Experiment):
             kind, made = Kind.PLACED, client.publish(event, PlanarLocation(*place))
         self._published.append((made, clock.now_us, kind, number, place))
         for subscription, (owner, radius, _) in self._subscribed.items():
-            away = math.dist(self._trace.position(owner, clock.now()), place)
-            near = kind == Kind.PLAIN or radius is None or away <= radius
+            everywhere = kind == Kind.PLAIN or radius is None
+            near = everywhere or within(*place, *self._trace.position(owner, clock.now()), radius)
             if owner != number and near:
                 self._owed.add((self._events_so_far, subscription))
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(FOLDER))  # as if a script of that folder ran
 
 import regression
 from regression_checkout import Checkout, TaskFailed, git
-from regression_difference import first_difference
+from regression_difference import Difference, differences
 
 ROOT = FOLDER.parent
 # Streets and many clients would take longer than all else that happens here.
@@ -86,8 +86,9 @@ def test_a_change_that_is_not_committed_yet_is_found_where_it_matters(
     assert end.value.code == 1
     usual, own = json.loads((tmp_path / "regression.json").read_text(encoding="utf-8"))["results"]
     assert (usual["name"], usual["outcome"]) == ("usual", "differs")
-    assert usual["where"].startswith("out/events.parquet, rows[0], ")
-    assert (own["name"], own["outcome"], own["where"]) == ("own", "same", "")
+    assert usual["where"][0].startswith("out/events.parquet, rows[0], ")
+    assert any(place.startswith("out/summary.json, ") for place in usual["where"])
+    assert (own["name"], own["outcome"], own["where"]) == ("own", "same", [])
     assert own["rows"] > 0
     assert worktrees(clone) == 1
     assert git(clone, "status", "--porcelain") == "M bypass/sim/cellular.py"  # not in the index
@@ -181,11 +182,25 @@ def test_the_first_difference_is_named(
 ) -> None:
     before = {"wall_s": 1.0, "runs": [{"recall": 0.5, "wall_s": 3.0}]}
     old = written(tmp_path / "old", before, [0.0, math.nan, None])
-    assert first_difference(old, written(tmp_path / "new", summary, values)) == found
+    expected = [] if found is None else [Difference(*found)]
+    assert differences(old, written(tmp_path / "new", summary, values))[:1] == expected
+
+
+def test_all_differences_are_listed_and_those_of_further_rows_are_counted(tmp_path: Path) -> None:
+    old = written(tmp_path / "old", {"recall": 0.5, "runs": [{"sent": 1}]}, [1, 2, 3, 4])
+    new = written(tmp_path / "new", {"recall": 1.0, "runs": [{"sent": 2}, {}]}, [1, 0, 3, 0])
+    (new / "log.jsonl").write_text("{}\n", encoding="utf-8")
+    assert [str(each) for each in differences(old, new)] == [
+        "events.parquet, rows[1], value: 2 before, 0 now (1 more)",
+        "log.jsonl: absent before, there now",
+        "summary.json, recall: 0.5 before, 1.0 now",
+        "summary.json, runs: 1 entries before, 2 entries now",
+        "summary.json, runs[0], sent: 1 before, 2 now",
+    ]
 
 
 def test_a_file_that_one_has_alone_is_a_difference(tmp_path: Path) -> None:
     old, new = (written(tmp_path / name, {}, [1]) for name in ("old", "new"))
     (new / "runs").mkdir()
     (new / "runs" / "transitions.jsonl").write_text("{}\n", encoding="utf-8")
-    assert first_difference(old, new) == ("runs/transitions.jsonl", "absent", "there")
+    assert differences(old, new) == [Difference("runs/transitions.jsonl", "absent", "there")]

@@ -92,6 +92,12 @@ def test_density_is_observed_when_somebody_comes_or_goes() -> None:
     assert counts(world) == [("square", 0, 0.0, 4.0)]
 
 
+def test_who_is_as_far_away_as_numbers_reach_is_nowhere() -> None:
+    world = Observed([IN_PARK], NOTES)
+    world.go(0, (1e200, -1e300))
+    assert counts(world)[-1] == ("park", 0, 0.0, 1.0)
+
+
 def test_where_areas_overlap_it_is_the_one_that_a_client_is_deepest_in() -> None:
     world = Observed([OUT], NOTES)
     found = []

@@ -62,7 +62,11 @@ class Peer:
         self.published = 0
         self.welcome: Welcome
         if name is not None:
-            self.greet(life, **hello)
+            try:
+                self.greet(life, **hello)
+            except BaseException:
+                self.close()
+                raise
 
     def greet(self, life: int, **hello: Any) -> None:
         self.send(Hello(self.name, life, **hello))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
+from bypass.mechanisms.filters.grid import holds
 from bypass.mechanisms.filters.indexes.channels import ChannelIndex, Layout
 from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.protocol.messages import Kind, Publish
@@ -102,13 +103,11 @@ finite = st.floats(-1e7, 1e7)
 @given(finite, st.floats(1e-3, 1e7), st.integers(1, 200), st.integers(0, 200), margins, st.integers(-3, 3))
 @settings(max_examples=500, deadline=None, derandomize=True)
 def test_everybody_is_steady_at_the_own_place_however_numbers_are_rounded(
-    low: float, size: float, n: int, border: int, own: NDArray[np.float64], beside: int
+    low: float, size: float, n: int, border: int, own: NDArray[np.float64], away: int
 ) -> None:
     """Also who is on a border, or as near to it as numbers can be."""
     layout = Layout((low, low, low + n * size, low + n * size), n, 1)
-    v = low + border * size + float(own[0])
-    for _ in range(abs(beside)):
-        v = math.nextafter(v, math.copysign(math.inf, beside))
+    v = beside(low + border * size + float(own[0]), away)
     x0, y0, x1, y1 = layout.steady(v, -v, own)
     assert x0 <= v < x1
     assert y0 <= -v < y1
@@ -156,14 +155,57 @@ def test_the_origin_of_the_area_is_the_first_cell() -> None:
     assert layout.bounds(1, 2, 0, 3) == (-50.0, -math.inf, 50.0, math.inf)
 
 
-@given(st.integers(1, 30), places, st.integers(0, 400))
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_bounds_hold_what_is_in_the_cells(n: int, place: Point, margin: int) -> None:
-    layout = Layout(TOWN, n, 1)
-    x0, y0, x1, y1 = layout.bounds(*layout.span(*place, margin))
-    slack = 1e-9 * 1300  # cells are found by division, bounds by multiplication
-    assert x0 - slack <= place[0] - margin <= place[0] + margin <= x1 + slack
-    assert y0 - slack <= place[1] - margin <= place[1] + margin <= y1 + slack
+def beside(v: float, steps: int) -> float:
+    """The number that is so many numbers away."""
+    for _ in range(abs(steps)):
+        v = math.nextafter(v, math.copysign(math.inf, steps))
+    return v
+
+
+borders = {
+    "low": finite,
+    "size": st.floats(1e-3, 1e7),
+    "n": st.integers(1, 200),
+    "border": st.integers(0, 200),
+    "margin": st.integers(0, 600).map(float),
+    "away": st.integers(-3, 3),
+}
+
+
+@given(**borders)
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_bounds_hold_what_is_in_the_cells_and_nothing_else(
+    low: float, size: float, n: int, border: int, margin: float, away: int
+) -> None:
+    """Clients compare, brokers and evaluations compute: at a border, too, they come to the same."""
+    layout = Layout((low, low, low + n * size, low + n * size), n, 1)
+    v = beside(low + border * layout.cell_size[0] - margin, away)
+    for place in (v, v + 2 * margin):
+        column, _ = layout.cell(place, 0.0)
+        for i in {column, min(column + 1, n - 1), max(column - 1, 0)}:
+            bounds = layout.bounds(i, i, 0, n - 1)
+            assert holds(bounds, place, 0.0) == (i == column)
+        i0, i1, _, _ = layout.span(place, 0.0, margin)
+        assert holds(layout.bounds(i0, i1, 0, n - 1), place, 0.0, margin)
+        for k0, k1 in ((i0 + 1, i1), (i0, i1 - 1)):
+            if k0 <= k1:
+                assert not holds(layout.bounds(k0, k1, 0, n - 1), place, 0.0, margin)
+
+
+@given(**borders, start=st.floats(-1, 1))
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_who_is_steady_touches_no_other_cells_however_numbers_are_rounded(
+    low: float, size: float, n: int, border: int, margin: float, away: int, start: float
+) -> None:
+    layout = Layout((low, low, low + n * size, low + n * size), n, 1)
+    here = low + border * size + start * size
+    before = layout.span(here, 0.0, margin)
+    rect = layout.steady(here, 0.0, [margin])
+    for there in (beside(rect[0], away), beside(rect[2], away), beside(low + border * size + margin, away)):
+        if math.isfinite(there) and rect[0] <= there < rect[2]:
+            i0, i1, _, _ = layout.span(there, 0.0, margin)
+            assert before[0] <= i0
+            assert i1 <= before[1]
 
 
 @given(st.integers(1, 1000), st.integers(0, 10**6), st.data())

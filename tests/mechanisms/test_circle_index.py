@@ -16,6 +16,7 @@ from bypass.mechanisms.filters.indexes.circles import CircleIndex
 from bypass.mechanisms.filters.indexes.envelopes import EnvelopeIndex
 from bypass.mechanisms.filters.indexes.multi import MultiIndex
 from bypass.mechanisms.filters.indexes.table import SubscriptionTable
+from bypass.places.geo import within
 from bypass.protocol.messages import Circle, Kind, Publish
 
 ANY = Subscription.of(attr("n") >= 0)
@@ -38,13 +39,8 @@ steps = st.lists(
 )
 
 
-def within(place: Point, circle: Circle, margin: float = 0.0) -> bool:
-    dx, dy = place[0] - circle.x, place[1] - circle.y
-    return dx * dx + dy * dy <= (circle.radius + margin) * (circle.radius + margin)
-
-
 def holding(place: Point, circles: tuple[Circle, ...], margin: float = 0.0) -> set[str]:
-    return {c.channel for c in circles if within(place, c, margin)}
+    return {c.channel for c in circles if within(*place, c.x, c.y, c.radius + margin)}
 
 
 def reached(at: Point, circles: tuple[Circle, ...], extension: float) -> set[str]:
@@ -130,7 +126,7 @@ def test_circles_beside_discs_equal_brute_force(
             outside[row] = place, float(table.radius[row])
     for at in events:
         by_circle = [row for row, own in inside.items() if own & reached(at, circles, extension)]
-        by_place = [row for row, (place, r) in outside.items() if within(at, Circle("", *place, r))]
+        by_place = [row for row, (place, r) in outside.items() if within(*at, *place, r)]
         for index in indexes:
             found = index.match(event(at))
             assert found is not None
@@ -212,3 +208,28 @@ def test_a_client_knows_its_circles_the_deepest_first(circles: tuple[Circle, ...
     assert depths == sorted(depths)
     clear = [c for c in circles if abs(math.dist(at, (c.x, c.y)) - c.radius) > 1e-6]
     assert {c.channel for c in around if c in clear} == holding(at, tuple(clear))
+
+
+@given(places, st.integers(1, 200).map(float), st.floats(0.0, 2 * math.pi), st.integers(-4, 4))
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_clients_and_brokers_mean_the_same_circle_also_at_its_border(
+    centre: Point, radius: float, angle: float, away: int
+) -> None:
+    """Who is told a circle and compares, and who computes: one that they disagree on is asked for again at
+    every fix."""
+    x, y = centre[0] + radius * math.cos(angle), centre[1] + radius * math.sin(angle)
+    for _ in range(abs(away)):
+        x = math.nextafter(x, math.copysign(math.inf, away))
+    circle = Circle("a1:park", *centre, radius)
+    known = KnownChannels(1, "a1:other", (circle,), frozenset())
+    index = CircleIndex(SubscriptionTable(), False, (circle,), 1, True)
+    inside = within(x, y, *centre, radius)
+    assert (len(known.around(x, y)), len(index.around(x, y))) == (inside, inside)
+    table = SubscriptionTable()
+    discs = EnvelopeIndex(table, False)
+    discs.insert(np.array([table.add(1, 1, ANY, int(radius))]))
+    table.locate(1, *centre, 0.0)
+    discs.moved(np.array([0]))
+    found = discs.match(event((x, y)))
+    assert found is not None
+    assert len(found) == inside

@@ -45,8 +45,19 @@ class TestGrid(BuiltIn):
 class TestEgrid(BuiltIn):
     mechanism = "egrid"
 
-    def rule(self, who: LocatedSubscriber, at: Point) -> bool:
+    def rule(self, who: LocatedSubscriber, at: Point) -> bool | None:
         return cells_around(who, at)
+
+    def test_who_touches_fewer_cells_keeps_those_it_has(self) -> None:
+        """It stays in its cell and nothing is missing: it asks for nothing, and hears of more for a while."""
+        crowd = [((100.0, 0.0), [100]), ((180.0, 0.0), [None])]
+        world = self._perform(crowd, [[(0, (0.0, 0.0))]], [(0.0, 0.0)])
+        far = world.publish("publisher", (200.0, 0.0))
+        beyond = world.publish("publisher", (400.0, 0.0))
+        world.settle()
+        assert [world.heard(event) for event in (far, beyond)] == [[("p0", 1), ("p1", 2)], [("p1", 2)]]
+        assert [world.selected(event) for event in (far, beyond)] == [[("p1", 2)], [("p1", 2)]]
+        assert [world.possible(event) for event in (far, beyond)] == [[("p0", 1), ("p1", 2)], [("p1", 2)]]
 
 
 class TestAttract(BuiltIn):

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bypass.mechanisms.families import FILTER, Family
+from bypass.places.geo import within
 from bypass.places.region import Region
-from bypass.testing.rules import RULES, LocatedSubscriber, Point, SchemeRule
+from bypass.testing.rules import RULES, LocatedSubscriber, Point, SchemeRule, near
 from bypass.testing.suites.suite import MechanismSuite
 from bypass.testing.worlds.live import LiveWorld
 from bypass.testing.worlds.simulated import MOST_PEOPLE, SimulatedWorld
@@ -32,14 +33,10 @@ class SchemeSuite(MechanismSuite):
 
     def rule(self, who: LocatedSubscriber, at: Point) -> bool | None:
         """Whether an event at a place must be told to somebody, must not be, or may be (None)."""
-        distance = math.dist(at, who.place)
-        if distance <= who.radius:
+        if near(who, at):
             return True
-        return (
-            False
-            if distance > who.radius + (0.0 if self.capability("exact") else self.capability("beyond"))
-            else None
-        )
+        beyond = 0.0 if self.capability("exact") else self.capability("beyond")
+        return None if within(*at, *who.place, who.radius + beyond) else False
 
     @property
     def rules(self) -> dict[str, SchemeRule]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import math
 from abc import abstractmethod
 from typing import Annotated, Any, ClassVar
 
+from bypass.places.geo import within
 from bypass.places.sensor import Fix, LocationRequest
 from bypass.ports.subscriptions import Registered, Subscriptions
 from bypass.protocol.messages import ContextMessage, Kind, Publish, Subscribe, Unsubscribe
@@ -132,4 +132,4 @@ class FilterClient(Mechanism):
         radius = registered.handle.radius
         if fix is None or radius is None or publication.location is None:
             return True
-        return math.hypot(publication.location[0] - fix.x, publication.location[1] - fix.y) <= radius
+        return within(*publication.location, fix.x, fix.y, radius)

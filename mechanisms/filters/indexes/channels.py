@@ -20,8 +20,17 @@ Rect = tuple[float, float, float, float]
 
 @kernel
 def cell_of(v: float, low: float, size: float, n: int) -> int:
-    """The cell of a coordinate: half-open cells, everything outside belongs to the outermost ones."""
-    return int(min(max((v - low) / size, 0.0), n - 1.0))
+    """The cell of a coordinate: half-open cells, everything outside belongs to the outermost ones.
+
+    Cell i begins at low + i * size, to the last bit: clients compare their places with that. A quotient alone
+    may be rounded to the cell beside it.
+    """
+    i = int(min(max((v - low) / size, 0.0), n - 1.0))
+    while i > 0 and v < low + i * size:
+        i -= 1
+    while i < n - 1 and v >= low + (i + 1) * size:
+        i += 1
+    return i
 
 
 @kernel
@@ -68,15 +77,25 @@ def scan_spans(inside: Ints, spans: Ints, i: int, j: int) -> Ints:
 
 @kernel
 def steady_along(v: float, margins: Floats, low: float, size: float, n: int) -> tuple[float, float]:
-    """Where `Layout.steady` begins and ends along one axis."""
+    """Where `Layout.steady` begins and ends along one axis.
+
+    At no place in between does a sum with a margin, as it is rounded, leave its cells. At the very border,
+    and there alone, places may be left out of which that would hold as well; v itself is not.
+    """
     start, end = -np.inf, np.inf
     for margin in margins:
         first, last = cell_of(v - margin, low, size, n), cell_of(v + margin, low, size, n)
         if first > 0:
-            start = max(start, low + first * size + margin)
+            least = low + first * size + margin
+            if cell_of(least - margin, low, size, n) < first:
+                least = np.nextafter(least, np.inf)
+            start = max(start, least)
         if last < n - 1:
-            end = min(end, low + (last + 1) * size - margin)
-    # By rounding, v itself might be a hair beyond.
+            edge = low + (last + 1) * size
+            beyond = edge - margin
+            if cell_of(np.nextafter(beyond, -np.inf) + margin, low, size, n) > last:
+                beyond = np.nextafter(np.nextafter(edge, -np.inf) - margin, -np.inf)
+            end = min(end, beyond)
     return min(start, v), max(end, np.nextafter(v, np.inf))
 
 

@@ -15,7 +15,7 @@ from bypass.support.kernel import kernel
 
 @kernel
 def within(px: float, py: float, x: float, y: float, reach: float) -> bool:
-    """Whether a place lies in a circle."""
+    """Whether a place lies in a circle, as `bypass.places.geo.within` says."""
     dx, dy = px - x, py - y
     return dx * dx + dy * dy <= reach * reach
 
