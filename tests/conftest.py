@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadGroupScheduling
 
 from bypass.core.downlink import Delivery, Downlink
 from bypass.core.plans.pending_plans import PendingPlan
@@ -29,6 +28,7 @@ from bypass.protocol.messages import Message
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
 from bypass.transitions import Action, Plan, Record
+from tests.scheduling import ByFile
 
 # Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -301,14 +301,6 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
-
-
-class ByFile(LoadGroupScheduling):  # type: ignore[misc] # has no types
-    """The tests of a file share a worker, and so do the files that are marked with the same `xdist_group`."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        group: str = super()._split_scope(nodeid)
-        return group.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)

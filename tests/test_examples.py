@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 
@@ -49,13 +48,7 @@ def printed(program: Path, directory: Path) -> str:
     return re.sub(r"[\d.]+ million rows/s", "1.0 million rows/s", timeless)
 
 
-def marked(program: Path) -> Any:
-    """A program, among those of the worker that has Java if it starts Spark."""
-    marks = [pytest.mark.xdist_group("spark")] if "spark" in program.read_text() else []
-    return pytest.param(program, marks=marks, id=program.name)
-
-
-@pytest.mark.parametrize("program", [marked(program) for program in PROGRAMS])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_an_example_prints_what_is_recorded(program: Path, tmp_path: Path) -> None:
     assert printed(program, tmp_path) == program.with_suffix(".txt").read_text()
 
