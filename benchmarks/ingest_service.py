@@ -22,6 +22,8 @@ VICTIMS = ("connectors", "stream", "java", "worker")
 """Who can be killed: the connectors, Spark's driver, its Java process, and a Python worker of Spark's."""
 
 PATIENCE_S = 900.0
+LOOK_S = 0.3
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class IngestService:
@@ -41,7 +43,7 @@ class IngestService:
         number = self.process("connectors" if victim == "connectors" else "stream")
         if number is not None and victim in ("java", "worker"):
             part = "java" if victim == "java" else "pyspark"
-            below = [each for each in _below(number) if part in _command(each)]
+            below = [each for each in processes_below(number) if part in _command(each)]
             number = choose.choice(below) if below else None
         if number is None:
             return False
@@ -63,7 +65,7 @@ class IngestService:
             if time.monotonic() > end:
                 print(self._log.read_text(errors="replace")[-3000:], flush=True)
                 return False
-            time.sleep(0.1)
+            time.sleep(LOOK_S)
         return True
 
 
@@ -80,7 +82,7 @@ def service(folder: IngestFolder, options: Sequence[str], log: Path) -> Iterator
         process.wait(PATIENCE_S)
 
 
-def _below(number: int) -> list[int]:
+def processes_below(number: int) -> list[int]:
     """All processes that a process has started, and those that these have."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*"):
@@ -93,6 +95,19 @@ def _below(number: int) -> list[int]:
     for each in found:  # which grows meanwhile
         found += parents.get(each, ())
     return found
+
+
+def cpu_below(number: int) -> float:
+    """Seconds of processor time of all processes that a process has started, and those that these have;
+    those that have ended count if their parents live."""
+    total = 0.0
+    for each in processes_below(number):
+        try:
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += sum(map(int, fields[11:15])) * TICK_S
+    return total
 
 
 def _command(number: int) -> str:
@@ -123,7 +138,7 @@ class StatusWatch:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._stop.wait(0.1):
+        while not self._stop.wait(LOOK_S):
             self._look(read_status(self._folder))
 
     def _look(self, now: IngestStatus) -> None:
