@@ -48,6 +48,12 @@ def ingest() -> None:
     help="Take messages from an MQTT broker, of the topics app/CATEGORY/DEVICE.",
 )
 @click.option("--files", type=click.Path(path_type=Path), help="Take files that appear in a folder.")
+@click.option("--broker", metavar="ENDPOINT", help="Take events from a live broker, such as tcp://HOST:PORT.")
+@click.option(
+    "--keys",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The key file for the live broker.  [default: it is open]",
+)
 @click.option("--master", metavar="URL", help="A Spark cluster.  [default: this machine's cores]")
 @click.option("--most", default=200_000, show_default=True, help="Messages of a batch.")
 @click.option(
@@ -64,6 +70,8 @@ def start(
     again if it ends; what was acknowledged is not lost with it."""
     from bypass.ingest.service.supervisor import Supervisor
 
+    if addresses["keys"] is not None and addresses["broker"] is None:
+        raise click.UsageError("--keys without --broker: expected the broker that they are for")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     folder = folder.resolve()  # other processes may have other directories
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,18 +1,24 @@
 """Events of a live broker, taken in: all, once they are acknowledged, and none that ingestion published."""
 
 import asyncio
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from bypass import Event, attr, connect
+from bypass.cli.group import commands
 from bypass.errors import BypassError
 from bypass.events.event import Origin, Publisher
 from bypass.ingest.connectors.broker import BrokerConnector, message_of
 from bypass.ingest.event_mark import MARK
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.lives import appended
 from bypass.ingest.parsers.json import JsonParser
 from bypass.ingest.parsers.schema import ParserSchema
 from bypass.live.broker.service import Service
@@ -67,6 +73,33 @@ def test_events_are_logged_once_acknowledged_and_come_again_otherwise(tmp_path: 
 
     with running(config(tmp_path)) as broker, reception(tmp_path) as here:
         asyncio.run(asyncio.wait_for(exchange(broker), 3 * PATIENCE))
+
+
+@pytest.mark.slow
+def test_the_process_of_connectors_takes_all_events(tmp_path: Path) -> None:
+    folder = IngestFolder(tmp_path / "ingest")
+
+    async def exchange(broker: Service) -> None:
+        async with connect(endpoint(broker), open=True, name="sensor") as sensor:
+            while not (folder.logs / "connectors").exists() or not appended(folder.logs / "connectors"):
+                await sensor.publish(Event(number=0))
+
+    with running(config(tmp_path)) as broker:
+        module = [sys.executable, "-m", "bypass.ingest.service.connector_process", str(folder.path)]
+        process = subprocess.Popen([*module, f"--broker={endpoint(broker)}"])
+        try:
+            asyncio.run(asyncio.wait_for(exchange(broker), 3 * PATIENCE))
+        finally:
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+
+
+def test_keys_are_those_of_a_broker(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.touch()
+    asked = CliRunner().invoke(commands, ["ingest", "start", "--folder", str(tmp_path), "--keys", str(key)])
+    assert asked.exit_code == 2
+    assert "--keys without --broker" in asked.output
 
 
 def test_an_event_is_a_message_that_the_pipeline_can_read() -> None:

@@ -1,5 +1,6 @@
 """The stream: every message of the log ends in one way, once, whatever happens to those who work on it."""
 
+import gc
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.parsers.parser import Parsed, Parser
 from bypass.ingest.sealing import Sealer
 from bypass.ingest.stream.plans import submit_plan
 from bypass.ingest.stream.progress import StreamProgress
@@ -206,3 +208,25 @@ def test_a_message_that_ends_its_own_window_is_counted_once(tmp_path: Path) -> N
     pipeline.append(("device0", json.dumps(both).encode()), ("device0", json.dumps(late).encode()))
     progress = pipeline.run()
     assert total(progress) == progress.read == 2
+
+
+class CollectorWatch(Parser):
+    """Says in a measurement whether the collector of cycles runs while a message is read."""
+
+    def parse(self, data: bytes, received: int) -> Parsed:
+        if data == b"fail":
+            raise SystemExit
+        return Parsed(None, [self.measurement(received, "collects", "Long", int(gc.isenabled()), None)])
+
+
+def test_the_collector_rests_while_a_task_runs(tmp_path: Path) -> None:
+    watch = f"{__name__}:CollectorWatch"
+    pipeline = Pipeline(tmp_path, Device(id="device0", parser=watch))
+    pipeline.append(("device0", b"?"))
+    pipeline.run()
+    assert [row["long"] for row in pipeline.rows()] == [0]
+    assert gc.isenabled()
+    pipeline.append(("device0", b"fail"))
+    with pytest.raises(SystemExit):
+        pipeline.run()
+    assert gc.isenabled()

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from bypass.events.event import Event
-from bypass.events.filters import Filter, Subscription
+from bypass.events.filters import Filter, Subscription, attr
 from bypass.ingest.connectors.connector import Connector, until_logged_or_refused
 from bypass.ingest.connectors.frames import DeviceMessage
 from bypass.ingest.connectors.intake import FOR_GOOD, LogIntake, MessageRefused
@@ -26,6 +26,9 @@ from bypass.ingest.event_mark import MARK
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.subscription import LiveSubscription
 from bypass.root_error import BypassError
+
+EVERYTHING = ~attr(MARK).exists()
+"""A subscription to all events, but for those that ingestion has published."""
 
 MOST_TOGETHER = 1000
 """Events that are handed in before the first of them is acknowledged."""

@@ -10,6 +10,7 @@ import socket
 from pathlib import Path
 
 from bypass.ingest.categories import Node
+from bypass.ingest.connectors.broker import EVERYTHING, BrokerConnector
 from bypass.ingest.connectors.connector import Connector
 from bypass.ingest.connectors.durability import LogDurability
 from bypass.ingest.connectors.files import FilesConnector
@@ -63,6 +64,8 @@ def main() -> None:
     parser.add_argument("--mqtt")
     parser.add_argument("--application", default="app")
     parser.add_argument("--files", type=Path)
+    parser.add_argument("--broker")
+    parser.add_argument("--keys", type=Path)
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s connectors %(levelname)s %(message)s")
     folder = IngestFolder(given.folder)
@@ -79,6 +82,8 @@ def main() -> None:
         node = Node(given.name, socket.gethostname())
         members = Membership(folder.connectors, ApplicationFilters(given.application), node)
         connectors.append(MqttConnector(given.mqtt, members))
+    if given.broker:
+        connectors.append(BrokerConnector(given.broker, EVERYTHING, name=given.name, keys=given.keys))
     asyncio.run(_until_terminated(folder, given.name, connectors, given.durability))
 
 

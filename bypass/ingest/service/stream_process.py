@@ -40,7 +40,7 @@ def _keep_house(folder: IngestFolder, stop: threading.Event) -> None:
         try:
             done = compact(folder.measurements)
             if done.files:
-                log.info("compaction: %d files to %d, %d rows to %d", *done)
+                log.info("compaction: %d files with %d rows to %d with %d", *done)
             remove_orphans(folder.measurements)
             remove_orphans(folder.dead_letters)
         except Exception:  # it is tried again, and the stream does not need it
