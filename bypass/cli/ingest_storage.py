@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,3 +92,34 @@ def sizing(rate: float, size: float | None, window: float, loss: float, confiden
         needed = (rate * each, rate * each * window, fresh, pages * PAGE_BYTES)
         rows.append([name, f"{each:.1f}", *(f"{value:,.0f}" for value in needed), f"{pages / fresh:.3f}"])
     show_table(rows)
+
+
+@ingest.command()
+@folder_option
+@click.argument("policy", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--off", is_flag=True, help="Adapt no more; the policies of now stay.")
+def adapt(folder: Path, policy: Path | None, off: bool) -> None:
+    """Have policies follow the load, as a YAML file says, or show how it is.
+
+    The file names the `budget` in bytes and the `window` for which measurements have to stay.
+    """
+    from bypass.ingest.adaptation.adaptive_policy import AdaptivePolicy
+    from bypass.ingest.adaptation.controller import begin_adaptation, read_policy
+    from bypass.ingest.adaptation.load import SampledLoad
+    from bypass.ingest.folder import IngestFolder
+
+    files = IngestFolder(folder)
+    if off:
+        files.adaptation.unlink(missing_ok=True)
+        return
+    if policy is not None:
+        begin_adaptation(files, AdaptivePolicy.from_yaml(policy.read_text(encoding="utf-8")))
+        return
+    followed = read_policy(files)
+    if followed is None:
+        click.echo("there is no adaptive policy")
+        return
+    load = SampledLoad(followed, files.plans, files.progress)
+    name = "none yet" if load.rung is None else followed.ladder[load.rung].name
+    facts = load.facts(int(time.time() * 1000)) or {}
+    show_table([["policy", name], *([fact, f"{value:,.6g}"] for fact, value in facts.items())])

@@ -1,4 +1,4 @@
-"""The process of the stream: Spark's driver, with compaction beside it."""
+"""The process of the stream: Spark's driver, with compaction, retention and adaptation beside it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bypass.ingest.adaptation.controller import run_controller
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.stream.query import start_query
 from bypass.ingest.tables.compaction import compact, remove_orphans
@@ -26,15 +27,20 @@ def run_stream(folder: IngestFolder, master: str | None, most: int, stop: thread
     with spark_session("bypass ingest", master) as spark:
         query = start_query(spark, folder.path, most=most)
         log.info("the stream runs")
-        housekeeping = threading.Thread(target=_keep_house, args=(folder, stop), daemon=True)
-        housekeeping.start()
+        beside = [
+            threading.Thread(target=work, args=(folder, stop), daemon=True)
+            for work in (_keep_house, run_controller)
+        ]
+        for each in beside:
+            each.start()
         try:
             while not stop.is_set() and not query.awaitTermination(LOOK_S):
                 pass
         finally:
             stop.set()
             query.stop()
-            housekeeping.join()
+            for each in beside:
+                each.join()
 
 
 def _keep_house(folder: IngestFolder, stop: threading.Event) -> None:
