@@ -31,7 +31,7 @@ COSTS = {"keep": 100, "batch": 40, "thin": 20, "thinner": 4}  # bytes of a messa
 def budget_for(load: float, window: float) -> int:
     """The budget in which measurements stay for `window` seconds under `load` bytes a second."""
     allowed = LossTolerance().probability(evictions(HOUR, load))
-    return math.ceil(load * window / allowed**0.2)
+    return math.ceil(load * window / math.pow(allowed, 0.2))
 
 
 class VirtualStream:
