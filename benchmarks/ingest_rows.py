@@ -27,6 +27,9 @@ T = 1_763_459_000_000 // 60_000 * 60_000
 PER_MINUTE = (1, 10, 60)
 PUBLISHED = {1: -0.05, 10: 0.82, 60: 0.90}
 
+OURS = ("standard", "compacted", "batched", "compacted", "saved", "compacted")
+HEADER = ("a minute", *OURS, "Ignite", "batched", "saved", "published")
+
 
 def builder(devices: int, minutes: int, per_minute: int, batch: int, batches: int) -> RowBuilder:
     """The rows of one batch of several: devices send one Double a message, at random times of the minute."""
@@ -96,8 +99,7 @@ def main() -> None:
         )
     print_table(
         "Bytes of a measurement, as written and after compaction; what batching saves (%)",
-        ["a minute", "standard", "compacted", "batched", "compacted", "saved", "compacted"]
-        + ["Ignite", "batched", "saved", "published"],
+        HEADER,
         table,
     )
     write("ingest_rows", given.out, {"settings": vars(given) | {"out": str(given.out)}, "results": results})
