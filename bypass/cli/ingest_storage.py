@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,5 +120,5 @@ def adapt(folder: Path, policy: Path | None, off: bool) -> None:
         return
     load = SampledLoad(followed, files.plans, files.progress)
     name = "none yet" if load.rung is None else followed.ladder[load.rung].name
-    facts = load.facts(int(time.time() * 1000)) or {}
+    facts = load.facts() or {}
     show_table([["policy", name], *([fact, f"{value:,.6g}"] for fact, value in facts.items())])

@@ -64,7 +64,7 @@ class Pipeline:
         end = self.pending or reader.latestOffset(self.offset, ReadMaxRows(self.most))
         if end == self.offset:
             return False
-        if self.clock is not None:
+        if self.clock is not None and self.pending is None:
             end = {**end, "clock": self.clock}
         self.pending = end
         messages: list[TaskDone] = []

@@ -64,7 +64,7 @@ class VirtualStream:
                 result = TaskResult({"measurements": [file]}, read=round(rate * BATCH_S))
                 note_batch(self.folder.progress, self.batch, offset, [result])
                 self.batch += 1
-                adapt(self.folder, self.now * 1000)
+                adapt(self.folder)
             rungs.append(self.rung)
         return rungs
 
@@ -74,6 +74,7 @@ def policy(**values: object) -> AdaptivePolicy:
     return AdaptivePolicy.model_validate(given)
 
 
+@pytest.mark.slow
 def test_a_load_step_thins_out_within_two_samples_and_comes_back_with_hysteresis(tmp_path: Path) -> None:
     stream = VirtualStream(tmp_path, policy())
     assert set(stream.run(100, 5)) == {"keep"}  # 6,000 s
@@ -92,7 +93,8 @@ def test_a_load_step_thins_out_within_two_samples_and_comes_back_with_hysteresis
     assert set(stream.run(100, 5)) == {"keep"}
 
 
-def test_an_extreme_load_goes_to_the_last_rung_and_silence_back_to_the_first(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_an_extreme_load_goes_to_the_last_rung_and_none_back_to_the_first(tmp_path: Path) -> None:
     stream = VirtualStream(tmp_path, policy())
     stream.run(100, 3)
     assert stream.run(100_000, 12)[-3:] == ["thinner"] * 3
@@ -100,6 +102,20 @@ def test_an_extreme_load_goes_to_the_last_rung_and_silence_back_to_the_first(tmp
     plans = [plan for _, plan in plans_between(stream.folder.plans, 0, latest_plan(stream.folder.plans))]
     assert [plan.plan for plan in plans] == ["keep", "batch", "thin", "thinner", "thin", "batch", "keep"]
     assert "100000 messages/s" in plans[1].why
+
+
+def test_a_stream_that_stands_still_is_not_taken_for_one_without_load(tmp_path: Path) -> None:
+    stream = VirtualStream(tmp_path, policy())
+    assert stream.run(500, 7)[-1] == "thin"
+    stream.now += 20 * SAMPLE  # a batch takes this long
+    adapt(stream.folder)
+    assert stream.rung == "thin"
+    file = WrittenFile("f", {}, 20 * SAMPLE * 500 * COSTS["thin"], 1, "", 0)
+    offset = StreamOffset(99, plans=latest_plan(stream.folder.plans), clock=stream.now * 1000 - 1)
+    result = TaskResult({"measurements": [file]}, read=20 * SAMPLE * 500)
+    note_batch(stream.folder.progress, stream.batch, offset, [result])
+    stream.batch += 1
+    assert set(stream.run(500, 3)) == {"thin"}  # its messages have come all the time
 
 
 def test_one_sample_is_not_enough_and_a_sample_decides_once(tmp_path: Path) -> None:
@@ -112,10 +128,11 @@ def test_one_sample_is_not_enough_and_a_sample_decides_once(tmp_path: Path) -> N
     stream.run(500, 1)
     assert latest_plan(stream.folder.plans) == number + 1
     for _ in range(3):  # whoever looks again at the same batches decides nothing else
-        adapt(stream.folder, stream.now * 1000)
+        adapt(stream.folder)
     assert latest_plan(stream.folder.plans) == number + 1
 
 
+@pytest.mark.slow
 def test_a_rung_whose_cost_is_not_known_any_more_is_tried_once(tmp_path: Path) -> None:
     stream = VirtualStream(tmp_path, policy())
     assert stream.run(500, 7)[-1] == "thin"
@@ -131,14 +148,14 @@ def test_a_policy_that_was_written_by_hand_begins_with_the_first_rung(tmp_path: 
     folder = IngestFolder(tmp_path)
     folder.adaptation.write_text("{budget: 20GB, window: 7d}")
     for _ in range(2):
-        adapt(folder, 0)
+        adapt(folder)
     (submitted,) = plans_between(folder.plans, 0, 9)
     assert (submitted[1].plan, submitted[1].who) == ("keep", "adaptive policy")
 
 
 def test_without_a_policy_nothing_is_decided(tmp_path: Path) -> None:
     folder = IngestFolder(tmp_path)
-    assert adapt(folder, 0) == []
+    assert adapt(folder) == []
     assert read_policy(folder) is None
     assert latest_plan(folder.plans) == 0
 
@@ -191,6 +208,7 @@ def test_a_policy_is_begun_and_shown_by_command(tmp_path: Path) -> None:
     assert read_policy(folder) is None
 
 
+@pytest.mark.slow
 def test_the_pipeline_itself_thins_out_and_comes_back(tmp_path: Path) -> None:
     """Real batches in virtual time; a device keeps the policy that the registry gives it, here to store
     nothing."""
@@ -218,7 +236,7 @@ def test_the_pipeline_itself_thins_out_and_comes_back(tmp_path: Path) -> None:
                 pipeline.append(*((d, message(d, now * 1000 + number, a=label)) for d in devices))
             sent += messages
             pipeline.step()
-            adapt(pipeline.folder, now * 1000)
+            adapt(pipeline.folder)
         return sent - before, pipeline.progress().stored - stored
 
     assert run(4, 1) == (8, 8)

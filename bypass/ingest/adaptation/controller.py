@@ -38,8 +38,8 @@ def read_policy(folder: IngestFolder) -> AdaptivePolicy | None:
         return None
 
 
-def adapt(folder: IngestFolder, now: int) -> list[Firing]:
-    """Look at the load at a time (ms), and submit a plan if a rule says so; gives what was decided.
+def adapt(folder: IngestFolder) -> list[Firing]:
+    """Look at the load, and submit a plan if a rule says so; gives what was decided.
 
     Raises InvalidAdaptivePolicy.
     """
@@ -50,7 +50,7 @@ def adapt(folder: IngestFolder, now: int) -> list[Firing]:
     if load.rung is None:
         submit_plan(folder.plans, policy.plan(0, "the ladder begins"))
         return []
-    facts = load.facts(now)
+    facts = load.facts()
     if facts is None:
         return []
 
@@ -58,7 +58,7 @@ def adapt(folder: IngestFolder, now: int) -> list[Firing]:
         submit_plan(folder.plans, plan)
         return []
 
-    engine = RuleEngine(policy.rules(), execute, lambda: now / 1000, {LOAD: FACTS})
+    engine = RuleEngine(policy.rules(), execute, time.time, {LOAD: FACTS})
     return engine.observe(LOAD, "table", facts)
 
 
@@ -66,7 +66,7 @@ def run_controller(folder: IngestFolder, stop: threading.Event) -> None:
     """Adapt the policies of an installation until `stop` is set."""
     while not stop.wait(LOOK_S):
         try:
-            for fired in adapt(folder, int(time.time() * 1000)):
+            for fired in adapt(folder):
                 log.info("adaptive policy: %s: %s", fired.rule, fired.error or fired.why)
         except Exception:  # it is tried again, and the stream does not need it
             log.exception("the adaptive policy failed; it is tried again in %d s", LOOK_S)

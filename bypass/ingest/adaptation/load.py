@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,10 +44,10 @@ class SampledLoad:
         """The rung that the latest plan leads to; None if there is none, or it is of another ladder."""
         return self._rungs[-1] if self._rungs and self._rungs[-1] >= 0 else None
 
-    def facts(self, now: int) -> dict[str, Any] | None:
-        """The facts for rules at a time (ms); None if there is no sample of this rung yet."""
+    def facts(self) -> dict[str, Any] | None:
+        """The facts for rules; None if there is no sample of this rung yet."""
         rung, policy = self.rung, self._policy
-        latest = list(self._samples(now)) if rung is not None else []
+        latest = list(self._samples()) if rung is not None else []
         if not latest:
             return None
         back = (1 + policy.hysteresis) * policy.window
@@ -60,30 +61,34 @@ class SampledLoad:
             "ample_for": (*ample, False).index(False),
         }
 
-    def _samples(self, now: int) -> Iterator[LoadSample]:
+    def _samples(self) -> Iterator[LoadSample]:
         """The latest samples, newest first, as many as are asked for and are wholly on this rung.
 
-        A sample is complete once a later batch was noted: then all of its own were. If there is none, nothing
-        more is awaited after as long again.
+        A sample is complete once a later batch was noted: a stream that stands still is not taken for one
+        that has nothing to do.
         """
         length = int(self._policy.sample * 1000)
         since = next((load.clock for load in self._loads if load.plans >= self._numbers[-1]), None)
         if since is None:
             return
-        end = max(self._loads[-1].clock // length, now // length - 1) * length
+        end = self._loads[-1].clock // length * length
         cost = self._cost_before()
         for _ in range(self._policy.samples):
             start = end - length
             if start < since:
                 return
-            mine = [load for load in self._loads if start <= load.clock < end]
-            yield self._sample(mine, cost)
+            yield self._sample(start, end, cost)
             end = start
 
-    def _sample(self, loads: list[BatchLoad], cost: float | None) -> LoadSample:
-        rate, load = (
-            sum(getattr(each, name) for each in loads) / self._policy.sample for name in ("read", "bytes")
-        )
+    def _sample(self, start: int, end: int, cost: float | None) -> LoadSample:
+        """The sample of a span of time. The messages of a batch have come since the one before it."""
+        read = size = 0.0
+        for before, batch in pairwise(self._loads):
+            overlap = min(end, batch.clock) - max(start, before.clock)
+            if overlap > 0:
+                part = overlap / (batch.clock - before.clock)
+                read, size = read + part * batch.read, size + part * batch.bytes
+        rate, load = read / self._policy.sample, size / self._policy.sample
         return LoadSample(rate, load, self._window(load), self._window(load if cost is None else rate * cost))
 
     def _window(self, load: float) -> float:
