@@ -9,7 +9,18 @@ from typing import NoReturn
 import click
 
 # A module of commands adds them to the group.
-from bypass.cli import broker, evaluate, ingest, keygen, operate, run, sweep, timeliness, traces  # noqa: F401
+from bypass.cli import (  # noqa: F401
+    broker,
+    evaluate,
+    ingest,
+    ingest_storage,
+    keygen,
+    operate,
+    run,
+    sweep,
+    timeliness,
+    traces,
+)
 from bypass.cli import map as _map  # noqa: F401
 from bypass.cli.group import INTERRUPTED, commands, explained
 

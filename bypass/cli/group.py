@@ -18,7 +18,7 @@ INTERRUPTED = 130
 
 BROKER = ("numba", "numpy", "prometheus_client")
 LAB = ("jinja2", "matplotlib", "pyarrow", "rich", "scipy", "numba", "numpy")
-INGEST = ("deltalake", "msgspec", "pyarrow", "pyspark", "rich", "zstandard")
+INGEST = ("deltalake", "msgspec", "pyarrow", "pyspark", "rich", "scipy", "zstandard")
 """Modules that brokers, experiments and the pipeline need beyond a client's: they come with these extras."""
 
 

@@ -66,3 +66,13 @@ class IngestFolder:
     def progress(self) -> Path:
         """The counts of each batch, in SQLite."""
         return self.path / "progress.db"
+
+    @property
+    def retention(self) -> Path:
+        """The limits of data regions and what they have removed, in SQLite."""
+        return self.path / "retention.db"
+
+    @property
+    def adaptation(self) -> Path:
+        """The adaptive policy, in YAML; there is none without it."""
+        return self.path / "adaptation.yaml"

@@ -61,7 +61,8 @@ class MinuteBatch(Precompute):
             del self._buckets[device]
 
     def held(self, device: str) -> list[HeldMeasurement]:
-        return [held for bucket in self._buckets.get(device, {}).values() for held in bucket]
+        content = [held for bucket in self._buckets.get(device, {}).values() for held in bucket]
+        return sorted(content, key=lambda held: (held.origin.received, held.origin.log, held.origin.sequence))
 
     def holding(self) -> Collection[str]:
         return list(self._buckets)

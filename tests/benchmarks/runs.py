@@ -43,6 +43,10 @@ LIVE = {
         *("--events", "20", "--pairs", "2", "--simulated", "200", "--on", "0.1", "--off", "0.1"),
     ],
 }
+INGEST = {
+    "ingest_hashes": ["--devices", "4096"],
+    "ingest_rows": ["--devices", "3", "--measurements", "300", "--batches", "2"],
+}
 REGRESSION = {
     "regression": ["HEAD", "HEAD", "--scenarios", str(FOLDER.parent / "examples" / "market-day.yaml")],
 }
@@ -54,7 +58,7 @@ REPEATED = {
     "hostile": ["--frames", "6000"],
     "crashes": ["--kills", "1", "--publishers", "1", "--subscribers", "1"],
 }
-SMALL = {**SIMULATOR, **NEARBY, **EVALUATION, **LIVE, **REGRESSION, **REPEATED}
+SMALL = {**SIMULATOR, **NEARBY, **EVALUATION, **LIVE, **INGEST, **REGRESSION, **REPEATED}
 
 
 def runs_and_writes_json(name: str, out: Path) -> None:

@@ -41,6 +41,8 @@ class Pipeline:
         self.batch = 0
         self.offset: dict[str, Any] | None = None
         self.pending: dict[str, Any] | None = None
+        self.clock: int | None = None
+        """The time of batches (ms), if it is not that of the machine."""
         with DeviceRegistry(self.folder.registry) as registry:
             registry.register(*devices)
         self.log = SegmentLog(self.folder.logs / "test")
@@ -62,6 +64,8 @@ class Pipeline:
         end = self.pending or reader.latestOffset(self.offset, ReadMaxRows(self.most))
         if end == self.offset:
             return False
+        if self.clock is not None and self.pending is None:
+            end = {**end, "clock": self.clock}
         self.pending = end
         messages: list[TaskDone] = []
         for partition in reader.partitions(self.offset, end):

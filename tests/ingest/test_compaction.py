@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bypass.ingest.devices.device import Device
 from bypass.ingest.stream.plans import submit_plan
-from bypass.ingest.tables.compaction import compact, expire
+from bypass.ingest.tables.compaction import compact
 from bypass.transitions import Action, Plan
 from tests.ingest.pipeline import Pipeline, message
 
@@ -32,13 +32,3 @@ def test_rows_of_a_minute_become_one_and_say_the_same(tmp_path: Path) -> None:
     pipeline.append(("device0", message("device0", T + 99_000, a=99)))
     pipeline.run()
     assert values(pipeline) == sorted([*before, ("device0", T + 99_000, "a", "99")])
-
-
-def test_a_region_expires_by_the_day_of_receipt(tmp_path: Path) -> None:
-    pipeline = Pipeline(tmp_path, Device(id="device0", region="short"), Device(id="device1"))
-    pipeline.append(*((f"device{d}", message(f"device{d}", T, a=d)) for d in (0, 1)), at=T)
-    pipeline.run()
-    expire(pipeline.folder.measurements, "short", "2025-11-18")
-    assert len(values(pipeline)) == 2
-    expire(pipeline.folder.measurements, "short", "2025-11-19")
-    assert [device for device, *_ in values(pipeline)] == ["device1"]

@@ -11,6 +11,7 @@ from typing import Any
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.lives import appended
 from bypass.ingest.stream.progress import read_progress
+from bypass.ingest.tables.retention import read_expired
 
 REFUSED = "refused.json"
 """The counts of refusals, in the folder of each writer."""
@@ -21,7 +22,8 @@ class IngestStatus:
     """Counts of messages: `received` is the sum of all others, at every instant.
 
     `refused` were not taken, by reason. `lag_messages` are in the log and not in the table yet, or held back
-    by a policy; `lag_s` is the age of the latest batch if there is a lag.
+    by a policy; `lag_s` is the age of the latest batch if there is a lag. `expired_rows` and `expired_bytes`
+    were removed from the table because of the limits of their data regions.
     """
 
     received: int
@@ -36,6 +38,8 @@ class IngestStatus:
     bytes: int
     batch: int
     policies: dict[str, int] = field(default_factory=dict)
+    expired_rows: dict[str, int] = field(default_factory=dict)
+    expired_bytes: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The status as plain data."""
@@ -53,6 +57,7 @@ def read_status(folder: IngestFolder) -> IngestStatus:
         for reason, count in _counts(writer / REFUSED).items():
             refused[reason] = refused.get(reason, 0) + count
     lag = logged - progress.read + progress.held
+    expired = read_expired(folder.retention)
     return IngestStatus(
         received=logged + sum(refused.values()),
         refused=refused,
@@ -65,6 +70,8 @@ def read_status(folder: IngestFolder) -> IngestStatus:
         measurements=progress.measurements,
         bytes=progress.bytes,
         batch=progress.batch,
+        expired_rows={region: rows for region, (rows, _) in expired.items()},
+        expired_bytes={region: size for region, (_, size) in expired.items()},
     )
 
 

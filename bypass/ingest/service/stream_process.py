@@ -1,4 +1,4 @@
-"""The process of the stream: Spark's driver, with compaction beside it."""
+"""The process of the stream: Spark's driver, with compaction, retention and adaptation beside it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import argparse
 import logging
 import signal
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 
+from bypass.ingest.adaptation.controller import run_controller
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.stream.query import start_query
 from bypass.ingest.tables.compaction import compact, remove_orphans
+from bypass.ingest.tables.retention import expire_regions
 from bypass.models.compute.spark_session import spark_session
 
 log = logging.getLogger(__name__)
@@ -24,20 +27,26 @@ def run_stream(folder: IngestFolder, master: str | None, most: int, stop: thread
     with spark_session("bypass ingest", master) as spark:
         query = start_query(spark, folder.path, most=most)
         log.info("the stream runs")
-        housekeeping = threading.Thread(target=_keep_house, args=(folder, stop), daemon=True)
-        housekeeping.start()
+        beside = [
+            threading.Thread(target=work, args=(folder, stop), daemon=True)
+            for work in (_keep_house, run_controller)
+        ]
+        for each in beside:
+            each.start()
         try:
             while not stop.is_set() and not query.awaitTermination(LOOK_S):
                 pass
         finally:
             stop.set()
             query.stop()
-            housekeeping.join()
+            for each in beside:
+                each.join()
 
 
 def _keep_house(folder: IngestFolder, stop: threading.Event) -> None:
     while not stop.wait(COMPACT_S):
         try:
+            _expire(folder)
             done = compact(folder.measurements)
             if done.files:
                 log.info("compaction: %d files with %d rows to %d with %d", *done)
@@ -45,6 +54,15 @@ def _keep_house(folder: IngestFolder, stop: threading.Event) -> None:
             remove_orphans(folder.dead_letters)
         except Exception:  # it is tried again, and the stream does not need it
             log.exception("compaction failed; it is tried again in %d s", COMPACT_S)
+
+
+def _expire(folder: IngestFolder) -> None:
+    """Remove what is beyond the limits of its data region."""
+    for each in expire_regions(folder.measurements, folder.retention, datetime.now(UTC).date()):
+        if each.files:
+            log.info("region %s: %d days expired, %d files, %d rows, %d bytes", *each[:5])
+        if each.over:
+            log.warning("region %s: today has %d bytes more than its limit", each.region, each.over)
 
 
 def main() -> None:

@@ -43,6 +43,19 @@ def plans_between(path: Path, after: int, upto: int) -> list[tuple[int, Plan]]:
     return [(number, Plan.from_bytes(data)) for number, data in rows]
 
 
+def plans_by(path: Path, who: str, most: int = 100) -> list[tuple[int, Plan]]:
+    """The latest plans that are signed with a name, in order."""
+    if not path.exists():
+        return []
+    with closing(_open(path)) as database:
+        rows = database.execute(
+            "SELECT number, plan FROM plans WHERE json_extract(CAST(plan AS TEXT), '$.who') = ?"
+            " ORDER BY number DESC LIMIT ?",
+            (who, most),
+        ).fetchall()
+    return [(number, Plan.from_bytes(data)) for number, data in reversed(rows)]
+
+
 def _open(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=10)
     database.execute("PRAGMA journal_mode = WAL")

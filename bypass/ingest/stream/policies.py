@@ -118,6 +118,8 @@ class Policies:
             return []
         self._registry.prepare(self._engine, "pipeline", actions)
         records = self._engine.execute(plan.model_copy(update={"actions": tuple(actions)}))
+        if any(action.proxy == PRECOMPUTE and action.to and action.members is None for action in actions):
+            self.noted.clear()  # devices that have a policy of their own go back to it with the next message
         self._note_served()
         return records
 

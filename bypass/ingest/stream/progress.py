@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.task import TaskResult
@@ -25,6 +25,16 @@ CREATE TABLE IF NOT EXISTS totals (name TEXT PRIMARY KEY, value INTEGER NOT NULL
 """
 _KEPT = 10_000
 """How many batches are kept one by one; totals have all of them."""
+
+
+class BatchLoad(NamedTuple):
+    """The load of one batch: its time (ms), the number of the latest plan that it has carried out, the
+    messages that were read for it and the bytes that were written."""
+
+    clock: int
+    plans: int
+    read: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +110,18 @@ def read_progress(path: Path) -> StreamProgress:
     return StreamProgress(
         batch, at, StreamOffset.from_json(json.loads(offset)), held=held, dead_letters=letters, **named
     )
+
+
+def read_loads(path: Path) -> list[BatchLoad]:
+    """Read the loads of the latest batches, in order."""
+    if not path.exists():
+        return []
+    with closing(_open(path)) as database:
+        rows = database.execute(
+            "SELECT json_extract(offset, '$.clock'), json_extract(offset, '$.plans'), read, bytes"
+            " FROM batches ORDER BY batch"
+        )
+        return [BatchLoad(*row) for row in rows]
 
 
 def _open(path: Path) -> sqlite3.Connection:

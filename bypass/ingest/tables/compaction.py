@@ -64,13 +64,6 @@ def remove_orphans(path: Path) -> int:
     return len(removed)
 
 
-def expire(path: Path, region: str, before_day: str) -> None:
-    """Remove what a region received before a day (YYYY-MM-DD)."""
-    if DeltaTable.is_deltatable(str(path)):
-        region = region.replace("'", "''")
-        DeltaTable(str(path)).delete(f"region = '{region}' AND day < '{before_day}'")
-
-
 def _join(table: DeltaTable, path: Path, partition: dict[str, str], files: list[dict[str, Any]]) -> Compacted:
     rows = pa.concat_tables(_read_file(path, each["path"], partition) for each in files)
     single = rows.filter(pc.is_null(rows["offsets"]))

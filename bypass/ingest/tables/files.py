@@ -18,6 +18,9 @@ import pyarrow.parquet as pq
 _SUMMARISED = ("tenant", "device", "metric", "type", "time", "received", "log", "sequence")
 """Columns whose smallest and largest values a commit names, so that readers can leave files out."""
 
+OFFSETS = "offsets.list.element"
+"""The column of offsets within a file."""
+
 
 class WrittenFile(msgspec.Struct, frozen=True):
     """A file that a commit may add: its path below the table, its partition, its size and a summary of its
@@ -52,7 +55,7 @@ def _write(table: Path, rows: pa.Table, partition: dict[str, str], name: str) ->
     folder = table / below
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{uuid.uuid4().hex[:12]}.parquet"
-    pq.write_table(rows, path, compression="zstd")
+    pq.write_table(rows, path, compression="zstd", **_encodings(rows.schema))
     status = path.stat()
     nulls = {column: rows[column].null_count for column in rows.column_names}
     summary: dict[str, dict[str, Any]] = {"minValues": {}, "maxValues": {}, "nullCount": nulls}
@@ -67,3 +70,13 @@ def _write(table: Path, rows: pa.Table, partition: dict[str, str], name: str) ->
     return WrittenFile(
         where, dict(partition), status.st_size, rows.num_rows, text, int(status.st_mtime * 1000)
     )
+
+
+def _encodings(schema: pa.Schema) -> dict[str, Any]:
+    """The encodings of columns. Neither Delta nor Parquet has numbers of 16 bits without a sign: offsets are
+    32 bits wide, and packed as differences, which take as many bits as they need."""
+    if "offsets" not in schema.names:
+        return {}
+    leaves = [f"{each.name}.list.element" if pa.types.is_list(each.type) else each.name for each in schema]
+    leaves.remove(OFFSETS)
+    return {"use_dictionary": leaves, "column_encoding": {OFFSETS: "DELTA_BINARY_PACKED"}}
