@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 # A module of commands adds them to the group.
-from bypass.cli import broker, evaluate, ingest, keygen, operate, run, sweep, timeliness, traces  # noqa: F401
+from bypass.cli import broker, evaluate, exposure, ingest, keygen, operate, run, sweep, timeliness, traces  # noqa: F401
 from bypass.cli import map as _map  # noqa: F401
 from bypass.cli.group import INTERRUPTED, commands, explained
 

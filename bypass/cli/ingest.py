@@ -32,7 +32,9 @@ def ingest() -> None:
       bypass ingest register devices.yaml
       bypass ingest start --tcp 127.0.0.1:7791 --http 127.0.0.1:7792
       bypass ingest status --json
-      bypass ingest query --device truck-7 --metric speed --since -1h
+      bypass ingest query --tenant fleet --devices "kind = truck" --where "metric = speed" --since -1h
+      bypass ingest query --tenant fleet --follow
+      bypass ingest token --tenant fleet --allow query --for 1h
     """
     need_ingest()
 
@@ -116,58 +118,8 @@ def register(folder: Path, devices: Path) -> None:
     content: Any = load_yaml(str(devices), devices.read_text(), InvalidDevice)
     made = [make_device(fields) for fields in (content if isinstance(content, list) else [content])]
     with DeviceRegistry(IngestFolder(folder).registry) as registry:
-        known = [device for device in made if registry.find(device.id) is not None]
-        registry.register(*(device for device in made if device not in known))
-        for device in known:
-            registry.update(device.id, device.model_dump())
-        click.echo(f"{len(made) - len(known)} registered, {len(known)} changed; version {registry.version}")
-
-
-@ingest.command()
-@folder_option
-@click.option("--tenant", default="default", show_default=True)
-@click.option("--device", multiple=True, help="An id; repeatable.  [default: all of the tenant]")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Devices that have it; repeatable.")
-@click.option("--metric", multiple=True, help="A metric; repeatable.  [default: all]")
-@click.option("--since", help="A time: -1h, or ISO 8601.")
-@click.option("--until", help="A time, excluded.")
-@click.option(
-    "--where", multiple=True, metavar="TEST", help="A test of the value, such as '>= 20.5'; repeatable."
-)
-@click.option("--latest", is_flag=True, help="Only the latest measurement of each metric.")
-def query(
-    folder: Path,
-    tenant: str,
-    device: tuple[str, ...],
-    metadata: tuple[str, ...],
-    metric: tuple[str, ...],
-    since: str | None,
-    until: str | None,
-    where: tuple[str, ...],
-    latest: bool,
-) -> None:
-    """Print measurements, one a line, as JSON."""
-    from bypass.ingest.folder import IngestFolder
-    from bypass.ingest.queries.reader import MeasurementReader
-    from bypass.ingest.queries.selection import Selection, ValueTest, parse_time
-
-    selection = Selection(
-        tenant,
-        frozenset(device),
-        metadata=dict(_pair(each) for each in metadata),
-        metrics=frozenset(metric),
-        since=None if since is None else parse_time(since),
-        until=None if until is None else parse_time(until),
-        tests=tuple(ValueTest.parse(each) for each in where),
-    )
-    reader = MeasurementReader(IngestFolder(folder))
-    rows = reader.latest(selection) if latest else reader.range(selection)
-    for row in rows.to_pylist():
-        value = next(
-            (row[name] for name in ("long", "double", "label", "blob") if row[name] is not None), None
-        )
-        shown = {name: row[name] for name in ("device", "time", "metric", "type", "uom")}
-        click.echo(json.dumps({**shown, "value": value.hex() if isinstance(value, bytes) else value}))
+        added, changed = registry.put(*made)
+        click.echo(f"{added} registered, {changed} changed; version {registry.version}")
 
 
 @ingest.command()
@@ -212,10 +164,3 @@ def plan(folder: Path, plan: Path) -> None:
     parsed = Plan.from_yaml(plan.read_text())
     Registry().check(parsed, ["pipeline"])
     click.echo(f"plan {submit_plan(IngestFolder(folder).plans, parsed)} is carried out with the next batch")
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise click.UsageError(f"--metadata {text!r}: expected KEY=VALUE")
-    return key, value
