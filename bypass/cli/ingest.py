@@ -50,6 +50,16 @@ def ingest() -> None:
     help="Take messages from an MQTT broker, of the topics app/CATEGORY/DEVICE.",
 )
 @click.option("--files", type=click.Path(path_type=Path), help="Take files that appear in a folder.")
+@click.option("--serve", metavar="HOST:PORT", help="Answer queries over HTTP and WebSocket there.")
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="The certificate for --serve, in PEM.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Its key.")
+@click.option("--insecure", is_flag=True, help="Serve other machines without TLS.")
+@click.option(
+    "--archive",
+    multiple=True,
+    metavar="NAME=SINK",
+    help="Hand on all that is stored: to parquet:FOLDER, jsonl:FOLDER, or module:Class; repeatable.",
+)
 @click.option("--master", metavar="URL", help="A Spark cluster.  [default: this machine's cores]")
 @click.option("--most", default=200_000, show_default=True, help="Messages of a batch.")
 @click.option(
@@ -60,10 +70,27 @@ def ingest() -> None:
     help="What an acknowledged message survives: nothing, the process, or the machine.",
 )
 def start(
-    folder: Path, master: str | None, most: int, durability: str, **addresses: str | Path | None
+    folder: Path,
+    master: str | None,
+    most: int,
+    durability: str,
+    serve: str | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    insecure: bool,
+    archive: tuple[str, ...],
+    **addresses: str | Path | None,
 ) -> None:
     """Run connectors and the stream until interrupted. Each is a process of its own, which is started
-    again if it ends; what was acknowledged is not lost with it."""
+    again if it ends; what was acknowledged is not lost with it.
+
+    \b
+    Examples:
+      bypass ingest start --tcp 127.0.0.1:7791 --http 127.0.0.1:7792
+      bypass ingest start --mqtt 127.0.0.1:1883 --serve 127.0.0.1:7793
+      bypass ingest start --http 0.0.0.0:7792 --serve 0.0.0.0:7793 --tls-cert cert.pem --tls-key key.pem
+      bypass ingest start --tcp 127.0.0.1:7791 --archive cold=parquet:/var/archive
+    """
     from bypass.ingest.service.supervisor import Supervisor
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -75,6 +102,13 @@ def start(
     if given:
         given.append(f"--durability={durability}")
         processes["connectors"] = ["bypass.ingest.service.connector_process", str(folder), *given]
+    if serve is not None:
+        processes["serving"] = _serving(folder, serve, tls_cert, tls_key, insecure)
+    for each in archive:
+        from bypass.ingest.exposure.archive import parse_archive
+
+        name, sink = parse_archive(each)
+        processes[f"archive {name}"] = ["bypass.ingest.exposure.archive_process", str(folder), name, sink]
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -164,3 +198,17 @@ def plan(folder: Path, plan: Path) -> None:
     parsed = Plan.from_yaml(plan.read_text())
     Registry().check(parsed, ["pipeline"])
     click.echo(f"plan {submit_plan(IngestFolder(folder).plans, parsed)} is carried out with the next batch")
+
+
+def _serving(
+    folder: Path, address: str, certificate: Path | None, key: Path | None, insecure: bool
+) -> list[str]:
+    """The command of the process that serves. Raises InvalidServing and InvalidConnector, before it starts."""
+    from bypass.ingest.exposure.server import check_serving
+
+    check_serving(address, certificate, key, insecure)
+    command = ["bypass.ingest.exposure.serving_process", str(folder), f"--serve={address}"]
+    for name, value in (("cert", certificate), ("key", key)):
+        if value is not None:
+            command.append(f"--tls-{name}={value.resolve()}")
+    return [*command, *(["--insecure"] if insecure else [])]

@@ -57,16 +57,16 @@ def predicates(tests: st.SearchStrategy[Any]) -> st.SearchStrategy[Subscription]
 MEASUREMENT_TESTS = st.one_of(
     number_tests("value"), text_tests("value"), number_tests("time"), text_tests("metric"), text_tests("uom")
 )
+VALUES: list[dict[str, Any]] = [
+    *({"long": n} for n in (0, 2, 2**53 + 1, 2**63 - 1, -(2**63))),
+    *({"double": x} for x in (0.0, 0.5, 2.0, float(2**53), 1e300)),
+    *({"label": text} for text in ("a", "ba", "'", "")),
+]
 ROWS: list[dict[str, Any]] = [
-    {"metric": metric, "time": time, "uom": uom, "long": None, "double": None, "label": None}
-    | dict[str, Any](value)
+    {"metric": metric, "time": time, "uom": uom, "long": None, "double": None, "label": None} | value
     for metric, uom in (("a", None), ("ab", "Ω"))
     for time in (0, 3)
-    for value in (
-        *({"long": n} for n in (0, 2, 2**53 + 1, 2**63 - 1, -(2**63))),
-        *({"double": x} for x in (0.0, 0.5, 2.0, float(2**53), 1e300)),
-        *({"label": text} for text in ("a", "ba", "'", "")),
-    )
+    for value in VALUES
 ]
 TYPES = {"metric": pa.string(), "time": pa.int64(), "uom": pa.string()}
 TYPES |= {"long": pa.int64(), "double": pa.float64(), "label": pa.string()}

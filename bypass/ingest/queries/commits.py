@@ -77,6 +77,10 @@ class CommitLog:
             for each in added
         )
 
+    def has(self, version: int) -> bool:
+        """Whether the log has the commit of a version."""
+        return (self._log / f"{version:020d}.json").exists()
+
     def commit(self, version: int) -> Commit | None:
         """The commit of a version; None if there is none yet. Raises CursorExpired if it was removed."""
         try:

@@ -11,5 +11,9 @@ class InvalidCursor(BypassError):
     """A text that is no cursor of this table."""
 
 
+class QueryTooLong(BypassError):
+    """A query that took more time than it may."""
+
+
 class CursorExpired(BypassError):
     """A cursor whose continuation was removed: what came behind it cannot be told from the rest any more."""

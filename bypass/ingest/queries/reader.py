@@ -37,8 +37,10 @@ class MeasurementReader:
     """Answers selections from one installation. A call sees one version of the table. Tables are Arrow's:
     `to_pandas()` makes a data frame of each."""
 
-    def __init__(self, folder: IngestFolder) -> None:
+    def __init__(self, folder: IngestFolder, longest_s: float | None = None) -> None:
+        """Calls that take longer raise QueryTooLong."""
         self._folder = folder
+        self._longest_s = longest_s
         self._log = CommitLog(folder.measurements)
 
     # -- devices ------------------------------------------------------------------------------------------
@@ -71,15 +73,21 @@ class MeasurementReader:
         if version < 0:
             return EMPTY
         ids = DeviceGroup(self._folder, selection).ids()
-        return RowsQuery(self._log.files(version), selection, ids).page(None, None)[0]
+        return RowsQuery(self._log.files(version), selection, ids, self._longest_s).page(None, None)[0]
 
     def latest(self, selection: Selection) -> pa.Table:
-        """The latest measurement of each metric of each device that is meant."""
+        """The latest measurement of each metric of each device that is meant, ordered by both."""
+        return self.latest_page(selection, None, None)[0]
+
+    def latest_page(
+        self, selection: Selection, after: tuple[str, str] | None, limit: int | None
+    ) -> tuple[pa.Table, bool]:
+        """As `latest`, those behind a device and metric, `limit` at most; and whether there may be more."""
         _, version = self._log.latest()
         if version < 0:
-            return EMPTY
+            return EMPTY, False
         ids = DeviceGroup(self._folder, selection).ids()
-        return RowsQuery(self._log.files(version), selection, ids).latest()
+        return RowsQuery(self._log.files(version), selection, ids, self._longest_s).latest(after, limit)
 
     def begin(self) -> QueryCursor:
         """The cursor before all measurements that the table has now."""
@@ -95,6 +103,10 @@ class MeasurementReader:
         table, version = self._log.latest()
         if (cursor.table != table and cursor.version >= 0) or not -1 <= cursor.version <= version:
             raise InvalidCursor(f"cursor {shown(str(cursor))}: is of another table: expected one of this")
+
+    def has_more(self, cursor: QueryCursor) -> bool:
+        """Whether there is anything behind a cursor; costs next to nothing."""
+        return cursor.in_snapshot or self._log.has(cursor.version + 1)
 
     def page(
         self,
@@ -123,7 +135,7 @@ class MeasurementReader:
             table = cursor.table or self._log.latest()[0]
             behind = QueryCursor(table, cursor.version + 1)
         ids = group.ids() if group is not None and files else frozenset()
-        rows, key = RowsQuery(files, selection, ids).page(cursor.after, limit)
+        rows, key = RowsQuery(files, selection, ids, self._longest_s).page(cursor.after, limit)
         if key is None:
             return MeasurementPage(rows, behind, False)
         return MeasurementPage(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from threading import Timer
 from typing import Any
 
 import duckdb
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 
 from bypass.ingest.queries.commits import TableFile
 from bypass.ingest.queries.cursor import RowKey
-from bypass.ingest.queries.invalid import CursorExpired
+from bypass.ingest.queries.invalid import CursorExpired, QueryTooLong
 from bypass.ingest.queries.selection import Selection
 from bypass.ingest.tables.rows import STANDARD
 from bypass.ingest.tables.schema import MEASUREMENTS, MINUTE_MS, PLURAL, SINGLE
@@ -38,12 +39,14 @@ _ORIGIN = "received, log, sequence, filename"
 class RowsQuery:
     """A query over files of the table: those of one selection and its devices, or everything.
 
-    An instance has no state of its own; each call reads the files anew.
+    An instance has no state of its own; each call reads the files anew. One that takes more than `longest_s`
+    raises QueryTooLong.
     """
 
     files: Sequence[TableFile]
     selection: Selection | None = None
     devices: Collection[str] = ()
+    longest_s: float | None = None
 
     def page(self, after: RowKey | None, limit: int | None) -> tuple[pa.Table, RowKey | None]:
         """At most `limit` measurements behind a key, in the order of keys, and the key of the last one; None
@@ -69,19 +72,25 @@ class RowsQuery:
             return rows, None
         return rows.slice(0, count), RowKey(*(found[name][count - 1].as_py() for name in RowKey._fields))
 
-    def latest(self) -> pa.Table:
-        """The latest measurement of each metric of each device, ordered by both. Raises CursorExpired."""
+    def latest(self, after: tuple[str, str] | None, limit: int | None) -> tuple[pa.Table, bool]:
+        """The latest measurement of each metric of each device, ordered by both: those behind a device and
+        metric, `limit` at most, and whether there may be more. Raises CursorExpired."""
+        where = "" if after is None else "WHERE (device, metric) > ($device, $metric)"
+        last = "" if limit is None else f"LIMIT {limit:d}"
         rest = [name for name in STANDARD if name not in ("time", "received")]
         fields = ", ".join(
             f'"{name}" := "{name}"' for name in ("time", "received", *RowKey._fields[3:], *rest)
         )
         found = self._run(
-            f"SELECT newest.* FROM (SELECT max(struct_pack({fields})) AS newest FROM wanted "  # noqa: S608
-            "GROUP BY device, metric) ORDER BY newest.device, newest.metric",
-            {},
+            f"SELECT newest.* FROM (SELECT max(struct_pack({fields})) AS newest FROM wanted {where} "  # noqa: S608
+            f"GROUP BY device, metric) ORDER BY newest.device, newest.metric {last}",
+            {} if after is None else {"device": after[0], "metric": after[1]},
             None,
         )
-        return found.select(STANDARD).cast(STANDARD_SCHEMA)
+        count = found.num_rows if limit is None else _fitting(found)
+        more = count < found.num_rows or count == limit
+        found = found.slice(0, count)
+        return found.select(STANDARD).cast(STANDARD_SCHEMA), more
 
     def _run(self, query: str, parameters: dict[str, Any], after: RowKey | None) -> pa.Table:
         selection = self.selection
@@ -112,8 +121,15 @@ class RowsQuery:
         with duckdb.connect(config=_OPTIONS) as database:
             database.register("files", _table_of(files))
             database.register("chosen", pa.table({"device": pa.array(sorted(self.devices), pa.string())}))
+            watch = None if self.longest_s is None else Timer(self.longest_s, database.interrupt)
+            if watch is not None:
+                watch.start()
             try:
                 return database.sql(statement, params=parameters).to_arrow_table()
+            except duckdb.InterruptException:
+                raise QueryTooLong(
+                    f"query of {len(files)} files: took over {self.longest_s:g} s: expected a narrower window"
+                ) from None
             except duckdb.IOException:
                 gone = next((file for _, file in files if not file.path.exists()), None)
                 if gone is None:
@@ -121,6 +137,9 @@ class RowsQuery:
                 raise CursorExpired(
                     f"file {gone.path.name} of the table: was removed: expected a newer version"
                 ) from None
+            finally:
+                if watch is not None:
+                    watch.cancel()
 
 
 def _fitting(found: pa.Table) -> int:

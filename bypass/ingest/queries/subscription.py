@@ -12,6 +12,9 @@ from bypass.ingest.queries.reader import PAGE_ROWS, MeasurementPage, Measurement
 from bypass.ingest.queries.selection import DeviceGroup, Selection
 
 LOOK_S = 0.1
+REMOVED_S = 1.0
+"""The time between two looks whether commits behind the cursor were removed."""
+
 NEWS_S = 10.0
 """The time after which a subscriber gets a page without rows, for its cursor: an old one expires."""
 
@@ -38,13 +41,15 @@ async def subscribe(
     else:
         await asyncio.to_thread(reader.check, cursor)
     group = None if selection is None else DeviceGroup(folder, selection)
-    told, told_at = cursor, time.monotonic()
+    told, told_at, looked_at = cursor, time.monotonic(), 0.0
     while True:
+        if not reader.has_more(cursor) and time.monotonic() - looked_at < REMOVED_S:
+            await asyncio.sleep(LOOK_S)
+            continue
+        looked_at = time.monotonic()
         page = await asyncio.to_thread(reader.page, selection, cursor, limit, group=group)
         cursor = page.cursor
         now = time.monotonic()
         if page.rows.num_rows or (cursor != told and now - told_at >= NEWS_S):
             yield page
             told, told_at = cursor, time.monotonic()
-        if page.is_last:
-            await asyncio.sleep(LOOK_S)
