@@ -32,7 +32,9 @@ def ingest() -> None:
       bypass ingest register devices.yaml
       bypass ingest start --tcp 127.0.0.1:7791 --http 127.0.0.1:7792
       bypass ingest status --json
-      bypass ingest query --device truck-7 --metric speed --since -1h
+      bypass ingest query --tenant fleet --devices "kind = truck" --where "metric = speed" --since -1h
+      bypass ingest query --tenant fleet --follow
+      bypass ingest token --tenant fleet --allow query --for 1h
     """
     need_ingest()
 
@@ -54,6 +56,16 @@ def ingest() -> None:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="The key file for the live broker.  [default: it is open]",
 )
+@click.option("--serve", metavar="HOST:PORT", help="Answer queries over HTTP and WebSocket there.")
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="The certificate for --serve, in PEM.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Its key.")
+@click.option("--insecure", is_flag=True, help="Serve other machines without TLS.")
+@click.option(
+    "--archive",
+    multiple=True,
+    metavar="NAME=SINK",
+    help="Hand on all that is stored: to parquet:FOLDER, jsonl:FOLDER, or module:Class; repeatable.",
+)
 @click.option("--master", metavar="URL", help="A Spark cluster.  [default: this machine's cores]")
 @click.option("--most", default=200_000, show_default=True, help="Messages of a batch.")
 @click.option(
@@ -64,10 +76,27 @@ def ingest() -> None:
     help="What an acknowledged message survives: nothing, the process, or the machine.",
 )
 def start(
-    folder: Path, master: str | None, most: int, durability: str, **addresses: str | Path | None
+    folder: Path,
+    master: str | None,
+    most: int,
+    durability: str,
+    serve: str | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    insecure: bool,
+    archive: tuple[str, ...],
+    **addresses: str | Path | None,
 ) -> None:
     """Run connectors and the stream until interrupted. Each is a process of its own, which is started
-    again if it ends; what was acknowledged is not lost with it."""
+    again if it ends; what was acknowledged is not lost with it.
+
+    \b
+    Examples:
+      bypass ingest start --tcp 127.0.0.1:7791 --http 127.0.0.1:7792
+      bypass ingest start --mqtt 127.0.0.1:1883 --serve 127.0.0.1:7793
+      bypass ingest start --http 0.0.0.0:7792 --serve 0.0.0.0:7793 --tls-cert cert.pem --tls-key key.pem
+      bypass ingest start --tcp 127.0.0.1:7791 --archive cold=parquet:/var/archive
+    """
     from bypass.ingest.service.supervisor import Supervisor
 
     if addresses["keys"] is not None and addresses["broker"] is None:
@@ -81,6 +110,13 @@ def start(
     if given:
         given.append(f"--durability={durability}")
         processes["connectors"] = ["bypass.ingest.service.connector_process", str(folder), *given]
+    if serve is not None:
+        processes["serving"] = _serving(folder, serve, tls_cert, tls_key, insecure)
+    for each in archive:
+        from bypass.ingest.exposure.archive import parse_archive
+
+        name, sink = parse_archive(each)
+        processes[f"archive {name}"] = ["bypass.ingest.exposure.archive_process", str(folder), name, sink]
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -124,58 +160,8 @@ def register(folder: Path, devices: Path) -> None:
     content: Any = load_yaml(str(devices), devices.read_text(), InvalidDevice)
     made = [make_device(fields) for fields in (content if isinstance(content, list) else [content])]
     with DeviceRegistry(IngestFolder(folder).registry) as registry:
-        known = [device for device in made if registry.find(device.id) is not None]
-        registry.register(*(device for device in made if device not in known))
-        for device in known:
-            registry.update(device.id, device.model_dump())
-        click.echo(f"{len(made) - len(known)} registered, {len(known)} changed; version {registry.version}")
-
-
-@ingest.command()
-@folder_option
-@click.option("--tenant", default="default", show_default=True)
-@click.option("--device", multiple=True, help="An id; repeatable.  [default: all of the tenant]")
-@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Devices that have it; repeatable.")
-@click.option("--metric", multiple=True, help="A metric; repeatable.  [default: all]")
-@click.option("--since", help="A time: -1h, or ISO 8601.")
-@click.option("--until", help="A time, excluded.")
-@click.option(
-    "--where", multiple=True, metavar="TEST", help="A test of the value, such as '>= 20.5'; repeatable."
-)
-@click.option("--latest", is_flag=True, help="Only the latest measurement of each metric.")
-def query(
-    folder: Path,
-    tenant: str,
-    device: tuple[str, ...],
-    metadata: tuple[str, ...],
-    metric: tuple[str, ...],
-    since: str | None,
-    until: str | None,
-    where: tuple[str, ...],
-    latest: bool,
-) -> None:
-    """Print measurements, one a line, as JSON."""
-    from bypass.ingest.folder import IngestFolder
-    from bypass.ingest.queries.reader import MeasurementReader
-    from bypass.ingest.queries.selection import Selection, ValueTest, parse_time
-
-    selection = Selection(
-        tenant,
-        frozenset(device),
-        metadata=dict(_pair(each) for each in metadata),
-        metrics=frozenset(metric),
-        since=None if since is None else parse_time(since),
-        until=None if until is None else parse_time(until),
-        tests=tuple(ValueTest.parse(each) for each in where),
-    )
-    reader = MeasurementReader(IngestFolder(folder))
-    rows = reader.latest(selection) if latest else reader.range(selection)
-    for row in rows.to_pylist():
-        value = next(
-            (row[name] for name in ("long", "double", "label", "blob") if row[name] is not None), None
-        )
-        shown = {name: row[name] for name in ("device", "time", "metric", "type", "uom")}
-        click.echo(json.dumps({**shown, "value": value.hex() if isinstance(value, bytes) else value}))
+        added, changed = registry.put(*made)
+        click.echo(f"{added} registered, {changed} changed; version {registry.version}")
 
 
 @ingest.command()
@@ -222,8 +208,15 @@ def plan(folder: Path, plan: Path) -> None:
     click.echo(f"plan {submit_plan(IngestFolder(folder).plans, parsed)} is carried out with the next batch")
 
 
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise click.UsageError(f"--metadata {text!r}: expected KEY=VALUE")
-    return key, value
+def _serving(
+    folder: Path, address: str, certificate: Path | None, key: Path | None, insecure: bool
+) -> list[str]:
+    """The command of the process that serves. Raises InvalidServing and InvalidConnector at once."""
+    from bypass.ingest.exposure.server import check_serving
+
+    check_serving(address, certificate, key, insecure)
+    command = ["bypass.ingest.exposure.serving_process", str(folder), f"--serve={address}"]
+    for name, value in (("cert", certificate), ("key", key)):
+        if value is not None:
+            command.append(f"--tls-{name}={value.resolve()}")
+    return [*command, *(["--insecure"] if insecure else [])]

@@ -116,6 +116,13 @@ class DeviceRegistry:
         for (record,) in self._database.execute(statement, values).fetchall():
             yield Device.of_record(_decode(record))
 
+    def records(self, tenant: str) -> Iterator[DeviceRecord]:
+        """Give a tenant's devices as executors have them, which is quicker, ordered by id."""
+        statement = "SELECT record FROM devices WHERE until IS NULL"
+        statement += " AND json_extract(record, '$.tenant') = ? ORDER BY id"
+        for (record,) in self._database.execute(statement, (tenant,)).fetchall():
+            yield _decode(record)
+
     # -- changes ------------------------------------------------------------------------------------------
 
     def register(self, *devices: Device) -> int:
@@ -129,6 +136,28 @@ class DeviceRegistry:
                         f"device {shown(device.id)}: is registered: expected a new id"
                     ) from None
         return version
+
+    def put(self, *devices: Device, tenant: str | None = None) -> tuple[int, int]:
+        """Add devices, or change those that are known, all or none; gives how many of each.
+
+        With `tenant`, raises DeviceConflict for a known device that is another tenant's.
+        """
+        changed = 0
+        with self._change() as version:
+            for device in devices:
+                known = self.find(device.id)
+                if known is not None:
+                    if tenant is not None and known.tenant != tenant:
+                        raise DeviceConflict(f"device {shown(device.id)}: is taken: expected a new id")
+                    self._end(device.id, version)
+                    changed += 1
+                try:
+                    self._insert(device, version)
+                except sqlite3.IntegrityError:
+                    raise DeviceConflict(
+                        f"device {shown(device.id)}: is there twice: expected it once"
+                    ) from None
+        return len(devices) - changed, changed
 
     def update(self, device: str, changes: Mapping[str, Any]) -> int:
         """Change fields of a device; gives the version from which that counts.

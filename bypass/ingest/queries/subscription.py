@@ -3,34 +3,53 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
-import pyarrow as pa
-
 from bypass.ingest.folder import IngestFolder
-from bypass.ingest.queries.reader import MeasurementReader
-from bypass.ingest.queries.selection import Selection
+from bypass.ingest.queries.cursor import QueryCursor
+from bypass.ingest.queries.reader import PAGE_ROWS, MeasurementPage, MeasurementReader
+from bypass.ingest.queries.selection import DeviceGroup, Selection
 
 LOOK_S = 0.1
+REMOVED_S = 1.0
+"""The time between two looks whether commits behind the cursor were removed."""
+
+NEWS_S = 10.0
+"""The time after which a subscriber gets a page without rows, for its cursor: an old one expires."""
 
 
-async def follow(
-    folder: IngestFolder, selection: Selection, *, history: bool = True
-) -> AsyncIterator[pa.Table]:
-    """Give measurements in rows of the standard model, in the order in which they were committed.
+async def subscribe(
+    folder: IngestFolder,
+    selection: Selection | None,
+    *,
+    history: bool = True,
+    cursor: QueryCursor | None = None,
+    limit: int = PAGE_ROWS,
+) -> AsyncIterator[MeasurementPage]:
+    """Give measurements page by page, in the order of commits and, within one, of their time.
 
-    With `history`, those come first that the table has. It never ends by itself.
+    With `history`, those come first that the table has. A subscriber that goes on with the cursor of the last
+    page that it has dealt with misses none and gets none twice. Nothing is read before it is asked for: a
+    slow subscriber makes nothing grow, until what it has not read was removed. Devices are chosen anew for
+    each commit. Without a selection, it is everything. It never ends by itself. Raises InvalidCursor and
+    CursorExpired.
     """
     reader = MeasurementReader(folder)
-    seen = await asyncio.to_thread(reader.version)
-    if history and seen >= 0:
-        rows = await asyncio.to_thread(reader.range, selection, seen)
-        if rows.num_rows:
-            yield rows
+    if cursor is None:
+        cursor = await asyncio.to_thread(reader.begin if history else reader.end)
+    else:
+        await asyncio.to_thread(reader.check, cursor)
+    group = None if selection is None else DeviceGroup(folder, selection)
+    told, told_at, looked_at = cursor, time.monotonic(), 0.0
     while True:
-        now = await asyncio.to_thread(reader.version)
-        if now > seen:
-            for rows in await asyncio.to_thread(reader.added, selection, seen, now):
-                yield rows
-            seen = now
-        await asyncio.sleep(LOOK_S)
+        if not reader.has_more(cursor) and time.monotonic() - looked_at < REMOVED_S:
+            await asyncio.sleep(LOOK_S)
+            continue
+        looked_at = time.monotonic()
+        page = await asyncio.to_thread(reader.page, selection, cursor, limit, group=group)
+        cursor = page.cursor
+        now = time.monotonic()
+        if page.rows.num_rows or (cursor != told and now - told_at >= NEWS_S):
+            yield page
+            told, told_at = cursor, time.monotonic()

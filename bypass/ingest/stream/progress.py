@@ -124,6 +124,45 @@ def read_loads(path: Path) -> list[BatchLoad]:
         return [BatchLoad(*row) for row in rows]
 
 
+class BatchCounts(NamedTuple):
+    """The counts of one batch; it was planned at `began` and noted at `at` (s since 1970)."""
+
+    batch: int
+    began: float
+    at: float
+    read: int
+    stored: int
+    filtered: int
+    duplicates: int
+    dead_letters: int
+    measurements: int
+    bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """The time that the batch took."""
+        return max(0.0, self.at - self.began)
+
+
+def read_batches(path: Path, limit: int) -> list[BatchCounts]:
+    """Read the counts of the latest batches, the newest first."""
+    if not path.exists():
+        return []
+    with closing(_open(path)) as database:
+        rows = database.execute(
+            "SELECT batch, at, offset, read, stored, filtered, duplicates, dead_letters, measurements, bytes "
+            "FROM batches ORDER BY batch DESC LIMIT ?",
+            (limit,),
+        ).fetchall()
+    return [
+        BatchCounts(
+            *(batch, json.loads(offset)["clock"] / 1000, at),
+            *(read, stored, filtered, duplicates, sum(json.loads(letters).values()), measurements, size),
+        )
+        for batch, at, offset, read, stored, filtered, duplicates, letters, measurements, size in rows
+    ]
+
+
 def _open(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=10)
     database.execute("PRAGMA journal_mode=WAL")

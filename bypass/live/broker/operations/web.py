@@ -238,7 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "GET":
             self._answer(HTTPStatus.METHOD_NOT_ALLOWED, TEXT, b"GET only\n", Allow="GET")
             return False
-        if self.server.loopback and not _is_local(self.headers.get_all("Host", [])):
+        if self.server.loopback and not is_local(self.headers.get_all("Host", [])):
             # A page elsewhere may have pointed its own name at this machine to read what is here.
             self._answer(HTTPStatus.MISDIRECTED_REQUEST, TEXT, b"Host: expected localhost\n")
             return False
@@ -324,7 +324,7 @@ def _shown(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _is_local(hosts: list[str]) -> bool:
+def is_local(hosts: list[str]) -> bool:
     """Whether a request's Host headers are one that names this machine without asking anybody."""
     if len(hosts) != 1:
         return False

@@ -1,0 +1,211 @@
+"""The calls over HTTP: metadata, devices, latest, range and register, each for the tenant of its token."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from bypass.errors import shown
+from bypass.ingest.devices.device import Device, InvalidDevice, make_device
+from bypass.ingest.devices.key_store import KeyStore
+from bypass.ingest.devices.record import DeviceRecord
+from bypass.ingest.devices.registry import DeviceConflict, DeviceRegistry
+from bypass.ingest.exposure.answers import InvalidRequest, RequestTooLarge, ServerBusy, answer
+from bypass.ingest.exposure.parameters import (
+    granted,
+    limit_of,
+    parameters_of,
+    read_place,
+    selection_of,
+    write_place,
+)
+from bypass.ingest.exposure.tenant_limits import ServingLimits, TenantLimits
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.queries.cursor import QueryCursor
+from bypass.ingest.queries.plain_rows import plain_rows
+from bypass.ingest.queries.reader import MeasurementReader
+from bypass.ingest.queries.rows_query import PAGE_BYTES
+from bypass.ingest.queries.selection import Selection
+
+Result = TypeVar("Result")
+
+BODY_S = 30.0
+MOST_DEVICES = 1000
+"""Devices of one request that registers."""
+
+LARGEST_METADATA = 16_384
+_REFERENCES = ("suite", "standard", "parser", "policy")
+"""Fields that may name code: over HTTP they may not."""
+
+_WINDOW = ("devices", "where", "since", "until", "limit", "cursor")
+
+
+class Calls:
+    """Answers the calls to one installation."""
+
+    def __init__(self, folder: IngestFolder, limits: ServingLimits, tenants: TenantLimits) -> None:
+        self._folder, self._limits, self._tenants = folder, limits, tenants
+        self._keys = KeyStore(folder.keys)
+        self._reader = MeasurementReader(folder, limits.query_s)
+        self._room = asyncio.Semaphore(limits.queries)
+        self._waiting = 0
+
+    async def devices(self, request: Request) -> Response:
+        """The ids of a group of devices."""
+        selection, parameters, limit = self._asked(request, ("devices", "limit", "cursor"))
+        (after,) = read_place(parameters, 1) or ("",)
+        found = await self._in_turn(lambda: self._reader.devices(selection, after, limit))
+        return answer({"devices": found, "cursor": write_place(found[-1]) if len(found) == limit else None})
+
+    async def metadata(self, request: Request) -> Response:
+        """The metadata of a group of devices."""
+        selection, parameters, limit = self._asked(request, ("devices", "limit", "cursor"))
+        (after,) = read_place(parameters, 1) or ("",)
+        found = await self._in_turn(lambda: self._reader.metadata(selection, after, limit))
+        fitting: dict[str, dict[str, str]] = {}
+        size = 0
+        for device, metadata in found.items():
+            size += sum(len(name) + len(value) for name, value in metadata.items())
+            if fitting and size > PAGE_BYTES:
+                break
+            fitting[device] = metadata
+        more = len(fitting) < len(found) or len(found) == limit
+        return answer({"metadata": fitting, "cursor": write_place([*fitting][-1]) if more else None})
+
+    async def latest(self, request: Request) -> Response:
+        """The latest measurement of each metric of each device of a group."""
+        selection, parameters, limit = self._asked(request, _WINDOW)
+        after = read_place(parameters, 2)
+        found, more = await self._in_turn(lambda: self._reader.latest_page(selection, after, limit))
+        rows = plain_rows(found)
+        last = write_place(rows[-1]["device"], rows[-1]["metric"]) if more and rows else None
+        return answer({"rows": rows, "cursor": last})
+
+    async def range(self, request: Request) -> Response:
+        """The measurements of a group of devices, in the order of their time. The cursor of the last page is
+        where a subscription goes on."""
+        selection, parameters, limit = self._asked(request, _WINDOW)
+
+        def read() -> dict[str, Any]:
+            cursor = (
+                QueryCursor.parse(parameters["cursor"]) if "cursor" in parameters else self._reader.begin()
+            )
+            if "cursor" in parameters:
+                self._reader.check(cursor)
+            page = self._reader.page(selection, cursor, limit)
+            return {
+                "rows": plain_rows(page.rows),
+                "cursor": str(page.cursor),
+                "more": page.cursor.in_snapshot or self._reader.has_more(page.cursor),
+            }
+
+        return answer(await self._in_turn(read))
+
+    async def register(self, request: Request) -> Response:
+        """Add devices of the tenant, or change them, all or none."""
+        grant = granted(request, self._keys, "register")
+        self._tenants.call(grant.tenant)
+        parameters_of(request, ())
+        try:
+            content = msgspec.json.decode(await self._body(request))
+        except (ValueError, RecursionError):
+            raise InvalidRequest("body: is no JSON: expected a device, or a list of them") from None
+        given = content if isinstance(content, list) else [content]
+        if not 1 <= len(given) <= MOST_DEVICES:
+            raise InvalidRequest(f"body: has {len(given)} devices: expected 1 to {MOST_DEVICES}")
+        devices = [_device_of(each, grant.tenant) for each in given]
+        added, changed = await self._in_turn(lambda: self._put(devices, grant.tenant))
+        return answer({"registered": added, "changed": changed})
+
+    # -- what they share ----------------------------------------------------------------------------------
+
+    def _asked(self, request: Request, known: tuple[str, ...]) -> tuple[Selection, dict[str, str], int]:
+        grant = granted(request, self._keys, "query")
+        self._tenants.call(grant.tenant)
+        parameters = parameters_of(request, known)
+        return selection_of(parameters, grant.tenant), parameters, limit_of(parameters, self._limits.rows)
+
+    async def _in_turn(self, work: Callable[[], Result]) -> Result:
+        """Work in a thread, when there is room. Raises ServerBusy if too many wait."""
+        if self._waiting >= self._limits.waiting:
+            raise ServerBusy(f"{self._waiting} calls wait: expected {self._limits.waiting} at most")
+        self._waiting += 1
+        try:
+            await self._room.acquire()
+        finally:
+            self._waiting -= 1
+        # The room is given back when the thread ends, which goes on if the caller has gone.
+        working = asyncio.ensure_future(asyncio.to_thread(work))
+        working.add_done_callback(self._give_back)
+        return await asyncio.shield(working)
+
+    def _give_back(self, done: asyncio.Future[Any]) -> None:
+        self._room.release()
+        if not done.cancelled():
+            done.exception()  # seen, also if nobody waits for it any more
+
+    async def _body(self, request: Request) -> bytes:
+        body = bytearray()
+        try:
+            async with asyncio.timeout(BODY_S):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > self._limits.request_bytes:
+                        most = self._limits.request_bytes
+                        raise RequestTooLarge(f"body of {len(body)} bytes or more: expected {most} at most")
+        except TimeoutError:
+            raise InvalidRequest(f"body: took over {BODY_S:g} s: expected it sooner") from None
+        except ClientDisconnect:
+            raise InvalidRequest("body: ended early: expected all of it") from None
+        return bytes(body)
+
+    def _put(self, devices: list[Device], tenant: str) -> tuple[int, int]:
+        with DeviceRegistry(self._folder.registry) as registry:
+            known = list(registry.records(tenant))
+            if len({record.id for record in known} | {device.id for device in devices}) > (
+                self._limits.devices_per_tenant
+            ):
+                raise DeviceConflict(
+                    f"tenant: would have over {self._limits.devices_per_tenant} devices: expected no more"
+                )
+            owned = {name for record in known for name in _key_names(record)}
+            for device in devices:
+                for name in _key_names(device.record()):
+                    if name not in owned:
+                        raise InvalidDevice(
+                            f"device {shown(device.id)}: keys {shown(name)}: expected a key set that "
+                            "another device of this tenant has"
+                        )
+            return registry.put(*devices, tenant=tenant)
+
+
+def _device_of(fields: Any, tenant: str) -> Device:
+    """The device that a request describes, of the tenant of its token. Raises InvalidDevice."""
+    if not isinstance(fields, dict):
+        raise InvalidDevice(f"device {shown(fields)}: expected an object with an id")
+    if fields.get("tenant", tenant) != tenant:
+        raise InvalidDevice(
+            f"device {shown(fields.get('id'))}: tenant {shown(fields['tenant'])}: expected that of the token"
+        )
+    for name in _REFERENCES:
+        value = fields.get(name)
+        if isinstance(value, str) and any(each in value for each in ":/.\\"):
+            raise InvalidDevice(
+                f"device {shown(fields.get('id'))}: {name} {shown(value)}: expected one that is built in"
+            )
+    metadata = fields.get("metadata")
+    if metadata is not None and len(msgspec.json.encode(metadata)) > LARGEST_METADATA:
+        raise InvalidDevice(
+            f"device {shown(fields.get('id'))}: metadata: expected {LARGEST_METADATA} bytes at most"
+        )
+    return make_device({**fields, "tenant": tenant})
+
+
+def _key_names(record: DeviceRecord) -> list[str]:
+    peer = record.peer
+    return [name for name in (record.keys, None if peer is None else peer.keys) if name is not None]
