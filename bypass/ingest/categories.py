@@ -15,6 +15,10 @@ from typing import NamedTuple
 CATEGORIES = 256
 """As many categories there are if nobody says how many."""
 
+PARTS = 16
+"""How many parts all devices are divided into, by category: what a part remembers moves between tasks as a
+whole."""
+
 
 def java_hash(text: str) -> int:
     """Compute Java's String.hashCode over UTF-16 units, as a number without sign. Raises UnicodeEncodeError

@@ -14,8 +14,13 @@ class IngestFolder:
 
     @property
     def logs(self) -> Path:
-        """The logs of all writers, a folder each."""
+        """The folders of all writers: counts of refusals and, of a log in segment files, the log."""
         return self.path / "log"
+
+    @property
+    def log_name(self) -> Path:
+        """The name of the log, in JSON; there is none if it is in segment files."""
+        return self.path / "log.json"
 
     @property
     def connectors(self) -> Path:

@@ -10,13 +10,13 @@ from bypass.ingest.connectors.intake import LogIntake
 from bypass.ingest.connectors.membership import Membership
 from bypass.ingest.connectors.mqtt import MqttConnector
 from bypass.ingest.folder import IngestFolder
-from bypass.ingest.log.segment_log import SegmentLog
+from bypass.ingest.log.catalogue import find_log
 
 
 async def main(folder: IngestFolder, address: str, name: str, version: str) -> None:
-    log = SegmentLog(folder.logs / name)
-    intake = LogIntake(log, folder.logs / name / "refused.json")
-    members = Membership(folder.connectors, ApplicationFilters("App"), Node(name, "host"), lease_s=1.0)
+    log = find_log(folder)
+    intake = LogIntake(log.open_writer(name), folder.logs / name / "refused.json")
+    members = Membership(log.leases(), ApplicationFilters("App"), Node(name, "host"), lease_s=1.0)
     connector = MqttConnector(address, members, version="5" if version == "5" else "3.1.1")
     await connector.start(intake)
     await asyncio.Event().wait()

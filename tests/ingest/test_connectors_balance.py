@@ -1,19 +1,22 @@
 """Distribution of categories among connectors: one subscriber each, no gap, and only what must move moves."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bypass.ingest.categories import Node, assign, topic_of
 from bypass.ingest.connectors.balance import Balance
-from bypass.ingest.connectors.connector import InvalidConnector
 from bypass.ingest.connectors.filters import ApplicationFilters, UnreadableTopic
 from bypass.ingest.connectors.membership import Membership
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.catalogue import choose_log, find_log
+from bypass.ingest.log.leases import FileLeases, LeasesFailed, LeaseTable
 from bypass.transitions import Action, Plan
 
 FILTERS = ApplicationFilters("App", 16)
@@ -40,8 +43,8 @@ class Subscriptions:
 class Fleet:
     """Connectors in virtual time, with a real table of leases."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, table: LeaseTable) -> None:
+        self.table = table
         self.now = 1000.0
         self.running: dict[str, tuple[Balance, Subscriptions, Membership]] = {}
 
@@ -51,7 +54,7 @@ class Fleet:
         return frozenset[str]().union(*held)
 
     def start(self, name: str, distribution: str = "synchronised") -> None:
-        members = Membership(self.path, FILTERS, Node(name, name), lease_s=LEASE_S, clock=lambda: self.now)
+        members = Membership(self.table, FILTERS, Node(name, name), lease_s=LEASE_S, clock=lambda: self.now)
         subscriptions = Subscriptions(self)
         balance = Balance(members, subscriptions, first=distribution)
         balance.begin(session_kept=False)
@@ -100,8 +103,26 @@ class Fleet:
         return found
 
 
-def test_four_connectors_of_which_one_dies(tmp_path: Path) -> None:
-    fleet = Fleet(tmp_path / "connectors.db")
+Tables = Callable[[], LeaseTable]
+_numbers = count()
+
+
+@pytest.fixture(params=["segments", "nats"])
+def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """Makes tables of leases, those of a log each."""
+
+    def make() -> LeaseTable:
+        folder = IngestFolder(tmp_path_factory.mktemp("balance"))
+        if request.param == "nats":
+            address = request.getfixturevalue("nats").address
+            choose_log(folder, f"nats://{address}?name=leases{next(_numbers)}")
+        return find_log(folder).leases()
+
+    return make
+
+
+def test_four_connectors_of_which_one_dies(tables: Tables) -> None:
+    fleet = Fleet(tables())
     names = ("a", "b", "c", "d")
     for name in names:
         fleet.start(name)
@@ -125,8 +146,8 @@ def test_four_connectors_of_which_one_dies(tmp_path: Path) -> None:
     assert fleet.owners() == before
 
 
-def test_one_that_is_alone_takes_everything(tmp_path: Path) -> None:
-    fleet = Fleet(tmp_path / "connectors.db")
+def test_one_that_is_alone_takes_everything(tables: Tables) -> None:
+    fleet = Fleet(tables())
     fleet.start("a")
     fleet.settle()
     assert fleet.running["a"][1].filters == {"App/#"}
@@ -140,8 +161,8 @@ def test_one_that_is_alone_takes_everything(tmp_path: Path) -> None:
     assert fleet.running["a"][1].filters == {"App/#"}
 
 
-def test_one_that_was_paused_notices_that_it_has_lost_its_lease(tmp_path: Path) -> None:
-    fleet = Fleet(tmp_path / "connectors.db")
+def test_one_that_was_paused_notices_that_it_has_lost_its_lease(tables: Tables) -> None:
+    fleet = Fleet(tables())
     for name in ("a", "b"):
         fleet.start(name)
     fleet.settle()
@@ -157,8 +178,8 @@ def test_one_that_was_paused_notices_that_it_has_lost_its_lease(tmp_path: Path) 
     assert fleet.owners() == before
 
 
-def test_a_life_after_another_drops_what_that_has_left_in_the_session(tmp_path: Path) -> None:
-    fleet = Fleet(tmp_path / "connectors.db")
+def test_a_life_after_another_drops_what_that_has_left_in_the_session(tables: Tables) -> None:
+    fleet = Fleet(tables())
     fleet.start("a")
     fleet.settle()
     for name in ("b", "c"):
@@ -182,12 +203,12 @@ events = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
-@given(events)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=events)
 def test_after_every_change_each_category_has_one_subscriber(
-    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[str, int]]
+    tables: Tables, changes: list[tuple[str, int]]
 ) -> None:
-    fleet = Fleet(tmp_path_factory.mktemp("balance") / "connectors.db")
+    fleet = Fleet(tables())
     fleet.start("c0")
     fleet.settle()
     shared = False
@@ -231,20 +252,53 @@ def test_a_topic_names_its_device() -> None:
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b"x" * 5000), lambda path: path.mkdir()])
 def test_a_table_that_is_none_is_refused(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     damage(tmp_path / "connectors.db")
-    with pytest.raises(InvalidConnector, match=r"connectors\.db: .*: expected the table of connectors"):
-        Membership(tmp_path / "connectors.db", FILTERS, Node("a", "a"))
+    with pytest.raises(LeasesFailed, match=r"connectors\.db: .*: expected the table of connectors"):
+        FileLeases(tmp_path / "connectors.db")
 
 
-def test_two_that_release_at_once_leave_one(tmp_path: Path) -> None:
+def test_two_that_release_at_once_leave_one(tables: Tables) -> None:
     """Whoever asks first may unsubscribe: the other one sees that nobody else has it."""
-    path = tmp_path / "connectors.db"
-    first, second = (Membership(path, FILTERS, Node(name, name)) for name in ("a", "b"))
+    table = tables()
+    first, second = (Membership(table, FILTERS, Node(name, name)) for name in ("a", "b"))
     everything = frozenset((FILTERS.whole,))
     for each in (first, second):
         each.join()
         each.declare(everything)
     assert first.release(everything, everything) == everything
     assert second.release(everything, everything) == frozenset()
-    with sqlite3.connect(path) as table:
-        assert dict(table.execute("SELECT name, held FROM connectors")) == {"a": "[]", "b": '["App/#"]'}
-    table.close()
+    held = table.change("App", lambda leases: {name: lease.held for name, lease in leases.items()})
+    assert held == {"a": (), "b": ("App/#",)}
+
+
+def test_many_that_change_leases_at_once_wait_for_each_other(tables: Tables) -> None:
+    table = tables()
+    members = [Membership(table, FILTERS, Node(f"m{number}", "host")) for number in range(8)]
+
+    def live(member: Membership) -> None:
+        member.join()
+        member.declare(frozenset((FILTERS.of(int(member.node.name[1:])),)))
+        member.renew()
+
+    with ThreadPoolExecutor(len(members)) as pool:
+        list(pool.map(live, members))
+    held = table.change("App", lambda leases: {name: lease.held for name, lease in leases.items()})
+    assert held == {f"m{number}": (FILTERS.of(number),) for number in range(8)}
+
+
+def test_a_life_that_another_has_replaced_changes_nothing_any_more(tables: Tables) -> None:
+    table = tables()
+    earlier, later = (Membership(table, FILTERS, Node("a", "a")) for _ in range(2))
+    everything = frozenset((FILTERS.whole,))
+    earlier.join()
+    earlier.declare(everything)
+    later.join()
+    for attempt in (
+        earlier.renew,
+        lambda: earlier.declare(everything),
+        lambda: earlier.release(everything, everything),
+        earlier.leave,
+    ):
+        with pytest.raises(LeasesFailed, match="a: life 2 has the name: expected 1"):
+            attempt()
+    assert later.renew() == ((Node("a", "a"),), False)
+    assert table.change("App", lambda leases: leases["a"].held) == ()

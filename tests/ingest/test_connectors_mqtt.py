@@ -19,6 +19,7 @@ from bypass.ingest.connectors.filters import ApplicationFilters
 from bypass.ingest.connectors.membership import Membership
 from bypass.ingest.connectors.mqtt import MOST_IN_FLIGHT, MqttConnector
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.leases import FileLeases
 from bypass.testing.worlds.broker import PATIENCE, until
 from bypass.transitions import Action, Plan
 from tests.ingest.mosquitto import Mosquitto, Publisher, mosquitto, needs_mosquitto
@@ -36,7 +37,7 @@ def broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 def members(folder: Path, name: str = "one", lease_s: float = 1.0) -> Membership:
-    return Membership(folder / "connectors.db", FILTERS, Node(name, "host"), lease_s=lease_s)
+    return Membership(FileLeases(folder / "connectors.db"), FILTERS, Node(name, "host"), lease_s=lease_s)
 
 
 def in_time(work: Coroutine[Any, Any, None]) -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bypass.ingest.log.block import DamagedBlock, Records
 from bypass.ingest.log.lives import appended, consume, lives, log_end, retire
-from bypass.ingest.log.segment_log import LogFailed, LogFull, LogInUse, LogLimits, SegmentFile, SegmentLog
+from bypass.ingest.log.message_log import LogFailed, LogFull, LogInUse
+from bypass.ingest.log.segment_log import LogLimits, SegmentFile, SegmentLog
 from bypass.ingest.log.segments import LogPosition, find_end, read, repair, segment_file, segments
 
 EVERYTHING = 1 << 60
@@ -226,3 +227,19 @@ def test_lives_that_are_removed_go_on_counting(tmp_path: Path) -> None:
     for _ in range(2):
         retire(writer, 3, before=1e12)
     assert (lives(writer), appended(writer)) == ([], 4)
+
+
+def test_who_has_read_a_segment_that_is_removed_goes_on_with_the_next(tmp_path: Path) -> None:
+    log = SegmentLog(tmp_path / "w", limits=LogLimits(segment_bytes=1))
+    log.append(records(("d", 0, b"0")))
+    read_so_far = find_end(log.path, LogPosition(), EVERYTHING, EVERYTHING)
+    log.append(records(("d", 0, b"1")))
+    log._retired.result()
+    consume(log.path, read_so_far.sequence)
+    retire(tmp_path / "w", log.life, before=1e12)
+    assert segments(log.path) == [1]
+    end = find_end(log.path, read_so_far, EVERYTHING, EVERYTHING)
+    assert [row["payload"] for block in read(log.path, read_so_far, end) for row in block.to_pylist()] == [
+        b"1"
+    ]
+    log.close()

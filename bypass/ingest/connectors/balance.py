@@ -80,7 +80,7 @@ class Balance:
 
     def begin(self, *, session_kept: bool) -> None:
         """Take note that there is a connection. A broker that has not kept the session has no subscriptions
-        of it. Raises sqlite3.Error."""
+        of it. Raises LeasesFailed."""
         if not session_kept:
             self.held = self._remains = frozenset()
             self._membership.join()
@@ -93,7 +93,7 @@ class Balance:
     async def step(self) -> bool:
         """Renew the lease, and come closer to what is wanted. Gives whether there is nothing left to do.
 
-        Raises sqlite3.Error and NotConfirmed; then the next step goes on.
+        Raises LeasesFailed and NotConfirmed; then the next step goes on.
         """
         renewal = self._membership.renew()
         if renewal.lost and self.held:

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from bypass.errors import shown
 from bypass.ingest.categories import partition_of
 from bypass.ingest.log.block import Records
-from bypass.ingest.log.segment_log import LogFailed, LogFull, SegmentLog
+from bypass.ingest.log.message_log import LogFailed, LogFull, LogWriter
 from bypass.root_error import BypassError
 
 SAVE_S = 1.0
@@ -71,14 +71,15 @@ class LogIntake:
 
     def __init__(
         self,
-        log: SegmentLog,
+        log: LogWriter,
         counts: Path,
         *,
         limits: IntakeLimits | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Continue the counts of refusals in the file `counts`."""
-        self.limits = limits or IntakeLimits()
+        given = limits or IntakeLimits()
+        self.limits = replace(given, message_bytes=min(given.message_bytes, log.message_bytes))
         self._log = log
         self._clock = clock
         self._counts = counts

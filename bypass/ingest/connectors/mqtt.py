@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import sqlite3
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
@@ -29,6 +28,7 @@ from bypass.ingest.connectors.connector import Address, Connector, InvalidConnec
 from bypass.ingest.connectors.filters import UnreadableTopic
 from bypass.ingest.connectors.intake import FOR_GOOD, LogIntake, MessageRefused
 from bypass.ingest.connectors.membership import Membership
+from bypass.ingest.log.leases import LeasesFailed
 from bypass.mechanisms.registry import Registry
 from bypass.root_error import BypassError
 
@@ -130,7 +130,7 @@ class MqttConnector(Connector):
             await self._balancing
         self._client.disconnect()
         await asyncio.to_thread(self._client.loop_stop)
-        with suppress(sqlite3.Error):  # then its lease runs out
+        with suppress(LeasesFailed):  # then its lease runs out
             self._membership.leave()
 
     # -- subscriptions, in the loop -----------------------------------------------------------------------
@@ -172,7 +172,7 @@ class MqttConnector(Connector):
             settled = False
             try:
                 settled = await self.balance.step()
-            except (sqlite3.Error, NotConfirmed) as error:
+            except (LeasesFailed, NotConfirmed) as error:
                 log.warning("%s: subscriptions are not in step: %s; trying again", self.name, error)
             # A third of the lease: two attempts may fail. Others are waited for with less patience.
             await asyncio.sleep(self._membership.lease_s / (3 if settled else 30))
@@ -180,7 +180,7 @@ class MqttConnector(Connector):
     def _began(self, session_kept: bool) -> None:
         try:
             self.balance.begin(session_kept=session_kept)
-        except sqlite3.Error as error:
+        except LeasesFailed as error:
             log.warning("%s: %s; trying again", self.name, error)
         self._connected.set()
 

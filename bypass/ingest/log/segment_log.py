@@ -6,7 +6,6 @@ has left, so a sequence never means two records, whatever a machine that lost po
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable
@@ -14,25 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bypass.ingest.log.block import Records, encode
+from bypass.ingest.log.block import MOST_BYTES, Records, encode
 from bypass.ingest.log.lives import end_life, latest_life, lives, retire
+from bypass.ingest.log.message_log import LogFailed, LogFull, LogWriter
 from bypass.ingest.log.segments import OPEN, repair, segment_name, segments
-from bypass.root_error import BypassError
+from bypass.ingest.log.writer_lock import WriterLock
 
 MOST_PIECES = 1024
 """How many pieces one system call may write."""
-
-
-class LogFull(BypassError):
-    """The log holds as much as it may, of records that the stream has not committed yet."""
-
-
-class LogFailed(BypassError):
-    """The log cannot be written to."""
-
-
-class LogInUse(BypassError):
-    """Another process writes to the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +82,11 @@ class SegmentFile:
         os.close(self._descriptor)
 
 
-class SegmentLog:
+class SegmentLog(LogWriter):
     """Appends blocks to segment files. `settle` makes a block as durable as it has to be before it is
     acknowledged."""
+
+    message_bytes = MOST_BYTES // 2
 
     def __init__(
         self,
@@ -111,13 +101,7 @@ class SegmentLog:
         self._limits = limits or LogLimits()
         self._clock = clock
         self._writer = writer
-        writer.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(writer / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise LogInUse(f"{writer}: expected a log that no other process writes to") from None
+        self._lock = WriterLock(writer)
         for life in lives(writer):
             if segments(writer / str(life)):  # else it was consumed as a whole, and says how much it had
                 end_life(writer / str(life), repair(writer / str(life)).sequence)
@@ -186,7 +170,7 @@ class SegmentLog:
         self._housekeeper.shutdown()
         self._segment.close()
         end_life(self.path, self.sequence)
-        os.close(self._lock)
+        self._lock.release()
 
     def _begin_segment(self) -> SegmentFile:
         segment = SegmentFile(self.path / (segment_name(self.sequence) + OPEN))

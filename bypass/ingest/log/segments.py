@@ -54,7 +54,10 @@ def find_end(log: Path, start: LogPosition, most_records: int, most_bytes: int) 
     while records < most_records and size < most_bytes:
         path = segment_file(log, segment)
         if path is None:
-            break
+            if segment == sequence or segment_file(log, sequence) is None:
+                break
+            segment, byte = sequence, 0  # all of it was read, and it was removed
+            continue
         with _open(path) as file:
             length = _length(file)
             while byte + HEAD.size <= length and records < most_records and size < most_bytes:
@@ -81,6 +84,9 @@ def read(log: Path, start: LogPosition, end: LogPosition) -> Iterator[pa.RecordB
     sequence, segment, byte = start
     while sequence < end.sequence:
         path = segment_file(log, segment)
+        if path is None and segment != sequence:
+            segment, byte = sequence, 0  # all of it was read, and it was removed
+            continue
         if path is None:
             raise DamagedBlock(f"{log / segment_name(segment)}: expected a segment with sequence {sequence}")
         with _open(path) as file:

@@ -22,6 +22,7 @@ from bypass.ingest.connectors.mqtt import MqttConnector
 from bypass.ingest.connectors.tcp import TcpConnector
 from bypass.ingest.connectors.udp import UdpConnector
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.log.segment_log import SegmentLog
 from bypass.ingest.service.status import REFUSED
 
@@ -33,11 +34,12 @@ async def run_connectors(
 ) -> None:
     """Run connectors until the task is cancelled. What they have taken is in the log when it ends.
 
-    Raises LogInUse if another process has this name, and InvalidConnector.
+    Raises LogInUse if another process has this name, InvalidConnector, LogFailed and InvalidLog.
     """
-    segments = SegmentLog(folder.logs / name)
-    LogDurability(segments, first=durability)
-    intake = LogIntake(segments, folder.logs / name / REFUSED)
+    writer = find_log(folder).open_writer(name, synced=durability == "full-sync")
+    if isinstance(writer, SegmentLog):  # servers have one durability, that of their configuration
+        LogDurability(writer, first=durability)
+    intake = LogIntake(writer, folder.logs / name / REFUSED)
     started: list[Connector] = []
     try:
         for connector in connectors:
@@ -49,7 +51,7 @@ async def run_connectors(
         for connector in reversed(started):
             await connector.stop()
         intake.close()
-        segments.close()
+        writer.close()
 
 
 def main() -> None:
@@ -80,7 +82,7 @@ def main() -> None:
         connectors.append(FilesConnector(given.files))
     if given.mqtt:
         node = Node(given.name, socket.gethostname())
-        members = Membership(folder.connectors, ApplicationFilters(given.application), node)
+        members = Membership(find_log(folder).leases(), ApplicationFilters(given.application), node)
         connectors.append(MqttConnector(given.mqtt, members))
     if given.broker:
         connectors.append(BrokerConnector(given.broker, EVERYTHING, name=given.name, keys=given.keys))

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from bypass.ingest.categories import partition_of
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.block import Records
-from bypass.ingest.log.segment_log import SegmentFile, SegmentLog
+from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.stream.task import REPLAYS
 
 MOST = 10_000
@@ -33,7 +33,7 @@ def replay_letters(folder: IngestFolder, reason: str | None = None) -> int:
         letters = letters.filter(pc.not_equal(letters["reason"], REPLAYED))
     else:
         letters = letters.filter(pc.equal(letters["reason"], reason))
-    log = SegmentLog(folder.logs / REPLAYS, settle=_sync)
+    log = find_log(folder).open_writer(REPLAYS, synced=True)
     try:
         for batch in letters.to_batches(MOST):
             log.append(_records(batch))
@@ -50,8 +50,3 @@ def _records(letters: pa.RecordBatch) -> Records:
     for row in letters.to_pylist():
         records.add(row["device"], partition_of(row["device"]), row["payload"], row["received"])
     return records
-
-
-def _sync(file: SegmentFile) -> None:
-    file.flush()
-    file.sync()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bypass.ingest.folder import IngestFolder
-from bypass.ingest.log.lives import appended
+from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.stream.progress import read_progress
 from bypass.ingest.tables.retention import read_expired
 
@@ -48,10 +48,10 @@ class IngestStatus:
 
 def read_status(folder: IngestFolder) -> IngestStatus:
     """The status as of now. Progress is read before the logs, so that no message seems to be stored before
-    it came."""
+    it came. Raises LogFailed."""
     progress = read_progress(folder.progress)
     writers = [path for path in folder.logs.iterdir() if path.is_dir()] if folder.logs.exists() else []
-    logged = sum(appended(writer) for writer in writers)
+    logged = find_log(folder).appended()
     refused: dict[str, int] = {}
     for writer in writers:
         for reason, count in _counts(writer / REFUSED).items():

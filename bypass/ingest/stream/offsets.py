@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from bypass.ingest.log.segments import LogPosition
+from bypass.ingest.log.message_log import Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class StreamOffset:
     """
 
     step: int = 0
-    logs: dict[str, LogPosition] = field(default_factory=dict)
+    logs: dict[str, Position] = field(default_factory=dict)
     registry: int = 0
     plans: int = 0
     clock: int = 0
@@ -27,7 +27,7 @@ class StreamOffset:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> StreamOffset:
         """The offset that `to_json` has written."""
-        logs = {name: LogPosition(*position) for name, position in data["logs"].items()}
+        logs = {name: tuple(position) for name, position in data["logs"].items()}
         return cls(data["step"], logs, data["registry"], data["plans"], data["clock"], data["tasks"])
 
     def to_json(self) -> dict[str, Any]:

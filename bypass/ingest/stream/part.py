@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bypass.ingest.categories import partition_of
+from bypass.ingest.categories import PARTS, partition_of
 from bypass.ingest.rejection import Rejected
 from bypass.ingest.stream.memory import PartMemory
 from bypass.ingest.stream.offsets import StreamOffset
@@ -20,10 +20,6 @@ from bypass.transitions import Plan, Record
 
 if TYPE_CHECKING:
     from bypass.ingest.stream.task import TaskResult
-
-PARTS = 16
-"""How many parts all devices are divided into, by category: what a part remembers moves between tasks as a
-whole."""
 
 FIRST_POLICY = "keep-everything"
 MECHANISMS = Registry()

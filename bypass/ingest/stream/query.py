@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from bypass.ingest.stream.part import PARTS
+from bypass.ingest.categories import PARTS
 from bypass.ingest.stream.sink import TableSink
 from bypass.ingest.stream.source import LogSource
 from bypass.ingest.stream.task import TaskOrder, run_task

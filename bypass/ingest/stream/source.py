@@ -14,8 +14,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.folder import IngestFolder
-from bypass.ingest.log.lives import consume, ended, lives
-from bypass.ingest.log.segments import LogPosition, find_end
+from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.stream.memory import forget_steps
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.plans import latest_plan
@@ -65,7 +64,8 @@ class LogReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         before = StreamOffset.from_json(start)
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else 1 << 62
-        logs, plans = self._ends(before, most), latest_plan(self.folder.plans)
+        logs = find_log(self.folder).ends(before.logs, most, MOST_BYTES)
+        plans = latest_plan(self.folder.plans)
         if logs == before.logs and plans == before.plans and not self._is_due(before):
             return start
         with DeviceRegistry(self.folder.registry) as registry:
@@ -76,32 +76,6 @@ class LogReader(DataSourceStreamReader):
     def _is_due(self, before: StreamOffset) -> bool:
         """Whether a batch without messages is of use: something is held back, and a second has passed."""
         return read_progress(self.folder.progress).held > 0 and time.time() * 1000 - before.clock >= LOOK_MS
-
-    def _ends(self, before: StreamOffset, most: int) -> dict[str, LogPosition]:
-        """How far each log is read in the next batch: the room for messages is shared among those that
-        have any."""
-        there = (
-            {
-                f"{writer.name}/{life}": writer / str(life)
-                for writer in sorted(self.folder.logs.iterdir())
-                if writer.is_dir()
-                for life in lives(writer)
-            }
-            if self.folder.logs.exists()
-            else {}
-        )
-        ends: dict[str, LogPosition] = {}
-        left = most
-        for index, (name, log) in enumerate(there.items()):
-            start = before.logs.get(name, LogPosition())
-            if start.sequence and start.sequence == ended(log):
-                ends[name] = start  # nothing follows
-                continue
-            share = max(1, left // (len(there) - index))
-            end = find_end(log, start, share, MOST_BYTES)
-            left -= end.sequence - start.sequence
-            ends[name] = end
-        return ends
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
@@ -116,7 +90,5 @@ class LogReader(DataSourceStreamReader):
 
     def commit(self, end: dict[str, Any]) -> None:
         offset = StreamOffset.from_json(end)
-        for name, position in offset.logs.items():
-            if (self.folder.logs / name).exists():
-                consume(self.folder.logs / name, position.sequence)
+        find_log(self.folder).consume(offset.logs)
         forget_steps(self.folder.state, offset.step)

@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
+from bypass.ingest.categories import PARTS
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.devices.snapshot import RegistrySnapshot, snapshot_file
 from bypass.ingest.folder import IngestFolder
-from bypass.ingest.log.segments import LogPosition, read
+from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.rejection import Rejected
 from bypass.ingest.stages.chains import Chains
 from bypass.ingest.stream.identities import identity
 from bypass.ingest.stream.memory import part_memory
 from bypass.ingest.stream.offsets import StreamOffset
-from bypass.ingest.stream.part import PARTS, Part
+from bypass.ingest.stream.part import Part
 from bypass.ingest.stream.plans import plans_between
 from bypass.ingest.tables.files import WrittenFile, write_rows
 from bypass.ingest.tables.rows import RowBuilder, day_of
@@ -134,14 +135,8 @@ class _Task:
 
     def _records(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The records of the task's parts, log by log."""
-        for log, end in self.end.logs.items():
-            start = self.start.logs.get(log, LogPosition())
-            for block in read(self.folder.logs / log, start, end):
-                if self.end.tasks > 1:
-                    part = block.column("category").to_numpy() % PARTS
-                    block = block.filter(pa.array(part % self.end.tasks == self.number))
-                if block.num_rows:
-                    yield log, block
+        parts = frozenset(range(self.number, PARTS, self.end.tasks))
+        return find_log(self.folder).read(self.start.logs, self.end.logs, parts)
 
     def _decode(self, log: str, records: pa.RecordBatch, parts: dict[int, Part]) -> None:
         replays = log.partition("/")[0] == REPLAYS

@@ -1,0 +1,1 @@
+"""The log in NATS JetStream, for several machines."""

@@ -1,0 +1,94 @@
+"""The log in segment files: a folder for each writer, in it one for each of its lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from bypass.errors import shown
+from bypass.ingest.categories import PARTS
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.leases import FileLeases, LeaseTable
+from bypass.ingest.log.lives import appended, consume, ended, lives
+from bypass.ingest.log.message_log import (
+    InvalidLog,
+    LogWriter,
+    MessageLog,
+    Position,
+    Positions,
+    whole_number,
+)
+from bypass.ingest.log.segment_log import LogLimits, SegmentFile, SegmentLog
+from bypass.ingest.log.segments import LogPosition, find_end, read
+
+
+class SegmentFiles(MessageLog):
+    """The logs of all writers in the folder of an installation; `WRITER/LIFE` is the name of one."""
+
+    def __init__(self, folder: IngestFolder, address: str, options: Mapping[str, str]) -> None:
+        if address or options.keys() - {"bytes", "retention"}:
+            found = address or dict(options)
+            raise InvalidLog(f"segments: {shown(found)}: expected no options but bytes and retention")
+        most = whole_number(options, "bytes", 4 << 30, 1 << 20)
+        segment = min(64 << 20, most // 8)
+        self._limits = LogLimits(most, segment, whole_number(options, "retention", 3600))
+        self._folder = folder
+
+    def open_writer(self, name: str, *, synced: bool = False) -> LogWriter:
+        settle = _sync if synced else SegmentFile.flush
+        return SegmentLog(self._folder.logs / name, settle=settle, limits=self._limits)
+
+    def ends(self, start: Positions, most_records: int, most_bytes: int) -> dict[str, Position]:
+        """The room for records is shared among the logs that have any."""
+        there = {
+            f"{writer.name}/{life}": writer / str(life)
+            for writer in self._writers()
+            for life in lives(writer)
+        }
+        found: dict[str, Position] = {}
+        left = most_records
+        for index, (name, log) in enumerate(there.items()):
+            begin = LogPosition(*start.get(name, ()))
+            if begin.sequence and begin.sequence == ended(log):
+                found[name] = begin  # nothing follows
+                continue
+            end = find_end(log, begin, max(1, left // (len(there) - index)), most_bytes)
+            left -= end.sequence - begin.sequence
+            found[name] = end
+        return found
+
+    def read(self, start: Positions, end: Positions, parts: Set[int]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        wanted = np.isin(np.arange(PARTS), list(parts))
+        for name, position in end.items():
+            begin = LogPosition(*start.get(name, ()))
+            for block in read(self._folder.logs / name, begin, LogPosition(*position)):
+                if not wanted.all():
+                    block = block.filter(pa.array(wanted[block.column("category").to_numpy() % PARTS]))
+                if block.num_rows:
+                    yield name, block
+
+    def consume(self, end: Positions) -> None:
+        for name, position in end.items():
+            if (self._folder.logs / name).exists():
+                consume(self._folder.logs / name, LogPosition(*position).sequence)
+
+    def appended(self) -> int:
+        return sum(map(appended, self._writers()))
+
+    def leases(self) -> LeaseTable:
+        return FileLeases(self._folder.connectors)
+
+    def close(self) -> None:
+        """Nothing is open between two calls."""
+
+    def _writers(self) -> list[Path]:
+        logs = self._folder.logs
+        return sorted(path for path in logs.iterdir() if path.is_dir()) if logs.exists() else []
+
+
+def _sync(segment: SegmentFile) -> None:
+    segment.flush()
+    segment.sync()

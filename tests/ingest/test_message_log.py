@@ -1,0 +1,344 @@
+"""The log, in segment files and in JetStream: what both of them promise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bypass.errors import UnusableMechanism
+from bypass.ingest.categories import PARTS
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.block import DamagedBlock, Records
+from bypass.ingest.log.catalogue import choose_log, find_log, log_name, make_log
+from bypass.ingest.log.jetstream.connection import NatsConnection
+from bypass.ingest.log.jetstream.stream import LogStream, StreamSettings
+from bypass.ingest.log.jetstream.writer import divide
+from bypass.ingest.log.message_log import InvalidLog, LogFailed, LogFull, LogInUse, LogWriter, MessageLog
+from bypass.testing.worlds.broker import until
+from tests.ingest.nats_servers import NatsServer, free_ports, nats_server
+
+EVERYTHING = 1 << 60
+ALL_PARTS = frozenset(range(PARTS))
+_numbers = count()
+
+Make = Callable[..., tuple[IngestFolder, MessageLog]]
+
+
+@pytest.fixture(params=["segments", "nats"])
+def make(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Makes installations with a log each."""
+
+    def one(**options: object) -> tuple[IngestFolder, MessageLog]:
+        folder = IngestFolder(tmp_path_factory.mktemp("ingest") / "folder")
+        name = request.param
+        if name == "nats":
+            name = f"nats://{request.getfixturevalue('nats').address}"
+            options["name"] = f"test{next(_numbers)}"
+        choose_log(folder, name + "?" * bool(options) + "&".join(f"{k}={v}" for k, v in options.items()))
+        return folder, find_log(folder)
+
+    return one
+
+
+def records(*contents: tuple[str, int, bytes]) -> Records:
+    made = Records()
+    for number, (device, category, payload) in enumerate(contents):
+        made.add(device, category, payload, number)
+    return made
+
+
+def rows(log: MessageLog, start: dict[str, tuple[int, ...]], end: dict[str, tuple[int, ...]]) -> list[bytes]:
+    """The payloads between two positions, sorted."""
+    return sorted(row["payload"] for _, block in log.read(start, end, ALL_PARTS) for row in block.to_pylist())
+
+
+def appends_large(writer: LogWriter) -> bool:
+    """Append what takes a tenth of a small log. Gives False if there is no room."""
+    try:
+        writer.append(records(("d", 0, os.urandom(100_000))))
+    except LogFull:
+        return False
+    return True
+
+
+appends = st.lists(
+    st.lists(st.tuples(st.text(max_size=4), st.integers(0, 255), st.binary(max_size=40)), max_size=8),
+    max_size=5,
+)
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_what_is_appended_is_read_once_by_part(make: Make, data: st.DataObject) -> None:
+    _, log = make()
+    writers = [log.open_writer(name) for name in ("a", "b")]
+    written: list[tuple[int, tuple[str, int, bytes]]] = []
+    read: list[tuple[int, tuple[str, int, bytes]]] = []
+    identities: list[tuple[str, int]] = []
+    start: dict[str, tuple[int, ...]] = {}
+    for append in (*data.draw(appends), []):
+        writers[data.draw(st.integers(0, 1))].append(records(*append))
+        written += [(message[1] % PARTS, message) for message in append]
+        if append and data.draw(st.booleans()):
+            continue
+        end, tasks = log.ends(start, EVERYTHING, EVERYTHING), data.draw(st.integers(1, 4))
+        for task in range(tasks):
+            for name, block in log.read(start, end, frozenset(range(task, PARTS, tasks))):
+                for row in block.to_pylist():
+                    part = row["category"] % PARTS
+                    assert part % tasks == task
+                    read.append((part, (row["device"], row["category"], row["payload"])))
+                    identities.append((name, row["sequence"]))
+        start = end
+    assert sorted(read) == sorted(written)
+    assert len({*identities}) == len(identities) == log.appended()
+    assert log.ends(start, EVERYTHING, EVERYTHING) == start
+    for writer in writers:
+        writer.close()
+
+
+def test_messages_of_a_device_stay_in_order(make: Make) -> None:
+    _, log = make()
+    writer = log.open_writer("w")
+    for number in range(30):
+        writer.append(records(*((f"d{n}", n, b"%d" % number) for n in range(3))))
+    end = log.ends({}, EVERYTHING, EVERYTHING)
+    seen = [row for _, block in log.read({}, end, ALL_PARTS) for row in block.to_pylist()]
+    for device in ("d0", "d1", "d2"):
+        assert [int(row["payload"]) for row in seen if row["device"] == device] == list(range(30))
+    writer.close()
+
+
+def test_the_end_is_within_limits_by_one_block(make: Make) -> None:
+    _, log = make()
+    writer = log.open_writer("w")
+    for number in range(10):
+        writer.append(records(("d", 0, b"%d" % number), ("d", 0, b"x" * 1000)))
+    first = log.ends({}, 3, EVERYTHING)
+    assert len(rows(log, {}, first)) == 4
+    second = log.ends(first, EVERYTHING, 2000)
+    assert len(rows(log, first, second)) == 4
+    rest = log.ends(second, EVERYTHING, EVERYTHING)
+    assert len(rows(log, second, rest)) == 12
+    writer.close()
+
+
+def test_a_full_log_refuses_until_something_was_consumed(make: Make) -> None:
+    _, log = make(bytes=1 << 20)
+    writer, appended = log.open_writer("w"), 0
+    while appends_large(writer):
+        appended += 1
+    assert 5 <= appended <= 10
+    with pytest.raises(LogFull, match="expected"):
+        writer.append(records(("d", 0, os.urandom(100_000))))
+    end = log.ends({}, EVERYTHING, EVERYTHING)
+    assert len(rows(log, {}, end)) == appended == log.appended()
+    log.consume(end)
+    until(lambda: appends_large(writer))  # though what was consumed is kept for an hour otherwise
+    assert log.appended() == appended + 1
+    writer.close()
+
+
+def test_what_was_consumed_goes_and_is_still_counted(make: Make) -> None:
+    _, log = make(retention=0, bytes=1 << 20)
+    writer = log.open_writer("w")
+    end: dict[str, tuple[int, ...]] = {}
+    for number in range(40):  # four times what there is room for
+        until(lambda: appends_large(writer))
+        end = log.ends(end, EVERYTHING, EVERYTHING)
+        log.consume(end)
+        assert log.appended() == number + 1
+    with pytest.raises(DamagedBlock):
+        rows(log, {}, end)
+    writer.close()
+    again = log.open_writer("w")
+    again.append(records(("d", 0, b"")))
+    assert log.appended() == 41
+    assert rows(log, end, log.ends(end, EVERYTHING, EVERYTHING)) == [b""]
+    again.close()
+
+
+def test_one_process_at_a_time_has_the_name_of_a_writer(make: Make) -> None:
+    _, log = make()
+    writer = log.open_writer("w")
+    with pytest.raises(LogInUse, match="w: expected a log that no other process writes to"):
+        log.open_writer("w")
+    writer.close()
+    log.open_writer("w").close()
+
+
+@pytest.mark.slow
+def test_a_writer_that_is_killed_loses_nothing_that_was_acknowledged(make: Make) -> None:
+    folder, log = make()
+    acknowledged = -1
+    for _ in range(2):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.ingest.log_process", str(folder.path)], stdout=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            acknowledged = int(line)
+            if acknowledged == 20:
+                break
+        process.kill()
+        acknowledged = max([acknowledged, *map(int, process.stdout)])
+        process.stdout.close()
+        process.wait()
+    log.open_writer("w").close()
+    end = log.ends({}, EVERYTHING, EVERYTHING)
+    lives: dict[str, list[tuple[int, int]]] = {}
+    for name, block in log.read({}, end, ALL_PARTS):
+        lives.setdefault(name, []).extend((row["category"], int(row["payload"])) for row in block.to_pylist())
+    assert len(lives) == 2
+    for found in lives.values():
+        assert len({*found}) == len(found)
+        for category in range(4):
+            assert {*range(21)} <= {number for each, number in found if each == category}
+    assert {(c, n) for c in range(4) for n in range(acknowledged + 1)} <= {*list(lives.values())[-1]}
+    assert log.appended() == sum(map(len, lives.values()))
+
+
+def test_the_largest_message_is_taken(make: Make) -> None:
+    _, log = make()
+    writer = log.open_writer("w")
+    largest = min(writer.message_bytes, 2 << 20)
+    assert largest >= 1 << 20
+    writer.append(records(("d" * 256, 0, b"x" * largest), ("e", 0, b"")))
+    assert [len(each) for each in rows(log, {}, log.ends({}, EVERYTHING, EVERYTHING))] == [0, largest]
+    writer.close()
+
+
+def test_a_folder_has_one_log_for_ever(tmp_path: Path) -> None:
+    folder = IngestFolder(tmp_path / "f")
+    choose_log(folder, "segments")
+    assert log_name(folder) == "segments"
+    choose_log(folder, "nats://127.0.0.1:4222?replicas=1")
+    choose_log(folder, "nats://127.0.0.1:4222?replicas=1")
+    with pytest.raises(InvalidLog, match=r"log segments: expected nats://127.0.0.1:4222\?replicas=1, which"):
+        choose_log(folder, "segments")
+    used = IngestFolder(tmp_path / "g")
+    find_log(used).open_writer("w").close()
+    with pytest.raises(InvalidLog, match="expected segments, which it has"):
+        choose_log(used, "nats://127.0.0.1:4222")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("nats://", "nats: server '': expected HOST:PORT"),
+        ("nats://here", "nats: server 'here': expected HOST:PORT"),
+        ("nats://h:1?replicas=2", "replicas 2: expected 1 or 3"),
+        ("nats://h:1?bytes=many", "bytes 'many': expected a number"),
+        ("nats://h:1?colour=red", "option colour: expected name, replicas, bytes or retention"),
+        ("nats://h:1?name=a.b", "name 'a.b': expected letters, digits, - and _"),
+        ("nats://h:1?bytes", "'bytes': expected OPTION=VALUE"),
+        ("segments://here", "'here': expected no options but"),
+        ("files", "'files': expected one of nats, segments, module:Class, or what is installed"),
+        ("bypass.ingest.folder:IngestFolder", "expected a subclass of MessageLog"),
+        ("bypass.ingest.log.message_log:MessageLog", "lacks __init__, appended"),
+    ],
+)
+def test_a_log_that_cannot_be_used_is_refused_and_nothing_is_changed(
+    tmp_path: Path, name: str, expected: str
+) -> None:
+    folder = IngestFolder(tmp_path / "f")
+    with pytest.raises(InvalidLog, match=expected.replace("?", r"\?")):
+        choose_log(folder, name)
+    assert not folder.path.exists()
+
+
+def test_a_log_is_brought_in_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "counting.py").write_text(
+        "from bypass.ingest.log.segment_files import SegmentFiles\n\n\n"
+        "class Counting(SegmentFiles):\n"
+        "    def __init__(self, folder, address, options):\n"
+        "        super().__init__(folder, '', {})\n"
+        "        self.address, self.options = address, options\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    folder = IngestFolder(tmp_path / "f")
+    choose_log(folder, "counting.py:Counting?a=1")
+    monkeypatch.chdir("/")
+    log = find_log(folder)
+    assert (type(log).__name__, vars(log)["options"]) == ("Counting", {"a": "1"})
+    with pytest.raises(UnusableMechanism, match=r"missing\.py:Log"):
+        make_log(folder, "missing.py:Log")
+
+
+# -- in JetStream alone ------------------------------------------------------------------------------------
+
+
+def test_records_are_divided_by_part_into_blocks_of_bounded_size() -> None:
+    given = records(*((f"d{n}", n % 40, b"x" * (n * 7 % 90)) for n in range(200)))
+    blocks = list(divide(given, 400))
+    for part, block in blocks:
+        assert {category % PARTS for category in block.categories} == {part}
+        assert len(block) == 1 or sum(map(len, block.payloads)) <= 400
+    for part in range(PARTS):
+        together = [p for number, block in blocks if number == part for p in block.received]
+        assert together == [n for n in range(200) if n % 40 % PARTS == part]
+
+
+def test_servers_that_are_not_there_are_said_in_one_line() -> None:
+    connection = NatsConnection([f"127.0.0.1:{free_ports(1)[0]}"], patience_s=0.3)
+    with pytest.raises(LogFailed, match=r"127.0.0.1:\d+: connect: .*: expected an answer in 0.3 s"):
+        _ = connection.max_payload
+    connection.close()
+
+
+def test_the_stream_of_another_installation_is_refused(tmp_path: Path, nats: NatsServer) -> None:
+    name = f"nats://{nats.address}?name=shared{next(_numbers)}"
+    first, second = IngestFolder(tmp_path / "1"), IngestFolder(tmp_path / "2")
+    choose_log(first, name)
+    find_log(first).open_writer("w").close()
+    choose_log(second, name)
+    with pytest.raises(InvalidLog, match="is another installation's: expected a name of its own"):
+        find_log(second).open_writer("w")
+    choose_log(IngestFolder(tmp_path / "3"), f"{name}&bytes=2000000")
+    (tmp_path / "3" / "log.json").write_text(
+        (tmp_path / "1" / "log.json").read_text().replace(name, f"{name}&bytes=2000000")
+    )
+    with pytest.raises(InvalidLog, match="bytes 4294967296: expected 2000000"):
+        find_log(IngestFolder(tmp_path / "3")).appended()
+
+
+def test_a_block_that_is_sent_twice_is_there_once(tmp_path: Path, nats: NatsServer) -> None:
+    folder = IngestFolder(tmp_path / "f")
+    choose_log(folder, f"nats://{nats.address}?name=twice{next(_numbers)}")
+    log = find_log(folder)
+    writer = log.open_writer("w")
+    writer.append(records(("d", 0, b"1")))
+    writer.sequence = 0  # as if the answer had been lost
+    writer.append(records(("d", 0, b"1")))
+    assert log.appended() == 1
+    writer.close()
+
+
+@pytest.mark.slow
+def test_a_server_that_ends_and_comes_back_is_waited_for(tmp_path: Path) -> None:
+    with nats_server(tmp_path / "server") as server:
+        folder = IngestFolder(tmp_path / "f")
+        choose_log(folder, f"nats://{server.address}")
+        log = find_log(folder)
+        writer = log.open_writer("w")
+        for number in range(3):
+            server.kill()
+            server.start()
+            writer.append(records(("d", 0, b"%d" % number)))
+        assert rows(log, {}, log.ends({}, EVERYTHING, EVERYTHING)) == [b"0", b"1", b"2"]
+        server.kill()
+        failing = LogStream(folder, StreamSettings.of(server.address, {}))
+        failing.connection = NatsConnection([server.address], patience_s=0.3)
+        with pytest.raises(LogFailed, match="make the stream"):
+            failing.state()
+        failing.connection.close()
+        writer.close()
+        log.close()
