@@ -85,9 +85,9 @@ PACKAGES = {
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
         "ChurnSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite GatewayLogicSuite "
-        "GatewaySelectionSuite LiveWorld LocatedSubscriber MobilitySuite ModeSuite ParserSuite SimulatedWorld SystemMachine TransportSuite "
-        "UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios subscriptions "
-        "walks write_replay"
+        "GatewaySelectionSuite LiveWorld LocatedSubscriber MobilitySuite ModeSuite ParserSuite "
+        "SimulatedWorld SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite events "
+        "filters places plans radii scenarios subscriptions walks write_replay"
     ),
 }
 

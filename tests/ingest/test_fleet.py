@@ -40,8 +40,8 @@ def test_vehicles_drive_and_all_that_they_measure_can_be_queried(tmp_path: Path)
     query = ("bypass", "ingest", "query", "--folder", "fleet", "--tenant", "fleet")
     shown = [
         json.loads(line)
-        for line in run(*query, "--metadata", "depot=north", "--metric", "speed").splitlines()
+        for line in run(*query, "--devices", "depot = north", "--where", "metric = speed").splitlines()
     ]
     assert len(shown) == 10 * 60
-    assert len(run(*query, "--metric", "accident").splitlines()) == 2
+    assert len(run(*query, "--where", "metric = accident").splitlines()) == 2
     assert {row["device"] for row in shown} == {f"truck-{number}" for number in range(1, 20, 2)}
