@@ -391,7 +391,7 @@ def test_a_configuration_names_files_beside_it(folder: Path, monkeypatch: pytest
     own = load_config(folder / "broker.yaml", {"BYPASS_BROKER_MECHANISMS": "scheme.py:Shifted"})
     assert own.mechanisms == ("scheme.py:Shifted",)
     (folder / "broker.yaml").write_text("mechanisms: [own/scheme.py:Other]\n")
-    with pytest.raises(InvalidConfig, match=r"broker.yaml: mechanisms.0: '.*py:Other': expected module"):
+    with pytest.raises(InvalidConfig, match=r"broker.yaml: mechanisms.0 is '.*py:Other': expected module"):
         load_config(folder / "broker.yaml", {})
 
 

@@ -7,25 +7,36 @@ from inspect import getsourcefile
 from pathlib import Path
 from typing import Any
 
+from bypass.errors import BypassError
 from bypass.support.extensions import absolute
 from bypass.testing.worlds.simulated import FIXES, SETTLED_S, SimulatedWorld
 from bypass.testing.worlds.world import SmallWorld
 from bypass.transitions.yaml_text import dump_yaml
 
 
+class NotReplayable(BypassError):
+    """A history in which something happened that a scenario cannot repeat."""
+
+
 def write_replay(world: SmallWorld, path: Path, about: str) -> Path:
     """Write all that was done in a world to a file; gives its absolute path.
 
-    Attributes of events are left out, so everybody wants everything near enough. A broker that was restarted
-    is not there: the simulator's goes on.
+    Attributes of events are left out, so everybody wants everything near enough. Raises NotReplayable, and
+    writes nothing, if a broker was restarted.
     """
+    scenario = scenario_of(world, about)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dump_yaml(scenario_of(world, about)), encoding="utf-8")
+    path.write_text(dump_yaml(scenario), encoding="utf-8")
     return path.resolve()
 
 
 def scenario_of(world: SmallWorld, about: str) -> dict[str, Any]:
-    """Put all that was done in a world as the keys of a scenario."""
+    """Put all that was done in a world as the keys of a scenario. Raises NotReplayable."""
+    restarts = [step["at"] for step in world.recording if step["do"] == "restart"]
+    if restarts:
+        raise NotReplayable(
+            f"broker restarted at {restarts[0]:g} s: expected none: the simulator's has no store"
+        )
     x0, y0, x1, y1 = world.region.area
     places = [
         {"name": place.name, "x": place.x - x0, "y": place.y - y0, "radius": place.radius, "weight": 1.0}

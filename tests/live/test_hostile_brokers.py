@@ -6,19 +6,24 @@ import asyncio
 import logging
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
 
 from bypass import Event, attr, connect
+from bypass.live import operator, unfinished
 from bypass.live.client.link import link
+from bypass.live.operator import Operator, OperatorFailed
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import COMMON_SCHEME, FILTER
 from bypass.protocol.messages import Kind, Notify, Publish, Subscribe
-from bypass.protocol.session import Ack, Hello, Welcome
+from bypass.protocol.session import Ack, Control, Hello, Reply, Welcome
 from bypass.protocol.wire import encode
 from tests.live.brokers import PATIENCE
 from tests.live.zmtp import PING, RawBroker, frame
+
+MORE = 1
 
 CLIENT = """
 import asyncio, sys
@@ -132,3 +137,86 @@ def test_a_broker_that_does_not_wait_for_what_is_read_is_left(
     with RawBroker() as broker:
         asyncio.run(asyncio.wait_for(go(broker), PATIENCE))
     assert "bytes wait to be read: expected at most 100000" in caplog.text
+
+
+def endless(broker: RawBroker) -> int:
+    """Send part after part of one message until the other side has ended the connection: how many bytes."""
+    part, sent = frame(bytes(65_536), MORE) * 16, 0
+    broker.socket.settimeout(PATIENCE)
+    with suppress(ConnectionError):
+        while sent < 1 << 32:
+            broker.socket.sendall(part)
+            sent += len(part)
+    return sent
+
+
+@pytest.mark.slow
+def test_a_message_that_does_not_end_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """ZeroMQ shows none of its parts before the last, and keeps them all. The client counts it, and goes on
+    with another connection."""
+    monkeypatch.setattr(unfinished, "MOST_UNFINISHED_BYTES", 1 << 20)
+    monkeypatch.setattr(link, "LOOK_S", 0.01)
+
+    async def go(broker: RawBroker) -> None:
+        me = connect(broker.endpoint, open=True, name="me")
+        opening = asyncio.ensure_future(me.open())
+        await asyncio.to_thread(broker.meet)
+        await asyncio.to_thread(broker.get, Hello)
+        broker.send(welcome())
+        await opening
+        assert me.malformed == 0
+        assert await asyncio.to_thread(endless, broker) < 1 << 32
+        assert me.malformed == 1
+        broker.socket.close()
+        await asyncio.to_thread(broker.meet)
+        await asyncio.to_thread(broker.get, Hello)
+        broker.send(welcome())
+        await me.close()
+
+    with RawBroker() as broker:
+        asyncio.run(asyncio.wait_for(go(broker), 2 * PATIENCE))
+    assert "bytes that does not end: expected at most 1048576" in caplog.text
+
+
+@pytest.mark.slow
+def test_a_message_that_does_not_end_is_no_answer_to_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unfinished, "MOST_UNFINISHED_BYTES", 1 << 20)
+    monkeypatch.setattr(operator, "LOOK_S", 0.01)
+    with RawBroker() as broker, ThreadPoolExecutor() as threads:
+        waiting = threads.submit(Operator, broker.endpoint, None, patience=PATIENCE)
+        broker.meet()
+        broker.get(Hello)
+        assert endless(broker) < 1 << 32
+        with pytest.raises(OperatorFailed, match="bytes that does not end: expected at most 1048576"):
+            waiting.result()
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply(7, True, b"{}"), "no answer in 0.3 s"),  # to another question, again and again
+        (Reply(1, True, b"{"), "expected an answer in JSON"),
+        (Reply(1, False, b"[]"), "expected an answer in JSON"),
+    ],
+)
+def test_answers_to_an_operator_that_are_none(reply: Reply, reason: str) -> None:
+    def ask(endpoint: str) -> None:
+        me = Operator(endpoint, None, patience=0.3)
+        try:
+            me.ask("status")
+        finally:
+            me.close()
+
+    with RawBroker() as broker, ThreadPoolExecutor() as threads:
+        asked = threads.submit(ask, broker.endpoint)
+        broker.meet()
+        broker.get(Hello)
+        broker.send(welcome())
+        broker.get(Control)
+        with suppress(ConnectionError):
+            while not asked.done():
+                broker.send(reply)
+        with pytest.raises(OperatorFailed, match=reason):
+            asked.result()

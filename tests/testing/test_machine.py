@@ -93,3 +93,22 @@ def test_what_is_wrong_is_made_smaller_and_replayed_by_a_command(
     assert said.exit_code == 0, said.output
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["extra"]["script"]["lost"] > 0
+
+
+class Dies(BuiltInMachine):
+    live = True
+
+    def end(self) -> None:
+        self.world.restart_broker()
+        raise AssertionError("something is wrong after that")
+
+
+@pytest.mark.slow
+def test_a_failure_in_which_the_broker_has_died_says_that_there_is_no_scenario_of_it(tmp_path: Path) -> None:
+    """The simulator's broker has no store: without the restart, the scenario would show something else."""
+    machine = type("DiesHere", (Dies,), {"replays": tmp_path})
+    with pytest.raises(AssertionError, match="something is wrong") as failure:
+        tried(machine, 1, 1)
+    (note,) = [each for each in failure.value.__notes__ if "replays it" in each]
+    assert note.startswith("there is no scenario that replays it: broker restarted at ")
+    assert list(tmp_path.iterdir()) == []

@@ -22,9 +22,9 @@ from bypass.live.addresses import can_listen, can_serve
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.places.region import Place, Region
-from bypass.protocol.wire import MAX_MESSAGE_BYTES, MAX_PACKET_BYTES
-from bypass.support.validation import Misfit, expectation
-from bypass.transitions.validation import first_problem
+from bypass.protocol.wire import CODEC, MAX_MESSAGE_BYTES, MAX_PACKET_BYTES, Codec
+from bypass.support.extensions import load
+from bypass.support.validation import Misfit, first_misfit
 
 DASHBOARD = "127.0.0.1:7780"
 """Where the dashboard is if nobody says where."""
@@ -105,7 +105,7 @@ class Limits(ConfigGroup):
         if self.message_bytes > self.packet_bytes:
             raise Misfit(
                 ("message_bytes",),
-                f"{self.message_bytes}: expected at most packet_bytes, which is {self.packet_bytes}",
+                f"is {self.message_bytes}: expected at most packet_bytes, which is {self.packet_bytes}",
             )
         return self
 
@@ -121,8 +121,9 @@ class BrokerConfig(ConfigGroup):
     """All that can be set. An `open` broker encrypts nothing and admits everybody.
 
     `set` are parameters of filter schemes, as in `Broker`; `mechanisms` are references to mechanisms of one's
-    own, `module:Class` or `file.py:Class`, beside what installed packages offer; `rules` are files of
-    rule books, references to rules and names of those that packages offer, one or several.
+    own, `module:Class` or `file.py:Class`, beside what installed packages offer; `codec` is a reference to
+    the Codec whose types of values events and filters have; `rules` are files of rule books, references to
+    rules and names of those that packages offer, one or several.
     """
 
     listen: tuple[str, ...] = Field(default=("tcp://127.0.0.1:7700",), min_length=1)
@@ -137,6 +138,7 @@ class BrokerConfig(ConfigGroup):
     grace: float = Field(default=1.5, ge=0)
     rules: Path | str | tuple[Path | str, ...] | None = None
     mechanisms: tuple[str, ...] = ()
+    codec: str | None = None
     heartbeat: float = Field(default=5.0, gt=0)
     limits: Limits = Limits()
     http: str | None = None
@@ -165,7 +167,7 @@ class BrokerConfig(ConfigGroup):
     def _addresses(cls, addresses: tuple[str, ...]) -> tuple[str, ...]:
         for i, address in enumerate(addresses):
             if not can_listen(address):
-                raise Misfit((i,), f"{shown(address)}: expected tcp://HOST:PORT or ipc://PATH")
+                raise Misfit((i,), f"is {shown(address)}: expected tcp://HOST:PORT or ipc://PATH")
         return addresses
 
     @field_validator("mechanisms")
@@ -176,34 +178,45 @@ class BrokerConfig(ConfigGroup):
                 Registry(references[: i + 1])
             except UnusableMechanism as error:
                 expected = str(error).removeprefix(f"{reference}: ")
-                raise Misfit((i,), f"{shown(reference)}: {expected}") from None
+                raise Misfit((i,), f"is {shown(reference)}: {expected}") from None
         return references
+
+    @field_validator("codec")
+    @classmethod
+    def _is_codec(cls, reference: str | None) -> str | None:
+        try:
+            found = None if reference is None else load(reference)
+        except UnusableMechanism as error:
+            raise ValueError(str(error).removeprefix(f"{reference}: ")) from None
+        if found is not None and not isinstance(found, Codec):
+            raise ValueError(f"expected a Codec, not {shown(found)}")
+        return reference
 
     @model_validator(mode="after")
     def _known(self) -> Self:
         registry = self.registry
         schemes = registry.kinds(FILTER)
         if self.scheme not in schemes:
-            raise Misfit(("scheme",), f"{shown(self.scheme)}: expected one of {', '.join(schemes)}")
+            raise Misfit(("scheme",), f"is {shown(self.scheme)}: expected one of {', '.join(schemes)}")
         catalogues = registry.catalogue("broker"), registry.catalogue("client")
         known = [part.parameters() for each in catalogues for part in each[FILTER_PROXY].values()]
         for name, value in self.set.items():
             found = [parameters[name] for parameters in known if name in parameters]
             if not found:
                 names = sorted({each for parameters in known for each in parameters})
-                raise Misfit(("set", name), f"{shown(value)}: unknown: expected one of {', '.join(names)}")
+                raise Misfit(("set", name), f"is unknown: expected one of {', '.join(names)}")
             for parameter in found:
                 try:
                     parameter.adapter.validate_python(value)
                 except ValidationError as error:
-                    expected = expectation(first_problem(error).message)
-                    raise Misfit(("set", name), f"{shown(value)}: {expected}") from None
+                    raise Misfit(("set", name), first_misfit(error, lambda _: ()).args[0]) from None
         return self
 
     @cached_property
     def registry(self) -> Registry:
         """The mechanisms of the broker: those that are listed, and all that installed packages offer."""
-        registry = Registry(self.mechanisms)
+        codec = CODEC if self.codec is None else load(self.codec)
+        registry = Registry(self.mechanisms, codec=codec)
         registry.bring_installed()
         return registry
 

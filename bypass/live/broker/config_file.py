@@ -19,8 +19,8 @@ from bypass.live.broker.config import (
     is_rule_file,
 )
 from bypass.support.extensions import absolute
-from bypass.support.validation import Misfit, expectation
-from bypass.transitions.validation import KeyPath, first_problem
+from bypass.support.validation import first_misfit
+from bypass.transitions.validation import KeyPath
 from bypass.transitions.yaml_text import NotYaml, parse_yaml
 
 PREFIX = "BYPASS_BROKER_"
@@ -46,20 +46,21 @@ def load_config(path: str | Path | None, environ: Mapping[str, str]) -> BrokerCo
             value = data.get(name, BrokerConfig.model_fields[name].default)
             if (name,) not in variables and isinstance(value, str | Path):
                 data[name] = Path(path).parent / value
-        for name in {"mechanisms", "rules"} & data.keys():
+        for name in {"mechanisms", "codec", "rules"} & data.keys():
             if (name,) not in variables:
                 data[name] = _beside(Path(path).parent, data[name], files=name == "rules")
     try:
         return BrokerConfig.model_validate(data)
     except ValidationError as error:
-        keys, complaint = _first_misfit(error)
+        misfit = first_misfit(error, lambda path: _group(path).model_fields)
+        keys = misfit.path
         where = "environment" if path is None else str(path)
         for length in range(len(keys), 0, -1):
             if keys[:length] in variables:
                 where, keys = variables[keys[:length]], keys[length:]
                 break
-        key = f"{'.'.join(map(str, keys))}: " if keys else ""
-        raise InvalidConfig(f"{where}: {key}{complaint}") from None
+        key = f": {'.'.join(map(str, keys))}" if keys else ""
+        raise InvalidConfig(f"{where}{key} {misfit.args[0]}") from None
 
 
 def _beside(folder: Path, named: Any, files: bool) -> Any:
@@ -106,20 +107,6 @@ def _parsed(where: str, text: str) -> Any:
         return parse_yaml(text)
     except NotYaml as error:
         raise InvalidConfig(f"{where}: {error}: expected YAML") from None
-
-
-def _first_misfit(error: ValidationError) -> tuple[KeyPath, str]:
-    """Give the first error that pydantic found: its key, the value and what was expected."""
-    problem = first_problem(error)
-    keys = problem.path
-    if isinstance(problem.raised, Misfit):
-        return keys + problem.raised.path, problem.raised.args[0]
-    if problem.kind == "missing":
-        return keys, "missing: expected a value"
-    if problem.kind == "extra_forbidden":
-        known = ", ".join(_group(keys[:-1]).model_fields)
-        return keys, f"{shown(problem.value)}: unknown: expected one of {known}"
-    return keys, f"{shown(problem.value)}: {expectation(problem.message)}"
 
 
 def _group(keys: KeyPath) -> type[ConfigGroup]:

@@ -173,6 +173,7 @@ class BrokerServer:
             self.loop.after,
             self.loop.soon,
             config.grace,
+            config.registry.codec,
         )
         config.registry.flags.restore(self.settings.flags)
         region = replace(config.region.region(), generations=self.settings.generations())
@@ -189,7 +190,7 @@ class BrokerServer:
             pending_changed=self.settings.pending_plans.changed,
         )
         for stored in loaded.clients:
-            session = restored(stored)
+            session = restored(stored, config.registry.codec)
             for handle, message in session.handles.items():
                 others = {each: size for each, size in session.sizes.items() if each != handle}
                 if much := excess(config.limits, message, session.sizes[handle], others):

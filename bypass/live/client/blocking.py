@@ -226,6 +226,11 @@ class BlockingConnection:
         return self._connection.unreadable
 
     @property
+    def malformed(self) -> int:
+        """As `Connection.malformed`."""
+        return self._connection.malformed
+
+    @property
     def kept(self) -> tuple[SubHandle, ...]:
         """As `Connection.kept`."""
         return self._connection.kept

@@ -339,6 +339,11 @@ class Connection:
         return self._exchange.events_unreadable
 
     @property
+    def malformed(self) -> int:
+        """Messages of the broker that were none, or did not end: each was logged and dropped."""
+        return self._keeper.malformed
+
+    @property
     def kept(self) -> tuple[SubHandle, ...]:
         """Subscriptions of earlier lives that were neither subscribed again nor withdrawn.
 

@@ -106,6 +106,7 @@ class LiveWorld(SmallWorld):
             self._loop.run(end())
 
     def restart_broker(self) -> None:
+        self._record("restart")
         self._brokers += 1
         folder = self._folder / f"broker{self._brokers}"
         folder.mkdir()

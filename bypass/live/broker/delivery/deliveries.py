@@ -24,12 +24,12 @@ from bypass.live.broker.store.reader import Reader
 from bypass.live.broker.store.store import Store
 from bypass.models.queueing import DelayEstimator
 from bypass.protocol.messages import Message
-from bypass.protocol.wire import encode
+from bypass.protocol.wire import Codec
 
 
 class Deliveries:
     """The broker's way to its clients. `send_packet(route, packet)` raises ZMQError if it is not taken,
-    `after` calls something some seconds later; `grace` is the broker's.
+    `after` calls something some seconds later; `grace` and `codec` are the broker's.
 
     An event that is for a client with a durable session is in the log before it is sent, and until the client
     has acknowledged it, unless it is given up (see `Retention`); `now` is its. `soon` calls something in this
@@ -47,9 +47,11 @@ class Deliveries:
         after: Callable[..., Any],
         soon: Callable[..., None],
         grace: float,
+        codec: Codec,
     ) -> None:
         self.turn = Turn()
         self.acknowledged = 0
+        self._codec = codec
         self.kept = Retention(sessions, limits, last_seq, lambda: self.turn, self.to_route, now)
         self.sending = PacketSender(send_packet, sessions)
         self.delays = DelayEstimator(self._work, durable=True)
@@ -95,7 +97,7 @@ class Deliveries:
 
     def to_route(self, route: bytes, message: Message) -> None:
         """A message for whoever is behind a route. Raises MalformedMessage if it cannot travel."""
-        self.turn.send(route, encode(message))
+        self.turn.send(route, self._codec.encode(message))
 
     def acknowledge(self, session: Session, ids: Iterable[int]) -> bool:
         """A client has these events; gives whether it was sent any of them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import time
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +12,7 @@ import zmq
 
 from bypass.live.broker.loop.memory import Memory
 from bypass.live.broker.loop.sender import Sender
+from bypass.live.unfinished import Identity, bytes_received, identity_of
 
 GREETING_S = 10.0
 """A connection that has no session for so long is ended."""
@@ -29,13 +29,6 @@ A client that sends more than that is flooding."""
 
 REST = 10
 """That takes at most one part of the time in so many."""
-
-TCP_INFO = getattr(socket, "TCP_INFO", None)  # only Linux tells
-RECEIVED = struct.Struct("=128xQ")
-"""Where Linux says how many bytes have come on a connection."""
-
-Identity = tuple[int, int]
-"""Of a socket, which no other has while it is open."""
 
 
 class PeerConnection:
@@ -99,7 +92,7 @@ class Connections:
 
     def accepted(self, descriptor: int) -> None:
         """Somebody has connected."""
-        if identity := _identity(descriptor):
+        if identity := identity_of(descriptor):
             self._accepted.setdefault(identity, (descriptor, time.monotonic()))
 
     def meet(self, route: bytes, frame: zmq.Frame) -> PeerConnection:
@@ -110,7 +103,7 @@ class Connections:
                 descriptor = int(frame.get(zmq.SRCFD))
             except zmq.ZMQError:  # it is gone already
                 descriptor = -1
-            connection = PeerConnection(descriptor, _identity(descriptor), self.turn)
+            connection = PeerConnection(descriptor, identity_of(descriptor), self.turn)
             self.by_route[route] = connection
         return connection
 
@@ -191,17 +184,15 @@ class Connections:
     def _shut(self, descriptor: int, identity: Identity | None) -> bool:
         """End a connection; gives whether it was still the one behind its descriptor."""
         with suppress(OSError), self._opened(descriptor) as peer:  # from here on nobody else can get it
-            if _identity(peer.fileno()) == identity:
+            if identity_of(peer.fileno()) == identity:
                 peer.shutdown(socket.SHUT_RDWR)
                 return True
         return False
 
     def _received(self, descriptor: int) -> int:
         """How many bytes have come on a connection, as far as the system tells."""
-        if TCP_INFO is not None:
-            with suppress(OSError, struct.error), self._opened(descriptor) as peer:
-                found = RECEIVED.unpack(peer.getsockopt(socket.IPPROTO_TCP, TCP_INFO, RECEIVED.size))
-                return int(found[0])
+        with suppress(OSError), self._opened(descriptor) as peer:
+            return bytes_received(peer)
         return 0
 
     @contextmanager
@@ -216,12 +207,3 @@ class Connections:
                 peer.detach()
         finally:
             os.dup2(self._nothing, self._spare, inheritable=False)
-
-
-def _identity(descriptor: int) -> Identity | None:
-    """Of the socket behind a descriptor; None if there is none."""
-    try:
-        status = os.fstat(descriptor)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

@@ -31,7 +31,7 @@ from bypass.protocol.session import (
     Welcome,
     needed,
 )
-from bypass.protocol.wire import MAX_MESSAGE_BYTES, decode
+from bypass.protocol.wire import MAX_MESSAGE_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class Greeting:
 
         Raises MalformedMessage.
         """
-        message, route = decode(data), sender.route
+        message, route = self._broker.registry.codec.decode(data), sender.route
         if not isinstance(message, Hello):
             # A connection that we have given up, or that was another broker's: it has to be made anew.
             self._counters["strangers"] += 1

@@ -18,7 +18,7 @@ from bypass.live.broker.reception.refusals import COUNT, NotTaken, refuse
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.protocol.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
 from bypass.protocol.session import Ack, Bye, Control, Hello, Ping
-from bypass.protocol.wire import MalformedMessage, decode, decode_raw, encode, outline
+from bypass.protocol.wire import MalformedMessage, outline
 from bypass.transitions import TransitionError
 
 
@@ -43,6 +43,7 @@ class Reception:
         self._counters = counters
         self._attendance = attendance
         self._publications = publications
+        self._codec = broker.registry.codec
         self._contexts = broker.registry.contexts()
 
     # -- messages -----------------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ class Reception:
 
         A publication is processed with those after it.
         """
-        message, raw = decode_raw(data, self._contexts)
+        message, raw = self._codec.decode_raw(data, self._contexts)
         session.scheme = message.scheme
         kind = type(message)
         if kind is not Publish:
@@ -132,7 +133,7 @@ class Reception:
         if known is not None and (known.subscription, known.radius) != (message.subscription, message.radius):
             raise NotTaken(f"handle {handle}: it is subscribed with {known.subscription}")
         kept = replace(message, piggyback=None)
-        data = encode(kept)
+        data = self._codec.encode(kept)
         if known is None:
             limits, filters = self._config.limits, kept.subscription.size
             much = excess(limits, kept, len(data), session.sizes)
@@ -167,7 +168,7 @@ class Reception:
         self._publications.process()
         reason = f"{len(data)} bytes: expected at most {self._config.limits.message_bytes}"
         try:
-            self._not_taken(session, decode(data, self._contexts), reason)
+            self._not_taken(session, self._codec.decode(data, self._contexts), reason)
         except MalformedMessage as error:
             refuse(self._deliveries, session, reason, error.id, error.handle)
 
@@ -219,7 +220,7 @@ class Reception:
                 session.own.discard(handle)
                 self._broker.withdraw(session.number, handle)
             else:
-                session.subscribe(handle, before, len(encode(before)))
+                session.subscribe(handle, before, len(self._codec.encode(before)))
                 if own:
                     session.own.add(handle)
                 self._broker.admit(session.number, (before,), None)

@@ -14,7 +14,7 @@ from bypass.live.broker.sessions.unacknowledged import NO_CLIENT, Unacknowledged
 from bypass.live.broker.store.store import StoredClient
 from bypass.protocol.messages import Subscribe
 from bypass.protocol.session import RICH_EVENTS
-from bypass.protocol.wire import decode
+from bypass.protocol.wire import Codec
 from bypass.support.arrays import Ints
 
 MOST_REFUSED = 10_000
@@ -181,15 +181,15 @@ class Session:
         return 0 < count <= self.published and count not in self.refused
 
 
-def restored(stored: StoredClient) -> Session:
-    """A durable session as the store had it."""
+def restored(stored: StoredClient, codec: Codec) -> Session:
+    """A durable session as the store had it. Raises MalformedMessage for what the codec cannot read."""
     session = Session(stored.number, stored.name, stored.life, durable=True)
     session.published, session.seen = stored.published, stored.seen
     session.missed.update(stored.missed)
     session.restored = True
     session.doubt(stored.known)
     for handle, data in stored.subscriptions.items():
-        message = decode(data)
+        message = codec.decode(data)
         assert isinstance(message, Subscribe)
         session.handles[handle], session.sizes[handle] = message, len(data)
     return session

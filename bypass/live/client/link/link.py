@@ -18,6 +18,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from bypass.live.client.errors import InvalidEndpoint
 from bypass.live.keys import ClientKeys
+from bypass.live.unfinished import LOOK_S, UnfinishedMessage
 from bypass.protocol.messages import Message
 from bypass.protocol.session import Ping
 from bypass.protocol.wire import MAX_PACKET_BYTES, MalformedMessage, encode, pack, unpack
@@ -81,7 +82,7 @@ class Link:
         unreadable: Callable[[MalformedMessage], None],
         lost: Callable[[Loss], None],
     ) -> None:
-        self.malformed = 0  # messages that were none
+        self.malformed = 0  # messages that were none, or did not end
         self._loop = asyncio.get_running_loop()
         self._may_read = may_read
         self._read = read
@@ -102,6 +103,8 @@ class Link:
         self._heard = self._sent = self._loop.time()
         self._why = ""
         self._unwanted = False
+        self._packets = 0  # that were read
+        self._look: asyncio.TimerHandle | None = None
         self._socket = _socket(endpoint, keys)
         self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(_WATCHED)
         try:
@@ -200,6 +203,7 @@ class Link:
                     self._loop.call_soon(self._flush)
                 return
             self._heard = self._loop.time()
+            self._packets += 1
             try:
                 messages = unpack(packet)
             except MalformedMessage as error:
@@ -259,17 +263,31 @@ class Link:
     def _look_at_monitor(self) -> None:
         while not self._closed:
             try:
-                event = zmq.Event(recv_monitor_message(self._monitor, zmq.NOBLOCK)["event"])
+                noted = recv_monitor_message(self._monitor, zmq.NOBLOCK)
             except zmq.Again:
                 return
+            event = zmq.Event(noted["event"])
             if event in _HANDSHAKE_FAILURES:
                 self._why = _HANDSHAKE_FAILURES[event]
                 self._unwanted = event is zmq.Event.HANDSHAKE_FAILED_AUTH
             elif event is zmq.Event.CONNECTED:
                 self._why = "the connection broke"
+                unfinished = UnfinishedMessage(noted["value"])
+                self._look = self._loop.call_later(LOOK_S, self._look_at_message, unfinished)
             elif event & _ENDS:
                 self._drain_rest()
                 self.lose(self._why or "nobody listens there")
+
+    def _look_at_message(self, unfinished: UnfinishedMessage) -> None:
+        """End a connection on which a message comes that does not end."""
+        self._drain()
+        if self._closed:
+            return
+        if wrong := unfinished.too_large(self._packets):
+            self._count_malformed(MalformedMessage(wrong))
+            self.lose(wrong)
+            return
+        self._look = self._loop.call_later(LOOK_S, self._look_at_message, unfinished)
 
     def _drain_rest(self) -> None:
         """Read what arrived before the connection broke, as far as that is allowed now."""
@@ -290,8 +308,9 @@ class Link:
 
     def _end(self, linger: int) -> None:
         self._closed = True
-        if self._beat is not None:
-            self._beat.cancel()
+        for timer in (self._beat, self._look):
+            if timer is not None:
+                timer.cancel()
         for fd in self._fds:
             self._loop.remove_reader(fd)
         self._close_sockets(linger)

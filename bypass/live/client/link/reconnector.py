@@ -54,6 +54,7 @@ class Reconnector:
         self._link: Link | None = None
         self._welcome: Welcome | None = None  # of this link, as far as it has arrived
         self._kept: list[Kept] = []
+        self._malformed = 0  # on links that are lost
         self._not_before = 0.0  # seconds for which the broker wants to be left alone
         self._settled = asyncio.Event()  # connected, or never again
         self._leaving: asyncio.Future[bool] | None = None  # whether the broker has said goodbye, too
@@ -149,8 +150,13 @@ class Reconnector:
         if not self.connected:
             link.lose(f"the broker has not answered within {ANSWER_WITHIN_S:g} s")
 
+    @property
+    def malformed(self) -> int:
+        """Messages of the broker that were none, or did not end."""
+        return self._malformed + (0 if self._link is None else self._link.malformed)
+
     def _disconnected(self) -> None:
-        self._link = None
+        self._malformed, self._link = self.malformed, None
         if self.connected:
             self.connected = False
             if self.failure is None:
