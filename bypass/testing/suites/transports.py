@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 
@@ -47,8 +47,11 @@ class TransportSuite(MechanismSuite):
         """Over UDP, if it is by `wifi`: a local network has no other radio."""
         if self.kind.radio != Wifi.radio:
             return
-        direct = "broadcast", {}
-        begin = {"transport": (self.name, self.parameters), "mode": ("ad-hoc", {}), "direct": direct}
+        begin: dict[str, tuple[str, dict[str, Any]]] = {
+            "transport": (self.name, self.parameters),
+            "mode": ("ad-hoc", {}),
+            "direct": ("broadcast", {}),
+        }
         with closing(DatagramWorld(DEVICES, begin, self.brought)) as world:
             for publisher in range(DEVICES):
                 world.until_heard(world.publish(publisher), [n for n in range(DEVICES) if n != publisher])
