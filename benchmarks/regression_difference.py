@@ -50,9 +50,8 @@ def differences(old: Path, new: Path) -> list[Difference]:
     found: dict[str, Difference] = {}
     for name in sorted(before.keys() | after.keys()):
         if name not in before or name not in after:
-            found[name] = Difference(
-                name, *("there" if name in files else ABSENT for files in (before, after))
-            )
+            there = ["there" if name in files else ABSENT for files in (before, after)]
+            found[name] = Difference(name, there[0], there[1])
             continue
         for each in _differences(name, _read(before[name]), _read(after[name])):
             place = re.sub(r"\[\d+\]", "[]", each.path)

@@ -131,8 +131,11 @@ class ScriptedExperiment(Experiment):
             kind, made = Kind.PLACED, client.publish(event, PlanarLocation(*place))
         self._published.append((made, clock.now_us, kind, number, place))
         for subscription, (owner, radius, _) in self._subscribed.items():
-            everywhere = kind == Kind.PLAIN or radius is None
-            near = everywhere or within(*place, *self._trace.position(owner, clock.now()), radius)
+            near = (
+                kind == Kind.PLAIN
+                or radius is None
+                or within(*place, *self._trace.position(owner, clock.now()), radius)
+            )
             if owner != number and near:
                 self._owed.add((self._events_so_far, subscription))
 

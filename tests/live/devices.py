@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -20,58 +19,19 @@ from bypass.live.adhoc.datagrams import Refusal
 from bypass.live.adhoc.neighbourhood import Neighbourhood
 from bypass.live.adhoc.radio import CheckRadio
 from bypass.live.host import LiveHost
-from bypass.places.sensor import Fix, FixListener, LocationRequest
 from bypass.ports.monitor import Monitor
 from bypass.ports.subscriptions import SubHandle
 from bypass.protocol.messages import Message
+from bypass.testing.worlds.datagrams import KEY as KEY
+from bypass.testing.worlds.datagrams import LoopClock, Standing
 from bypass.transitions import Action, Plan
 
-KEY = b"a key for tests, and for no more"
 LIMIT = 20.0
 AT_ONCE: dict[str, dict[str, float]] = {
     "flooding": {"jitter": 0.0},
     "hyperg": {"hesitation": 0.0, "keep": 60.0},
 }
 """With this, what is heard has been passed on when the next command is answered."""
-
-
-class LoopClock:
-    """The time of day, and timers on an asyncio loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._began = time.time() - loop.time()
-
-    def now(self) -> float:
-        return self._began + self._loop.time()
-
-    def after(self, delay: float, action: Callable[..., None], *args: Any) -> asyncio.TimerHandle:
-        return self._loop.call_later(delay, action, *args)
-
-
-class Standing:
-    """The sensor of a device that does not move."""
-
-    def __init__(self, x: float, y: float) -> None:
-        self._fix = Fix(x, y, 0.0, 0.0, 0.0)
-
-    def request(self, request: LocationRequest, listener: FixListener) -> None:
-        """It has nothing new to say."""
-
-    def release(self, listener: FixListener) -> None:
-        """Nothing to release."""
-
-    def available(self) -> bool:
-        return True
-
-    def last(self) -> Fix:
-        return self._fix
-
-    def current(self) -> Fix:
-        return self._fix
-
-    def place(self) -> tuple[float, float]:
-        return self._fix[:2]
 
 
 class Device:

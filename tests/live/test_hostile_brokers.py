@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from bypass import Event, attr, connect
+from bypass import Connection, Event, attr, connect
 from bypass.live import operator, unfinished
 from bypass.live.client.link import link
 from bypass.live.operator import Operator, OperatorFailed
@@ -60,6 +60,16 @@ operator.close()
 def welcome() -> Welcome:
     scheme = Registry().kinds(FILTER)[COMMON_SCHEME].flag
     return Welcome(0, 60.0, (0.0, 0.0, 1000.0, 1000.0), client=7, scheme=scheme)
+
+
+async def opened(broker: RawBroker) -> Connection:
+    """A connection that the broker has welcomed."""
+    me = connect(broker.endpoint, open=True, name="me")
+    opening = asyncio.ensure_future(me.open())
+    await asyncio.to_thread(broker.meet)
+    await asyncio.to_thread(broker.get, Hello)
+    broker.send(welcome())
+    return await opening
 
 
 def notification(number: int, handle: int) -> Notify:
@@ -117,12 +127,7 @@ def test_a_broker_that_does_not_wait_for_what_is_read_is_left(
     caplog.set_level(logging.INFO)
 
     async def go(broker: RawBroker) -> None:
-        me = connect(broker.endpoint, open=True, name="me")
-        opening = asyncio.ensure_future(me.open())
-        await asyncio.to_thread(broker.meet)
-        await asyncio.to_thread(broker.get, Hello)
-        broker.send(welcome())
-        await opening
+        me = await opened(broker)
         subscribing = asyncio.ensure_future(me.subscribe(attr("n") >= 0))
         handle = (await asyncio.to_thread(broker.get, Subscribe)).handle
         broker.send(Ack((), (handle,)))
@@ -160,12 +165,7 @@ def test_a_message_that_does_not_end_is_given_up(
     monkeypatch.setattr(link, "LOOK_S", 0.01)
 
     async def go(broker: RawBroker) -> None:
-        me = connect(broker.endpoint, open=True, name="me")
-        opening = asyncio.ensure_future(me.open())
-        await asyncio.to_thread(broker.meet)
-        await asyncio.to_thread(broker.get, Hello)
-        broker.send(welcome())
-        await opening
+        me = await opened(broker)
         assert me.malformed == 0
         assert await asyncio.to_thread(endless, broker) < 1 << 32
         assert me.malformed == 1

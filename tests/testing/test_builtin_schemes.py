@@ -13,7 +13,7 @@ from bypass.testing.rules import (
     same_cell,
     same_places,
 )
-from bypass.testing.suites.filter_schemes import FilterSchemeSuite
+from bypass.testing.suites.filter_schemes import Crowd, FilterSchemeSuite
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ class TestEgrid(BuiltIn):
 
     def test_who_touches_fewer_cells_keeps_those_it_has(self) -> None:
         """It stays in its cell and nothing is missing: it asks for nothing, and hears of more for a while."""
-        crowd = [((100.0, 0.0), [100]), ((180.0, 0.0), [None])]
+        crowd: Crowd = [((100.0, 0.0), [100]), ((180.0, 0.0), [None])]
         world = self._perform(crowd, [[(0, (0.0, 0.0))]], [(0.0, 0.0)])
         far = world.publish("publisher", (200.0, 0.0))
         beyond = world.publish("publisher", (400.0, 0.0))

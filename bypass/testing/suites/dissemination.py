@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from bypass.mechanisms.families import DISSEMINATION, Family
 from bypass.testing.rules import Point
 from bypass.testing.suites.suite import MechanismSuite
+from bypass.testing.worlds.datagrams import DatagramWorld
 from bypass.testing.worlds.radio import REACH, RadioWorld, cluster, row
 
 LONG_S = 10.0
@@ -25,11 +27,12 @@ class DisseminationSuite(MechanismSuite):
 
     Capabilities: `hops` is how far an event gets, if there is somebody in reach at each; None: as far as
     that. Within them a `share` of the devices hears of it: 1, all of them, always; less, so many on average.
-    A device sends at most so many `frames` for one event.
+    A device sends at most so many `frames` for one event. One that is not `live` is tested in virtual time
+    alone.
     """
 
     family: ClassVar[Family] = DISSEMINATION
-    defaults: ClassVar[Mapping[str, Any]] = {"hops": None, "share": 1.0, "frames": 1}
+    defaults: ClassVar[Mapping[str, Any]] = {"hops": None, "share": 1.0, "frames": 1, "live": True}
 
     def devices(self, places: Sequence[Point], seed: int = 1, mode: str = "ad-hoc") -> RadioWorld:
         """Devices that all run this mechanism for their own events."""
@@ -49,6 +52,19 @@ class DisseminationSuite(MechanismSuite):
             assert world.heard(event) == expected, f"heard by {world.heard(event)}, expected {expected}"
 
         self.for_all(hears, number=st.integers(2, 6), publisher=st.integers(0, 5), seed=st.integers(0, 99))
+
+    def test_everybody_in_reach_hears_live_as_well(self) -> None:
+        """Over UDP, on the loopback network; also what comes right after it, so that nothing comes twice."""
+        if not self.capability("live"):
+            return
+        begin = {"mode": ("ad-hoc", {}), "direct": (self.name, self.parameters)}
+        with closing(DatagramWorld(4, begin, self.brought)) as world:
+            events = [world.publish(1) for _ in range(5)]
+            for event in events:
+                world.until_heard(event, [0, 2, 3])
+            last = world.publish(2)
+            world.until_heard(last, [0, 1, 3])
+            assert [world.heard(event) for event in events] == [[0, 2, 3]] * 5
 
     def test_events_get_as_far_as_they_should(self) -> None:
         """In a row, each device hears from the next one alone."""

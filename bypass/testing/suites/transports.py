@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from contextlib import closing
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import TRANSPORT, Family
+from bypass.mechanisms.transports import Wifi
 from bypass.testing.suites.suite import MechanismSuite
+from bypass.testing.worlds.datagrams import DatagramWorld
 from bypass.testing.worlds.radio import RadioWorld
 
 DEVICES = 4
@@ -39,6 +42,19 @@ class TransportSuite(MechanismSuite):
             assert world.heard(event) == expected, f"heard by {world.heard(event)}, expected {expected}"
 
         self.for_all(hear, publisher=st.integers(0, DEVICES - 1), seed=st.integers(0, 99))
+
+    def test_devices_nearby_hear_each_other_live_as_well(self) -> None:
+        """Over UDP, if it is by `wifi`: a local network has no other radio."""
+        if self.kind.radio != Wifi.radio:
+            return
+        begin: dict[str, tuple[str, dict[str, Any]]] = {
+            "transport": (self.name, self.parameters),
+            "mode": ("ad-hoc", {}),
+            "direct": ("broadcast", {}),
+        }
+        with closing(DatagramWorld(DEVICES, begin, self.brought)) as world:
+            for publisher in range(DEVICES):
+                world.until_heard(world.publish(publisher), [n for n in range(DEVICES) if n != publisher])
 
     def test_who_has_another_one_hears_nothing(self) -> None:
         """Nor is its own radio on any more."""
