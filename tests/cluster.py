@@ -23,6 +23,9 @@ START_S = 60.0
 END_S = 10.0
 
 LOOPBACK = "127.0.0.1"
+QUICK_JAVA = (  # to start: what tests start has little to do
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 SPARK = Path(pyspark.__file__).parent
 
 # Comes before whatever would find the project: an editable install, an installed copy, the working directory.
@@ -144,5 +147,4 @@ def _environment() -> dict[str, str]:
     """Ours, but for what would lead to the project or to another Spark."""
     hidden = {"PYTHONPATH", "SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_PYTHON"}
     ours = {name: value for name, value in os.environ.items() if name not in hidden}
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # to start: these processes have little to do
-    return ours | {"SPARK_LOCAL_IP": LOOPBACK, "SPARK_HOME": str(SPARK), "JAVA_TOOL_OPTIONS": quick}
+    return ours | {"SPARK_LOCAL_IP": LOOPBACK, "SPARK_HOME": str(SPARK), "JAVA_TOOL_OPTIONS": QUICK_JAVA}

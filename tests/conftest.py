@@ -28,10 +28,11 @@ from bypass.protocol.messages import Message
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
 from bypass.transitions import Action, Plan, Record
+from tests.cluster import QUICK_JAVA
 from tests.scheduling import ByFile
 
-# Spark has little to do here: thoroughly compiled, it takes twice the time to start and to work.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Spark has little to do here: thoroughly compiled and verified, it takes twice the time to start and to work.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
 
 # How long an example takes says nothing: others may use the machine, and the first one loads what it needs.
 settings.register_profile("untimed", settings(), deadline=None)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numba
@@ -32,6 +34,47 @@ def outer(x):
 """
 USE = "from outer import outer; print(outer(1), sum(outer.stats.cache_hits.values()))"
 
+# Has compiled something, which takes a second, and forks: each child has imported nothing of a test's yet.
+FORKING = """
+import json, os, sys, traceback
+import numba
+import bypass.support.kernel
+
+numba.njit(lambda x: x + 1)(1)
+for line in sys.stdin:
+    folder, program, printed = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        with open(printed, "w") as output, open(printed + ".err", "w") as errors:
+            os.dup2(output.fileno(), 1)
+            os.dup2(errors.fileno(), 2)
+            try:
+                exec(program, {})
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+                code = 1
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The process that `use` has its processes from."""
+    command = [sys.executable, "-B", "-c", FORKING]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        Forking.process, Forking.printed = process, tmp_path_factory.mktemp("printed") / "output"
+        yield
+
+
+class Forking:
+    process: subprocess.Popen[str]
+    printed: Path
+
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -51,11 +94,12 @@ def folder(compiled: Path, tmp_path: Path) -> Path:
 
 def use(folder: Path, program: str = USE) -> str:
     """Run a process that calls `outer`; gives its result and how often it was in the cache."""
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", program], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    asked, ended = Forking.process.stdin, Forking.process.stdout
+    assert asked is not None
+    assert ended is not None
+    print(json.dumps([str(folder), program, str(Forking.printed)]), file=asked, flush=True)
+    assert ended.readline() == "0\n", Forking.printed.with_suffix(".err").read_text()
+    return Forking.printed.read_text().strip()
 
 
 def cached(folder: Path, pattern: str) -> list[Path]:
