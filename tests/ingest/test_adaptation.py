@@ -1,6 +1,7 @@
 """The adaptive policy: it thins out when the load would shorten the window, and comes back."""
 
 import math
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -158,6 +159,14 @@ def test_without_a_policy_nothing_is_decided(tmp_path: Path) -> None:
     assert adapt(folder) == []
     assert read_policy(folder) is None
     assert latest_plan(folder.plans) == 0
+
+
+def test_the_policy_of_the_documentation_is_one_with_the_default_ladder() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ingest.md").read_text(encoding="utf-8")
+    (text,) = (block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "ladder:" in block)
+    found = AdaptivePolicy.from_yaml(text)
+    assert (found.budget, found.window) == (500 * 10**9, 30 * 86_400)
+    assert found == AdaptivePolicy(budget=found.budget, window=found.window)
 
 
 @pytest.mark.parametrize(

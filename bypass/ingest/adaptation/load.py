@@ -29,7 +29,7 @@ class LoadSample(NamedTuple):
 
 
 class SampledLoad:
-    """What was observed since the pipeline is on the rung where it is."""
+    """The load since the pipeline is on the rung where it is."""
 
     def __init__(self, policy: AdaptivePolicy, plans: Path, progress: Path) -> None:
         self._policy = policy
