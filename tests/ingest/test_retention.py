@@ -1,5 +1,8 @@
 """Retention: days and bytes of each data region are limited, and what is removed is counted."""
 
+import logging
+import threading
+import time
 from datetime import date
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from deltalake import DeltaTable
 
 from bypass.cli.group import commands
 from bypass.ingest.devices.device import Device
+from bypass.ingest.service import stream_process
 from bypass.ingest.service.status import read_status
 from bypass.ingest.tables import retention
 from bypass.ingest.tables.compaction import compact
@@ -112,6 +116,26 @@ def test_the_stream_and_compaction_go_on_after_a_removal(tmp_path: Path) -> None
     pipeline.append(("device0", message("device0", T + 99, a=1)), at=T)
     pipeline.run()
     assert len(pipeline.rows()) == 4 + 8 + 1
+
+
+def test_the_process_of_the_stream_removes_by_itself_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pipeline = filled(tmp_path, 2)
+    set_retention(pipeline.folder.retention, "short", RegionLimits(days=1))
+    monkeypatch.setattr(stream_process, "COMPACT_S", 0.01)
+    caplog.set_level(logging.INFO)
+    stop = threading.Event()
+    housekeeping = threading.Thread(target=stream_process._keep_house, args=(pipeline.folder, stop))
+    housekeeping.start()
+    looked, end = threading.Event(), time.monotonic() + 20
+    while "expired" not in caplog.text and time.monotonic() < end:
+        looked.wait(0.01)
+    stop.set()
+    housekeeping.join()
+    assert "region short: 2 days expired, 2 files, 2 rows" in caplog.text  # all of it is older than a day now
+    assert {row["device"] for row in pipeline.rows()} == {"device1"}
+    assert read_status(pipeline.folder).expired_rows == {"short": 2}
 
 
 def test_limits_are_set_and_shown_by_command(tmp_path: Path) -> None:
