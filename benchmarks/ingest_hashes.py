@@ -111,7 +111,7 @@ def main() -> None:
         ours = HASHES["Java, folded"](ids[:1000])
         assert ours.tolist() == [partition_of(each.decode()) for each in ids[:1000]]
         results[kind] = {name: balance(hashed(ids)) for name, hashed in HASHES.items()}
-        rows = [
+        rows: list[list[str | float]] = [
             [name, *found.values(), f"{PUBLISHED[name]}" if kind == "UUID" and name in PUBLISHED else "-"]
             for name, found in results[kind].items()
         ]

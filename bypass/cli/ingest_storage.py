@@ -40,18 +40,18 @@ def retain(folder: Path, region: str | None, days: int | None, size: int | None)
     The stream removes what is beyond the limits.
     """
     from bypass.ingest.folder import IngestFolder
-    from bypass.ingest.tables.retention import Retention, read_expired, read_retentions, set_retention
+    from bypass.ingest.tables.retention import RegionLimits, read_expired, read_retentions, set_retention
 
     path = IngestFolder(folder).retention
     if region is not None:
-        set_retention(path, region, Retention(days, size))
+        set_retention(path, region, RegionLimits(days, size))
         return
     if days is not None or size is not None:
         raise click.UsageError("--days and --bytes need the name of a region")
     retentions, expired = read_retentions(path), read_expired(path)
     rows = [["region", "days", "bytes", "expired rows", "expired bytes"]]
     for name in sorted({*retentions, *expired}):
-        limits = retentions.get(name, Retention())
+        limits = retentions.get(name, RegionLimits())
         shown = ["-" if limit is None else f"{limit:,}" for limit in (limits.days, limits.bytes)]
         rows.append([name, *shown, *(f"{count:,}" for count in expired.get(name, (0, 0)))])
     show_table(rows)

@@ -1,7 +1,10 @@
 """The adaptive policy: it thins out when the load would shorten the window, and comes back."""
 
 import math
+import re
 import sqlite3
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bypass.cli.group import commands
+from bypass.ingest.adaptation import controller
 from bypass.ingest.adaptation.adaptive_policy import AdaptivePolicy, InvalidAdaptivePolicy
 from bypass.ingest.adaptation.controller import adapt, begin_adaptation, read_policy
 from bypass.ingest.devices.device import Device
@@ -153,11 +157,42 @@ def test_a_policy_that_was_written_by_hand_begins_with_the_first_rung(tmp_path: 
     assert (submitted[1].plan, submitted[1].who) == ("keep", "adaptive policy")
 
 
+def test_a_damaged_policy_is_told_and_the_controller_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = IngestFolder(tmp_path)
+    monkeypatch.setattr(controller, "LOOK_S", 0.01)
+    folder.adaptation.write_text("{budget: 20GB}")
+    stop, looked = threading.Event(), threading.Event()
+    thread = threading.Thread(target=controller.run_controller, args=(folder, stop))
+    thread.start()
+    try:
+        end = time.monotonic() + 20
+        while "window is missing" not in caplog.text and time.monotonic() < end:
+            looked.wait(0.01)
+        folder.adaptation.write_text("{budget: 20GB, window: 7d}")
+        while not latest_plan(folder.plans) and time.monotonic() < end:
+            looked.wait(0.01)
+    finally:
+        stop.set()
+        thread.join()
+    assert "window is missing" in caplog.text
+    assert latest_plan(folder.plans) == 1
+
+
 def test_without_a_policy_nothing_is_decided(tmp_path: Path) -> None:
     folder = IngestFolder(tmp_path)
     assert adapt(folder) == []
     assert read_policy(folder) is None
     assert latest_plan(folder.plans) == 0
+
+
+def test_the_policy_of_the_documentation_is_one_with_the_default_ladder() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ingest.md").read_text(encoding="utf-8")
+    (text,) = (block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "ladder:" in block)
+    found = AdaptivePolicy.from_yaml(text)
+    assert (found.budget, found.window) == (500 * 10**9, 30 * 86_400)
+    assert found == AdaptivePolicy(budget=found.budget, window=found.window)
 
 
 @pytest.mark.parametrize(

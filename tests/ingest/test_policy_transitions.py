@@ -34,7 +34,7 @@ readings = st.lists(
     ),
     max_size=8,
 )
-few = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def to(policy: str, *members: str, rows: str | None = None, **values: Any) -> Plan:

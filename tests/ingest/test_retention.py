@@ -1,5 +1,8 @@
 """Retention: days and bytes of each data region are limited, and what is removed is counted."""
 
+import logging
+import threading
+import time
 from datetime import date
 from pathlib import Path
 
@@ -10,10 +13,11 @@ from deltalake import DeltaTable
 
 from bypass.cli.group import commands
 from bypass.ingest.devices.device import Device
+from bypass.ingest.service import stream_process
 from bypass.ingest.service.status import read_status
 from bypass.ingest.tables import retention
 from bypass.ingest.tables.compaction import compact
-from bypass.ingest.tables.retention import InvalidRetention, Retention, expire_regions, set_retention
+from bypass.ingest.tables.retention import InvalidRetention, RegionLimits, expire_regions, set_retention
 from tests.ingest.pipeline import Pipeline, message
 
 DAY_MS = 86_400_000
@@ -56,7 +60,7 @@ def test_days_before_the_limit_of_a_region_are_removed_and_counted(tmp_path: Pat
     pipeline = filled(tmp_path, 5)
     before = sizes(pipeline, "short")
     assert expire(pipeline) == []
-    set_retention(pipeline.folder.retention, "short", Retention(days=2))
+    set_retention(pipeline.folder.retention, "short", RegionLimits(days=2))
     (done,) = expire(pipeline)
     assert (done.region, done.days, done.files, done.rows, done.over) == ("short", 2, 2, 2, 0)
     assert days_of(pipeline, "device0") == [0, 1, 2]
@@ -65,7 +69,7 @@ def test_days_before_the_limit_of_a_region_are_removed_and_counted(tmp_path: Pat
     status = read_status(pipeline.folder)
     assert status.expired_rows == {"short": 2}
     assert status.expired_bytes == {"short": sum(before.values()) - sum(sizes(pipeline, "short").values())}
-    set_retention(pipeline.folder.retention, "short", Retention(days=1))
+    set_retention(pipeline.folder.retention, "short", RegionLimits(days=1))
     expire(pipeline)
     assert read_status(pipeline.folder).expired_rows == {"short": 3}
     assert read_status(pipeline.folder).stored == 10  # what was stored was, though it is gone
@@ -74,11 +78,11 @@ def test_days_before_the_limit_of_a_region_are_removed_and_counted(tmp_path: Pat
 def test_the_oldest_days_beyond_the_bytes_of_a_region_are_removed_but_never_today(tmp_path: Path) -> None:
     pipeline = filled(tmp_path, 4)
     by_day = [size for _, size in sorted(sizes(pipeline, "short").items(), reverse=True)]
-    set_retention(pipeline.folder.retention, "short", Retention(bytes=by_day[0] + by_day[1]))
+    set_retention(pipeline.folder.retention, "short", RegionLimits(bytes=by_day[0] + by_day[1]))
     (done,) = expire(pipeline)
     assert (done.days, done.bytes, done.over) == (2, sum(by_day[2:]), 0)
     assert days_of(pipeline, "device0") == [0, 1]
-    set_retention(pipeline.folder.retention, "short", Retention(bytes=1))
+    set_retention(pipeline.folder.retention, "short", RegionLimits(bytes=1))
     (done,) = expire(pipeline)
     assert (done.days, done.over) == (1, by_day[0] - 1)
     (again,) = expire(pipeline)
@@ -88,8 +92,8 @@ def test_the_oldest_days_beyond_the_bytes_of_a_region_are_removed_but_never_toda
 
 def test_a_region_without_limits_is_kept(tmp_path: Path) -> None:
     pipeline = filled(tmp_path, 3)
-    set_retention(pipeline.folder.retention, "short", Retention(days=1))
-    set_retention(pipeline.folder.retention, "short", Retention())
+    set_retention(pipeline.folder.retention, "short", RegionLimits(days=1))
+    set_retention(pipeline.folder.retention, "short", RegionLimits())
     assert expire(pipeline) == []
 
 
@@ -97,7 +101,7 @@ def test_few_files_are_removed_at_once(tmp_path: Path, monkeypatch: pytest.Monke
     pipeline = filled(tmp_path, 3, files=2)
     monkeypatch.setattr(retention, "MOST_FILES", 3)
     for region in ("short", "default"):
-        set_retention(pipeline.folder.retention, region, Retention(days=1))
+        set_retention(pipeline.folder.retention, region, RegionLimits(days=1))
     assert [done.files for done in expire(pipeline)] == [2, 1]
     assert [done.files for done in expire(pipeline)] == [1]
     assert expire(pipeline) == []
@@ -105,13 +109,33 @@ def test_few_files_are_removed_at_once(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_stream_and_compaction_go_on_after_a_removal(tmp_path: Path) -> None:
     pipeline = filled(tmp_path, 2, files=4)
-    set_retention(pipeline.folder.retention, "default", Retention(days=1))
-    set_retention(pipeline.folder.retention, "short", Retention(bytes=1))
+    set_retention(pipeline.folder.retention, "default", RegionLimits(days=1))
+    set_retention(pipeline.folder.retention, "short", RegionLimits(bytes=1))
     expire(pipeline)
     compact(pipeline.folder.measurements)
     pipeline.append(("device0", message("device0", T + 99, a=1)), at=T)
     pipeline.run()
     assert len(pipeline.rows()) == 4 + 8 + 1
+
+
+def test_the_process_of_the_stream_removes_by_itself_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pipeline = filled(tmp_path, 2)
+    set_retention(pipeline.folder.retention, "short", RegionLimits(days=1))
+    monkeypatch.setattr(stream_process, "COMPACT_S", 0.01)
+    caplog.set_level(logging.INFO)
+    stop = threading.Event()
+    housekeeping = threading.Thread(target=stream_process._keep_house, args=(pipeline.folder, stop))
+    housekeeping.start()
+    looked, end = threading.Event(), time.monotonic() + 20
+    while "expired" not in caplog.text and time.monotonic() < end:
+        looked.wait(0.01)
+    stop.set()
+    housekeeping.join()
+    assert "region short: 2 days expired, 2 files, 2 rows" in caplog.text  # all of it is older than a day now
+    assert {row["device"] for row in pipeline.rows()} == {"device1"}
+    assert read_status(pipeline.folder).expired_rows == {"short": 2}
 
 
 def test_limits_are_set_and_shown_by_command(tmp_path: Path) -> None:
@@ -135,4 +159,4 @@ def test_limits_are_set_and_shown_by_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize("values", [{"days": 0}, {"bytes": 0}, {"days": 10**6}])
 def test_limits_that_are_none_are_refused(values: dict[str, int]) -> None:
     with pytest.raises(InvalidRetention, match=r"(days|bytes) is \d+: expected at"):
-        Retention(**values)
+        RegionLimits(**values)

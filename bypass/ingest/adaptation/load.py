@@ -29,7 +29,7 @@ class LoadSample(NamedTuple):
 
 
 class SampledLoad:
-    """What was observed since the pipeline is on the rung where it is."""
+    """The load since the pipeline is on the rung where it is."""
 
     def __init__(self, policy: AdaptivePolicy, plans: Path, progress: Path) -> None:
         self._policy = policy
@@ -43,6 +43,11 @@ class SampledLoad:
     def rung(self) -> int | None:
         """The rung that the latest plan leads to; None if there is none, or it is of another ladder."""
         return self._rungs[-1] if self._rungs and self._rungs[-1] >= 0 else None
+
+    @property
+    def number(self) -> int:
+        """The number of the plan that leads to this rung; 0 if there is none."""
+        return self._numbers[-1] if self._numbers else 0
 
     def facts(self) -> dict[str, Any] | None:
         """The facts for rules; None if there is no sample of this rung yet."""
@@ -68,7 +73,7 @@ class SampledLoad:
         that has nothing to do.
         """
         length = int(self._policy.sample * 1000)
-        since = next((load.clock for load in self._loads if load.plans >= self._numbers[-1]), None)
+        since = next((load.clock for load in self._loads if load.plans >= self.number), None)
         if since is None:
             return
         end = self._loads[-1].clock // length * length

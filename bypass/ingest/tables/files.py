@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 _SUMMARISED = ("tenant", "device", "metric", "type", "time", "received", "log", "sequence")
 """Columns whose smallest and largest values a commit names, so that readers can leave files out."""
 
-OFFSETS = "offsets.list.element"
-"""The column of offsets within a file."""
+PACKED = ("time", "received", "sequence", "offsets.list.element")
+"""Columns that are packed as differences, which take as many bits as they need. Neither Delta nor Parquet has
+numbers of 16 bits without a sign: offsets are 32 bits wide, and take 17 in a file."""
 
 
 class WrittenFile(msgspec.Struct, frozen=True):
@@ -73,10 +74,9 @@ def _write(table: Path, rows: pa.Table, partition: dict[str, str], name: str) ->
 
 
 def _encodings(schema: pa.Schema) -> dict[str, Any]:
-    """The encodings of columns. Neither Delta nor Parquet has numbers of 16 bits without a sign: offsets are
-    32 bits wide, and packed as differences, which take as many bits as they need."""
-    if "offsets" not in schema.names:
-        return {}
+    """The encodings of columns: differences for those that grow from row to row, a dictionary for others."""
     leaves = [f"{each.name}.list.element" if pa.types.is_list(each.type) else each.name for each in schema]
-    leaves.remove(OFFSETS)
-    return {"use_dictionary": leaves, "column_encoding": {OFFSETS: "DELTA_BINARY_PACKED"}}
+    return {
+        "use_dictionary": [leaf for leaf in leaves if leaf not in PACKED],
+        "column_encoding": {leaf: "DELTA_BINARY_PACKED" for leaf in leaves if leaf in PACKED},
+    }

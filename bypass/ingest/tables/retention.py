@@ -32,7 +32,7 @@ class InvalidRetention(BypassError):
 
 
 @dataclass(frozen=True, slots=True)
-class Retention:
+class RegionLimits:
     """The limits of a data region. What was received `days` days before today or later is kept, and no more
     than `bytes` bytes: older days are removed first, today never. None: no such limit."""
 
@@ -61,22 +61,22 @@ class Expiry(NamedTuple):
     over: int
 
 
-def set_retention(path: Path, region: str, retention: Retention) -> None:
+def set_retention(path: Path, region: str, limits: RegionLimits) -> None:
     """Limit a region from now on. One without limits is kept for ever."""
     with closing(_open(path)) as database, database:
         database.execute("DELETE FROM regions WHERE region = ?", (region,))
-        if retention != Retention():
-            values = (region, retention.days, retention.bytes)
+        if limits != RegionLimits():
+            values = (region, limits.days, limits.bytes)
             database.execute("INSERT INTO regions VALUES (?, ?, ?)", values)
 
 
-def read_retentions(path: Path) -> dict[str, Retention]:
+def read_retentions(path: Path) -> dict[str, RegionLimits]:
     """Read the limits of all regions that have any."""
     if not path.exists():
         return {}
     with closing(_open(path)) as database:
         rows = database.execute("SELECT region, days, bytes FROM regions ORDER BY region")
-        return {region: Retention(days, size) for region, days, size in rows}
+        return {region: RegionLimits(days, size) for region, days, size in rows}
 
 
 def read_expired(path: Path) -> dict[str, tuple[int, int]]:
@@ -126,7 +126,7 @@ def expire_regions(table: Path, settings: Path, today: date) -> list[Expiry]:
 
 
 def _beyond(
-    days: dict[str, list[dict[str, Any]]], retention: Retention, today: date, most: int
+    days: dict[str, list[dict[str, Any]]], retention: RegionLimits, today: date, most: int
 ) -> tuple[list[dict[str, Any]], int]:
     """The files of a region that are beyond its limits, at most so many, whole days if that is possible; and
     the bytes beyond the limit that are of today."""
