@@ -58,7 +58,7 @@ def warm_up(running: IngestService, loads: dict[str, Load]) -> int:
 
     def came(kind: str, load: Load) -> bool:
         before = running.status().received
-        if send(kind, load._replace(count=1, devices=0, connections=1)).wait():
+        if send(kind, load._replace(messages=1, devices=0, connections=1)).wait():
             raise RuntimeError(f"{kind}: expected an acknowledgement")
         end = time.monotonic() + 3
         while time.monotonic() < end and running.status().received == before:
@@ -167,7 +167,7 @@ def run(folder: Path, options: Any) -> dict[str, Any]:
         f"{kind}: the sender ended with {code}" for kind, code in zip(loads, codes, strict=True) if code
     ]
     for kind, load in loads.items():
-        violations += differences(kind, tables[kind], load.count)
+        violations += differences(kind, tables[kind], load.messages)
     if not complete or end.stored != wanted:
         violations.append(f"status: {end.stored} stored: expected {wanted}")
     if end.dead_letters or end.filtered:
