@@ -42,7 +42,7 @@ class IngestService:
         """Kill one of `VICTIMS`. Gives whether there was one at this moment."""
         number = self.process("connectors" if victim == "connectors" else "stream")
         if number is not None and victim in ("java", "worker"):
-            part = "java" if victim == "java" else "pyspark"
+            part = "org.apache.spark" if victim == "java" else "-m pyspark."
             below = [each for each in processes_below(number) if part in _command(each)]
             number = choose.choice(below) if below else None
         if number is None:
