@@ -40,10 +40,13 @@ def drain(spark: SparkSession, installation: Installation, count: int, most: int
     before = read_progress(installation.folder.progress)
     began = time.time()
     samples = [(began, cpu_of(os.getpid()))]
-    query = start_query(spark, installation.folder.path, most=most, once=True)
-    while not query.awaitTermination(SAMPLE_S):  # type: ignore[arg-type]
+    query = start_query(spark, installation.folder.path, most=most)
+    while (after := read_progress(installation.folder.progress)).read - before.read < count:
+        if query.awaitTermination(SAMPLE_S):  # type: ignore[arg-type]
+            raise RuntimeError("the stream has ended")
         samples.append((time.time(), cpu_of(os.getpid())))
-    after = read_progress(installation.folder.progress)
+    query.stop()
+    samples.append((time.time(), cpu_of(os.getpid())))
     if after.stored - before.stored != count:
         raise RuntimeError(f"{after.stored - before.stored} messages were stored: expected {count}")
     with closing(sqlite3.connect(installation.folder.progress)) as database:
