@@ -82,7 +82,7 @@ def measure_log(bench: Bench) -> None:
                 found[name].setdefault(f"{how}/CPU s", []).append(count / cpu)
     medians = {name: {what: median(each) for what, each in of.items()} for name, of in found.items()}
     columns = list(medians["none"])
-    rows = [[name, *(of[column] for column in columns)] for name, of in medians.items()]
+    rows: list[list[str | float]] = [[name, *of.values()] for name, of in medians.items()]
     print_table(f"Log: {count:,} messages in blocks of {BLOCK:,}", ("durability", *columns), rows)
     bench.figures["log"] = found
 
@@ -118,7 +118,9 @@ def _hand_in(installation: Installation, count: int) -> tuple[float, float]:
             done = intake.submit(device, payload)
         done.result()
 
-    return (*_timed(hand_in), intake.close())[:2]
+    taken = _timed(hand_in)
+    intake.close()
+    return taken
 
 
 def measure_kinds(bench: Bench, spark: SparkSession) -> None:
@@ -162,9 +164,9 @@ def measure_postgres(bench: Bench, spark: SparkSession, folder: Path) -> None:
         return
     installation = bench.installation(Kind())
     found: dict[str, list[Any]] = {"Spark and Delta": [*bench.rate(spark, installation)[:2]]}
-    with postgres.database(folder / "postgres") as where:
+    with postgres.database(folder / "postgres") as (where, server):
         for consumers in (1, 2):
-            peer = postgres.measure(where, installation.log.path, 0, consumers)
+            peer = postgres.measure(where, server, installation.log.path, 0, consumers)
             found[f"PostgreSQL, {consumers} consumer{'s' * (consumers > 1)}"] = [*peer]
     ours = found["Spark and Delta"][0]
     rows = [[name, *each, os.getloadavg()[0], ours / each[0]] for name, each in found.items()]

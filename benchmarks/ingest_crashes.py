@@ -36,6 +36,9 @@ BROKER_LIMITS = {
     "pending_events": MANY,
     "stored_bytes_per_key": 1 << 40,
 }
+LATEST = 0.98
+"""The share of messages after which nobody is killed any more."""
+
 SENDERS = Path(__file__).with_name("ingest_senders.py")
 
 
@@ -58,7 +61,7 @@ def warm_up(running: IngestService, loads: dict[str, Load]) -> int:
 
     def came(kind: str, load: Load) -> bool:
         before = running.status().received
-        if send(kind, load._replace(count=1, devices=0, connections=1)).wait():
+        if send(kind, load._replace(messages=1, devices=0, connections=1)).wait():
             raise RuntimeError(f"{kind}: expected an acknowledgement")
         end = time.monotonic() + 3
         while time.monotonic() < end and running.status().received == before:
@@ -74,28 +77,34 @@ def warm_up(running: IngestService, loads: dict[str, Load]) -> int:
 
 
 def kill_at_random(
-    running: IngestService, kills: int, mean_s: float, choose: random.Random
+    running: IngestService, kills: int, total: int, choose: random.Random
 ) -> list[dict[str, Any]]:
-    """Kill so often, at random moments; each of `VICTIMS` has its turn, in random order.
+    """Kill so often while `total` messages come: each time when a random number of them has been received.
+    Each of `VICTIMS` has its turn, in random order.
 
-    Every other time it is waited until the stream has committed a batch since the last kill: else most would
-    meet it while it starts, which takes longest.
+    Every other time the stream has committed a batch since the last kill, or has nothing to do: else all
+    would meet it while it starts, on a machine where that takes long.
     """
     done: list[dict[str, Any]] = []
-    began = time.monotonic()
+    began, batch = time.monotonic(), running.status().batch
     turn: list[str] = []
-    while len(done) < kills:
+
+    def at_work() -> bool:
+        now = running.status()
+        return now.batch > batch or now.lag_messages == 0
+
+    for due in sorted(choose.uniform(0, LATEST * total) for _ in range(kills)):
         turn = turn or choose.sample(VICTIMS, len(VICTIMS))
-        victim, batch = turn.pop(), running.status().batch
+        victim = turn.pop()
+        running.wait_for(lambda due=due: running.status().received >= due)  # type: ignore[misc]
         if len(done) % 2 == 0:
-            running.wait_for(lambda batch=batch: running.status().batch > batch)  # type: ignore[misc]
-        due = time.monotonic() + choose.uniform(0, 2 * mean_s)
-        while time.monotonic() < due or not running.kill(victim, choose):
-            time.sleep(0.02)
+            running.wait_for(at_work)
+        running.wait_for(lambda victim=victim: running.kill(victim, choose))  # type: ignore[misc]
         at, status = time.monotonic() - began, running.status()
-        found = {"victim": victim, "at_s": round(at, 3), "lag": status.lag_messages}
-        done.append({**found, "batches_since": status.batch - batch})
-        print(f"{len(done):>3}. {victim} at {at:.1f} s: {done[-1]}", flush=True)
+        found = {"victim": victim, "at_s": round(at, 3), "received": status.received}
+        done.append({**found, "lag": status.lag_messages, "batches_since": status.batch - batch})
+        batch = status.batch
+        print(f"{len(done):>3}. {done[-1]}", flush=True)
     return done
 
 
@@ -153,10 +162,11 @@ def run(folder: Path, options: Any) -> dict[str, Any]:
         warm = warm_up(running, loads)
         print(f"all run after {time.monotonic() - began:.0f} s", flush=True)
         senders = [send(kind, load) for kind, load in loads.items()]
-        kills = kill_at_random(running, options.kills, duration / options.kills, random.Random(options.seed))
+        total = options.messages + options.events
+        kills = kill_at_random(running, options.kills, total, random.Random(options.seed))
         codes = [sender.wait() for sender in senders]
         print(f"all was sent after {time.monotonic() - began:.0f} s", flush=True)
-        wanted = warm + options.messages + options.events
+        wanted = warm + total
         complete = running.wait_for(
             lambda: running.status().stored >= wanted and running.status().lag_messages == 0
         )
@@ -167,7 +177,7 @@ def run(folder: Path, options: Any) -> dict[str, Any]:
         f"{kind}: the sender ended with {code}" for kind, code in zip(loads, codes, strict=True) if code
     ]
     for kind, load in loads.items():
-        violations += differences(kind, tables[kind], load.count)
+        violations += differences(kind, tables[kind], load.messages)
     if not complete or end.stored != wanted:
         violations.append(f"status: {end.stored} stored: expected {wanted}")
     if end.dead_letters or end.filtered:

@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ingest_service import cpu_below
+from ingest_service import cpu_of
 
 from bypass.ingest.log.segments import LogPosition, find_end, read
 
@@ -54,9 +54,9 @@ def available() -> bool:
 
 
 @contextmanager
-def database(folder: Path) -> Iterator[str]:
-    """A database of its own with the table, on a socket in its folder; gives how to connect. It keeps what it
-    has committed, as it does by default."""
+def database(folder: Path) -> Iterator[tuple[str, int]]:
+    """A database of its own with the table, on a socket in its folder; gives how to connect, and the number
+    of its process. It keeps what it has committed, as it does by default."""
     folder.mkdir()
     user: dict[str, Any] = {}
     if os.geteuid() == 0:  # it refuses to run as root
@@ -77,7 +77,7 @@ def database(folder: Path) -> Iterator[str]:
     try:
         where = f"host={folder} user=bench dbname=postgres"
         _prepare(where, server)
-        yield where
+        yield where, server.pid
     finally:
         server.terminate()
         server.wait(60)
@@ -105,12 +105,12 @@ def _prepare(where: str, server: subprocess.Popen[bytes]) -> None:
     connection.close()
 
 
-def consume(where: str, log: Path, first: int, number: int, consumers: int) -> int:
+def consume(where: str, log: Path, first: int, number: int, consumers: int) -> tuple[int, float]:
     """Read every `consumers`th block of a log, from sequence `first` on; each is a transaction, with its
-    position. Gives how many messages there were."""
+    position. Gives how many messages there were, and the processor time they took here."""
     import psycopg
 
-    count = 0
+    count, began = 0, time.process_time()
     end = find_end(log, LogPosition(), UNBOUNDED, UNBOUNDED)
     with psycopg.connect(where) as connection:
         for index, block in enumerate(read(log, LogPosition(), end)):
@@ -128,7 +128,7 @@ def consume(where: str, log: Path, first: int, number: int, consumers: int) -> i
                 )
             connection.commit()
             count += block.num_rows
-    return count
+    return count, time.process_time() - began
 
 
 def _rows(record: dict[str, Any]) -> Iterator[Sequence[Any]]:
@@ -142,14 +142,15 @@ def _rows(record: dict[str, Any]) -> Iterator[Sequence[Any]]:
         yield (*what, message["timestamp"], *values, record["received"], record["sequence"])
 
 
-def measure(where: str, log: Path, first: int, consumers: int) -> PeerRate:
+def measure(where: str, server: int, log: Path, first: int, consumers: int) -> PeerRate:
     """Have so many processes consume a log from a sequence on, side by side."""
-    before = cpu_below(os.getpid())
+    before = cpu_of(server)
     with ProcessPoolExecutor(consumers, mp_context=get_context("spawn")) as pool:
         list(pool.map(abs, range(consumers)))  # they run
         began = time.monotonic()
         work = [pool.submit(consume, where, log, first, number, consumers) for number in range(consumers)]
         done = [each.result() for each in work]
         seconds = time.monotonic() - began
-        cpu = cpu_below(os.getpid()) - before  # database and consumers
-    return PeerRate(sum(done) / seconds, cpu / sum(done) * 1e6)
+    count = sum(messages for messages, _ in done)
+    cpu = sum(taken for _, taken in done) + cpu_of(server) - before
+    return PeerRate(count / seconds, cpu / count * 1e6)

@@ -29,11 +29,11 @@ _CONNECT, _PUBLISH_1, _PUBACK = 0x10, 0x32, 0x40
 
 
 class Load(NamedTuple):
-    """The messages of a process: `count` of them from `devices` devices over `connections` connections,
+    """The messages of a process: so many of them from `devices` devices over `connections` connections,
     `rate` a second. Without devices they are of the one that warms up."""
 
     address: str
-    count: int
+    messages: int
     devices: int
     connections: int
     rate: float
@@ -91,7 +91,7 @@ async def _one_connection(load: Load, index: int, pace: _Pace) -> None:
     if (await reader.readexactly(4))[3]:
         raise ConnectionError(f"{load.address}: expected to be admitted")
     room = asyncio.Semaphore(IN_FLIGHT)
-    mine = range(index, load.count, load.connections)
+    mine = range(index, load.messages, load.connections)
 
     async def acknowledgements() -> None:
         for _ in mine:
@@ -144,7 +144,7 @@ async def _one_session(load: Load, index: int, pace: _Pace) -> None:
                 room.release()
 
         async with asyncio.TaskGroup() as publications:
-            for number in range(index, load.count, load.connections):
+            for number in range(index, load.messages, load.connections):
                 await room.acquire()
                 await pace.step()
                 publications.create_task(publish(number))

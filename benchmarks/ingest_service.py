@@ -42,7 +42,7 @@ class IngestService:
         """Kill one of `VICTIMS`. Gives whether there was one at this moment."""
         number = self.process("connectors" if victim == "connectors" else "stream")
         if number is not None and victim in ("java", "worker"):
-            part = "java" if victim == "java" else "pyspark"
+            part = "org.apache.spark" if victim == "java" else "-m pyspark."
             below = [each for each in processes_below(number) if part in _command(each)]
             number = choose.choice(below) if below else None
         if number is None:
@@ -97,11 +97,11 @@ def processes_below(number: int) -> list[int]:
     return found
 
 
-def cpu_below(number: int) -> float:
-    """Seconds of processor time of all processes that a process has started, and those that these have;
-    those that have ended count if their parents live."""
+def cpu_of(number: int) -> float:
+    """Seconds of processor time of a process, of all that it has started, and of those that these have;
+    those that have ended count if their parents live and have noticed."""
     total = 0.0
-    for each in processes_below(number):
+    for each in (number, *processes_below(number)):
         try:
             fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
         except OSError:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from ingest_load import Content, Installation, as_json
-from ingest_service import cpu_below
+from ingest_service import cpu_of
 from pyspark.sql import SparkSession
 
 from bypass.ingest.connectors.intake import LogIntake
@@ -38,11 +38,15 @@ def drain(spark: SparkSession, installation: Installation, count: int, most: int
     """Run the stream over a log that has `count` new messages. Their first batch, during which the query
     starts, is not counted if there are others. Raises RuntimeError if a message is not stored."""
     before = read_progress(installation.folder.progress)
-    began, samples = time.time(), [(time.time(), cpu_below(os.getpid()))]
-    query = start_query(spark, installation.folder.path, most=most, once=True)
-    while not query.awaitTermination(SAMPLE_S):
-        samples.append((time.time(), cpu_below(os.getpid())))
-    after = read_progress(installation.folder.progress)
+    began = time.time()
+    samples = [(began, cpu_of(os.getpid()))]
+    query = start_query(spark, installation.folder.path, most=most)
+    while (after := read_progress(installation.folder.progress)).read - before.read < count:
+        if query.awaitTermination(SAMPLE_S):  # type: ignore[arg-type]
+            raise RuntimeError("the stream has ended")
+        samples.append((time.time(), cpu_of(os.getpid())))
+    query.stop()
+    samples.append((time.time(), cpu_of(os.getpid())))
     if after.stored - before.stored != count:
         raise RuntimeError(f"{after.stored - before.stored} messages were stored: expected {count}")
     with closing(sqlite3.connect(installation.folder.progress)) as database:
@@ -50,7 +54,9 @@ def drain(spark: SparkSession, installation: Installation, count: int, most: int
             "SELECT at, read FROM batches WHERE batch > ? ORDER BY batch", (before.batch,)
         ).fetchall()
     ends = [began, *(at for at, _ in batches)]
-    taken = np.diff(np.interp(ends, *zip(*samples, strict=True)))
+    times, seconds = np.array(samples).T
+    used = np.cumsum(np.maximum(np.diff(seconds, prepend=seconds[0]), 0.0))  # workers may end, unnoticed
+    taken = np.diff(np.interp(ends, times, used))
     rates = [read / (ends[index + 1] - ends[index]) for index, (_, read) in enumerate(batches)]
     costs = [cpu / read * 1e6 for cpu, (_, read) in zip(taken, batches, strict=True)]
     counted = slice(1 if len(batches) > 1 else 0, None)

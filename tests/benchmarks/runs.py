@@ -28,6 +28,11 @@ NEARBY = {
 EVALUATION = {
     "traces": ["--clients", "30", "--duration", "45", "--repetitions", "1"],
     "evaluation": ["--clients", "300", "--duration", "6", "--repetitions", "1"],
+    "ingest": [
+        *("--messages", "300", "--batch", "100", "--warm", "100", "--devices", "20", "--rate", "50"),
+        *("--warm-s", "1", "--seconds", "1", "--repetitions", "1", "--no-kinds"),
+        *("--parts", "log", "kinds", "latency", "postgres"),
+    ],
 }
 LIVE = {
     "fanout": [
@@ -57,6 +62,10 @@ REPEATED = {
     "fuzz": ["--frames", "10000"],
     "hostile": ["--frames", "6000"],
     "crashes": ["--kills", "1", "--publishers", "1", "--subscribers", "1"],
+    "ingest_crashes": [
+        *("--messages", "400", "--events", "100", "--devices", "20", "--connections", "5", "--sessions", "2"),
+        *("--rate", "100", "--kills", "1"),
+    ],
 }
 SMALL = {**SIMULATOR, **NEARBY, **EVALUATION, **LIVE, **INGEST, **REGRESSION, **REPEATED}
 

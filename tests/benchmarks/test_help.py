@@ -6,6 +6,7 @@ HELPERS = {
     *("common", "ns3_peer", "servers", "bare_router"),
     *("fanout_places", "fanout_clients", "fanout_streams", "fanout_systems", "fanout_turns"),
     *("load_clients", "connectivity_pairs", "fidelity_record"),
+    *("ingest_load", "ingest_stream", "ingest_postgres", "ingest_senders", "ingest_service"),
     *("regression_checkout", "regression_difference", "regression_probe"),
 }
 

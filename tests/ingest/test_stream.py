@@ -230,3 +230,14 @@ def test_the_collector_rests_while_a_task_runs(tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         pipeline.run()
     assert gc.isenabled()
+
+
+def test_a_table_is_made_when_it_gets_its_first_rows(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="device0"))
+    pipeline.append(("device0", message("device0", T, a=1)))
+    pipeline.run()
+    assert pipeline.folder.measurements.exists()
+    assert not pipeline.folder.dead_letters.exists()
+    pipeline.append(("device0", b"{"))
+    pipeline.run()
+    assert len(pipeline.letters()) == 1

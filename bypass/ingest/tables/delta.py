@@ -32,16 +32,16 @@ def open_table(path: Path, schema: pa.Schema, partition: Sequence[str]) -> Delta
 def commit_batch(
     path: Path, schema: pa.Schema, partition: Sequence[str], files: Sequence[WrittenFile], batch: int
 ) -> bool:
-    """Add the files of a batch to a table, once. Gives False if the batch was committed before: then the
-    files of this attempt are removed."""
+    """Add the files of a batch to a table, once; without files there is nothing to add. Gives False if the
+    batch was committed before: then the files of this attempt are removed."""
+    if not files:
+        return True
     table = open_table(path, schema, partition)
     done = table.transaction_version(APPLICATION)
     if done is not None and done >= batch:
         for file in files:
             (path / file.path).unlink(missing_ok=True)
         return False
-    if not files:
-        return True
     actions: list[AddAction | RemoveAction] = [
         AddAction(file.path, file.size, file.partition, file.modified, True, file.summary) for file in files
     ]
