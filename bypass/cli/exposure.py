@@ -1,9 +1,10 @@
-"""`bypass ingest query` and `token`: what comes out of the data pipeline."""
+"""`bypass ingest query`, `token` and `events`: what comes out of the data pipeline."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -144,3 +145,35 @@ def token(folder: Path, tenant: str, allow: str, duration: str) -> None:
     seconds = int(given[1]) * SECONDS[given[2]]
     operations = [each.strip() for each in allow.split(",") if each.strip()]
     click.echo(issue_token(KeyStore(IngestFolder(folder).keys), tenant, operations, seconds))
+
+
+@ingest.command()
+@folder_option
+@click.argument("endpoint")
+@click.option("--keys", type=click.Path(path_type=Path, exists=True), help="The key file of the client.")
+@click.option("--name", default="ingestion", show_default=True, help="The name of the client.")
+@click.option("--tenant", default="default", show_default=True)
+@click.option("--devices", default="", metavar="PREDICATE", help="Only devices that pass it.")
+@click.option("--where", default="", metavar="PREDICATE", help="Only measurements that pass it.")
+def events(
+    folder: Path, endpoint: str, keys: Path | None, name: str, tenant: str, devices: str, where: str
+) -> None:
+    """Publish measurements as they come to a live broker, as events at the place of their device.
+
+    Devices say where they are by the metrics x and y (metres) or lat and lon (degrees). An event has the
+    attributes device, time, ingested, and one for each metric.
+
+    \b
+    Examples:
+      bypass ingest events tcp://127.0.0.1:7770 --tenant fleet --devices "kind = truck"
+      bypass ingest events tcp://broker:7770 --keys ingestion.key --name fleet
+    """
+    from bypass.ingest.exposure.event_bridge import EventBridge
+    from bypass.ingest.folder import IngestFolder
+    from bypass.ingest.queries.selection import Selection
+    from bypass.live.client.connection import connect
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    bridge = EventBridge(IngestFolder(folder), Selection(tenant, devices, where), name)
+    click.echo(f"Publishing to {endpoint}; Ctrl-C ends it.")
+    asyncio.run(bridge.run(lambda: connect(endpoint, keys=keys, open=keys is None, name=name)))
