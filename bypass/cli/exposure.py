@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bypass import attr
 from bypass.cli.ingest import folder_option, ingest
+from bypass.events.filters import Subscription
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 @ingest.command()
 @folder_option
 @click.option("--tenant", default="default", show_default=True)
+@click.option("--device", multiple=True, help="The id of a device; repeatable.  [default: all of the tenant]")
+@click.option("--metric", multiple=True, help="A metric; repeatable.  [default: all]")
 @click.option(
     "--devices",
     default="",
@@ -43,6 +47,8 @@ if TYPE_CHECKING:
 def query(
     folder: Path,
     tenant: str,
+    device: tuple[str, ...],
+    metric: tuple[str, ...],
     devices: str,
     where: str,
     since: str | None,
@@ -63,7 +69,7 @@ def query(
     \b
     Examples:
       bypass ingest query --devices "kind = truck" --where "metric = speed and value > 80" --since -1h
-      bypass ingest query --devices "id = truck-7" --latest
+      bypass ingest query --device truck-7 --latest
       bypass ingest query --follow --since -5m --cursors
     """
     from bypass.ingest.folder import IngestFolder
@@ -76,8 +82,8 @@ def query(
         raise click.UsageError("--cursor and --cursors: expected --follow")
     selection = Selection(
         tenant,
-        devices,
-        where,
+        _all_of(devices, "id", device),
+        _all_of(where, "metric", metric),
         None if since is None else parse_time(since),
         None if until is None else parse_time(until),
     )
@@ -92,6 +98,16 @@ def query(
             page = reader.page(selection, cursor_at)
             _print(page.rows)
             cursor_at = page.cursor
+
+
+def _all_of(predicate: str, name: str, values: tuple[str, ...]) -> Subscription | str:
+    """A predicate and, if there are values, that an attribute has one of them."""
+    from bypass.ingest.queries.predicate import parse_predicate
+
+    if not values:
+        return predicate
+    one = Subscription.of(attr(name).in_(values))
+    return one & parse_predicate(predicate) if predicate.strip() else one
 
 
 async def _follow(folder: Path, selection: Selection, cursor: str | None, cursors: bool) -> None:

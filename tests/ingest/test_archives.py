@@ -2,8 +2,10 @@
 
 import json
 import os
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +26,7 @@ from bypass.ingest.stream.plans import submit_plan
 from bypass.ingest.tables.compaction import compact
 from bypass.transitions import Plan
 from tests.ingest.pipeline import Pipeline, message
+from tests.product import ROOT
 
 T = 1_763_459_000_000
 
@@ -125,3 +128,18 @@ def test_a_sink_may_be_brought_in_a_file(tmp_path: Path) -> None:
 def test_an_archive_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InvalidArchive, match="expected"):
         parse_archive(text)
+
+
+def test_the_archive_of_the_example_has_each_page_once(pipeline: Pipeline, tmp_path: Path) -> None:
+    kind = type(find_sink(f"{ROOT}/examples/sqlite_archive.py:SqliteArchive"))
+    sink = kind(tmp_path / "archive.db")  # type: ignore[call-arg]
+    append(pipeline, 0, 1)
+    with pytest.raises(OSError, match="gone"):
+        Archive(pipeline.folder, "cold", Broken(sink)).run(threading.Event())
+    again = Archive(pipeline.folder, "cold", sink)
+    while again.step():
+        pass
+    with closing(sqlite3.connect(tmp_path / "archive.db")) as database:
+        found = database.execute("SELECT device, time, metric, value FROM measurements").fetchall()
+    assert sorted((device, at - T, metric) for device, at, metric, _ in found) == expected(0, 1)
+    assert {value for *_, metric, value in found if metric == "v"} == {0, 1}

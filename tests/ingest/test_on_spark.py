@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,9 @@ import pytest
 from deltalake import DeltaTable
 
 from bypass.ingest.devices.device import Device
+from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.exposure.tokens import issue_token
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.service.status import IngestStatus, read_status
 from tests.ingest.pipeline import message
@@ -60,14 +63,33 @@ def send(port: int, messages: list[tuple[str, bytes]]) -> int:
     return acknowledged
 
 
+def archived(folder: Path) -> list[int]:
+    """The times of what an archive has."""
+    files = folder.rglob("*.jsonl")
+    return [json.loads(line)["time"] - T for file in files for line in file.read_text().splitlines()]
+
+
+def answers(port: int) -> bool:
+    """Whether the HTTP server is there."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz") as reply:
+            return bool(reply.status == 200)
+    except OSError:
+        return False
+
+
 def test_every_acknowledged_message_is_stored_once_though_processes_are_killed(tmp_path: Path) -> None:
     folder = IngestFolder(tmp_path / "ingest")
     with DeviceRegistry(folder.registry) as registry:
         registry.register(*(Device(id=f"device{n}") for n in range(8)))
-    port, log = free_port(), tmp_path / "service.log"
+    port, serve, log = free_port(), free_port(), tmp_path / "service.log"
+    token = issue_token(KeyStore(folder.keys), "default", ["query"], 3600)
     with log.open("wb") as output:
         service = subprocess.Popen(
-            [*BYPASS, "ingest", "start", "--folder", str(folder.path), "--tcp", f"127.0.0.1:{port}"],
+            [
+                *(*BYPASS, "ingest", "start", "--folder", str(folder.path), "--tcp", f"127.0.0.1:{port}"),
+                *("--serve", f"127.0.0.1:{serve}", "--archive", f"cold=jsonl:{tmp_path / 'cold'}"),
+            ],
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -97,14 +119,22 @@ def test_every_acknowledged_message_is_stored_once_though_processes_are_killed(t
             go_on()
             kill(victim)
             wait_for(go_on, log)
+        kill("serving")
+        kill("archive cold")
         wait_for(lambda: status().lag_messages == 0 and status().stored >= sent, log)
+        wait_for(lambda: len(archived(tmp_path / "cold")) == status().measurements, log)
+        wait_for(lambda: answers(serve), log)
+        request = urllib.request.Request(f"http://127.0.0.1:{serve}/range?limit=10000")
+        request.add_header("Authorization", f"Bearer {token}")
+        with urllib.request.urlopen(request) as reply:
+            served = sorted(row["time"] - T for row in json.load(reply)["rows"])
     finally:
         service.terminate()
         service.wait(60)
     end = status()
     rows = DeltaTable(str(folder.measurements)).to_pyarrow_table().to_pylist()
     times = sorted(row["time"] - T for row in rows)
-    assert times == sorted({*times})
+    assert times == sorted({*times}) == served == sorted(archived(tmp_path / "cold"))
     assert {*range(sent)} <= {*times}
     total = end.stored + end.filtered + end.duplicates + sum(end.dead_letters.values()) + end.lag_messages
     assert end.received == total + sum(end.refused.values())

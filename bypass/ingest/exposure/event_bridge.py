@@ -63,7 +63,7 @@ class Reading(NamedTuple):
 
 class EventBridge:
     """Publishes the measurements of a selection, each at least once: what was published and not noted when
-    process ended comes again. `left_out` counts what was not published, by reason."""
+    the process ended comes again. `left_out` counts what was not published, by reason."""
 
     def __init__(self, folder: IngestFolder, selection: Selection, name: str) -> None:
         """A bridge of that name goes on where it was; a new one begins with what comes. Raises
