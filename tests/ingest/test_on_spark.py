@@ -1,5 +1,6 @@
 """The pipeline as users run it: `bypass ingest start`, with Spark, while its processes are killed."""
 
+import http.client
 import json
 import os
 import re
@@ -10,8 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -72,8 +73,9 @@ def archived(folder: Path) -> list[int]:
 def answers(port: int) -> bool:
     """Whether the HTTP server is there."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz") as reply:
-            return bool(reply.status == 200)
+        with closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
     except OSError:
         return False
 
@@ -124,10 +126,9 @@ def test_every_acknowledged_message_is_stored_once_though_processes_are_killed(t
         wait_for(lambda: status().lag_messages == 0 and status().stored >= sent, log)
         wait_for(lambda: len(archived(tmp_path / "cold")) == status().measurements, log)
         wait_for(lambda: answers(serve), log)
-        request = urllib.request.Request(f"http://127.0.0.1:{serve}/range?limit=10000")
-        request.add_header("Authorization", f"Bearer {token}")
-        with urllib.request.urlopen(request) as reply:
-            served = sorted(row["time"] - T for row in json.load(reply)["rows"])
+        with closing(http.client.HTTPConnection("127.0.0.1", serve)) as connection:
+            connection.request("GET", "/range?limit=10000", headers={"Authorization": f"Bearer {token}"})
+            served = sorted(row["time"] - T for row in json.load(connection.getresponse())["rows"])
     finally:
         service.terminate()
         service.wait(60)
