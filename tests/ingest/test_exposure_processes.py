@@ -1,5 +1,6 @@
 """Exposure as users run it: the process that serves, with TLS, and the commands."""
 
+import asyncio
 import datetime
 import http.client
 import json
@@ -9,9 +10,10 @@ import ssl
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -25,6 +27,7 @@ from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.exposure.tokens import check_token
 from tests.ingest.pipeline import Pipeline, message
+from tests.product import ROOT
 
 T = 1_763_459_000_000
 BYPASS = [sys.executable, "-c", "from bypass.cli import main; main()"]
@@ -98,7 +101,8 @@ def test_a_query_follows_and_goes_on(pipeline: Pipeline) -> None:
         options = ["--metric", metric, *(["--cursor", cursor[-1]] if cursor else [])]
         with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
-            seen, line = [], {"time": 0}
+            seen: list[int] = []
+            line = {"time": 0}
             try:
                 append(pipeline, numbers[-1])
                 while len(seen) < len(numbers) or "time" in line:
@@ -135,10 +139,32 @@ def test_queries_print_what_they_find(pipeline: Pipeline) -> None:
     assert "expected --follow" in invoke(pipeline, "query", "--cursor", "x")
 
 
+def test_the_program_in_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipeline = Pipeline(tmp_path / "ingest", Device(id="a", tenant="fleet", metadata={"kind": "truck"}))
+    now = int(time.time() * 1000)
+    pipeline.append(*(("a", message("a", now - n, speed=80.0 + n)) for n in range(3)))
+    pipeline.run()
+    page = (ROOT / "docs" / "ingest.md").read_text()
+    (program,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(program, names)
+    assert names["reader"].range(names["trucks"])["double"].to_pylist() == [82.0, 81.0]
+
+    async def watched() -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(names["watch"](), 0.5)
+
+    asyncio.run(watched())
+    assert capsys.readouterr().out.startswith("2 up to cursor ")
+
+
 def test_tokens_are_printed(pipeline: Pipeline) -> None:
     token = invoke(pipeline, "token", "--tenant", "fleet", "--allow", "query,register", "--for", "2h").strip()
     grant = check_token(KeyStore(pipeline.folder.keys), token)
-    assert (grant.tenant, grant.operations) == ("fleet", {"query", "register"})
+    assert (grant.tenant, grant.operations) == ("fleet", frozenset({"query", "register"}))
     assert 7000 < grant.until - time.time() <= 7200
     assert "expected a duration such as 30m" in invoke(pipeline, "token", "--tenant", "a", "--for", "soon")
 
