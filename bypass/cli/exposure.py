@@ -1,16 +1,19 @@
-"""`bypass ingest query` and `token`: what comes out of the data pipeline."""
+"""`bypass ingest query`, `token` and `events`: what comes out of the data pipeline."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from bypass import attr
 from bypass.cli.ingest import folder_option, ingest
+from bypass.events.filters import Subscription
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 @ingest.command()
 @folder_option
 @click.option("--tenant", default="default", show_default=True)
+@click.option("--device", multiple=True, help="The id of a device; repeatable.  [default: all of the tenant]")
+@click.option("--metric", multiple=True, help="A metric; repeatable.  [default: all]")
 @click.option(
     "--devices",
     default="",
@@ -42,6 +47,8 @@ if TYPE_CHECKING:
 def query(
     folder: Path,
     tenant: str,
+    device: tuple[str, ...],
+    metric: tuple[str, ...],
     devices: str,
     where: str,
     since: str | None,
@@ -62,7 +69,7 @@ def query(
     \b
     Examples:
       bypass ingest query --devices "kind = truck" --where "metric = speed and value > 80" --since -1h
-      bypass ingest query --devices "id = truck-7" --latest
+      bypass ingest query --device truck-7 --latest
       bypass ingest query --follow --since -5m --cursors
     """
     from bypass.ingest.folder import IngestFolder
@@ -75,8 +82,8 @@ def query(
         raise click.UsageError("--cursor and --cursors: expected --follow")
     selection = Selection(
         tenant,
-        devices,
-        where,
+        _all_of(devices, "id", device),
+        _all_of(where, "metric", metric),
         None if since is None else parse_time(since),
         None if until is None else parse_time(until),
     )
@@ -91,6 +98,16 @@ def query(
             page = reader.page(selection, cursor_at)
             _print(page.rows)
             cursor_at = page.cursor
+
+
+def _all_of(predicate: str, name: str, values: tuple[str, ...]) -> Subscription | str:
+    """A predicate and, if there are values, that an attribute has one of them."""
+    from bypass.ingest.queries.predicate import parse_predicate
+
+    if not values:
+        return predicate
+    one = Subscription.of(attr(name).in_(values))
+    return one & parse_predicate(predicate) if predicate.strip() else one
 
 
 async def _follow(folder: Path, selection: Selection, cursor: str | None, cursors: bool) -> None:
@@ -144,3 +161,35 @@ def token(folder: Path, tenant: str, allow: str, duration: str) -> None:
     seconds = int(given[1]) * SECONDS[given[2]]
     operations = [each.strip() for each in allow.split(",") if each.strip()]
     click.echo(issue_token(KeyStore(IngestFolder(folder).keys), tenant, operations, seconds))
+
+
+@ingest.command()
+@folder_option
+@click.argument("endpoint")
+@click.option("--keys", type=click.Path(path_type=Path, exists=True), help="The key file of the client.")
+@click.option("--name", default="ingestion", show_default=True, help="The name of the client.")
+@click.option("--tenant", default="default", show_default=True)
+@click.option("--devices", default="", metavar="PREDICATE", help="Only devices that pass it.")
+@click.option("--where", default="", metavar="PREDICATE", help="Only measurements that pass it.")
+def events(
+    folder: Path, endpoint: str, keys: Path | None, name: str, tenant: str, devices: str, where: str
+) -> None:
+    """Publish measurements as they come to a live broker, as events at the place of their device.
+
+    Devices say where they are by the metrics x and y (metres) or lat and lon (degrees). An event has the
+    attributes device, time, ingested, and one for each metric.
+
+    \b
+    Examples:
+      bypass ingest events tcp://127.0.0.1:7770 --tenant fleet --devices "kind = truck"
+      bypass ingest events tcp://broker:7770 --keys ingestion.key --name fleet
+    """
+    from bypass.ingest.exposure.event_bridge import EventBridge
+    from bypass.ingest.folder import IngestFolder
+    from bypass.ingest.queries.selection import Selection
+    from bypass.live.client.connection import connect
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    bridge = EventBridge(IngestFolder(folder), Selection(tenant, devices, where), name)
+    click.echo(f"Publishing to {endpoint}; Ctrl-C ends it.")
+    asyncio.run(bridge.run(lambda: connect(endpoint, keys=keys, open=keys is None, name=name)))

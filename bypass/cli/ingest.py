@@ -113,10 +113,10 @@ def start(
     if serve is not None:
         processes["serving"] = _serving(folder, serve, tls_cert, tls_key, insecure)
     for each in archive:
-        from bypass.ingest.exposure.archive import parse_archive
+        from bypass.ingest.exposure.archives.archive import parse_archive
 
         name, sink = parse_archive(each)
-        processes[f"archive {name}"] = ["bypass.ingest.exposure.archive_process", str(folder), name, sink]
+        processes[f"archive {name}"] = ["bypass.ingest.exposure.archives.process", str(folder), name, sink]
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -211,7 +211,7 @@ def plan(folder: Path, plan: Path) -> None:
 def _serving(
     folder: Path, address: str, certificate: Path | None, key: Path | None, insecure: bool
 ) -> list[str]:
-    """The command of the process that serves. Raises InvalidServing and InvalidConnector at once."""
+    """The command of the process that serves. Raises InvalidServing and InvalidConnector."""
     from bypass.ingest.exposure.server import check_serving
 
     check_serving(address, certificate, key, insecure)

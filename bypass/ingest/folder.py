@@ -63,6 +63,11 @@ class IngestFolder:
         return self.path / "dead_letters"
 
     @property
+    def readers(self) -> Path:
+        """The places of archives and other readers that go on where they were, a small file each."""
+        return self.path / "readers"
+
+    @property
     def checkpoint(self) -> Path:
         """The checkpoint of the Spark query."""
         return self.path / "checkpoint"

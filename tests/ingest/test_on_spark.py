@@ -1,5 +1,6 @@
 """The pipeline as users run it: `bypass ingest start`, with Spark, while its processes are killed."""
 
+import http.client
 import json
 import os
 import re
@@ -11,13 +12,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
 from bypass.ingest.devices.device import Device
+from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.exposure.tokens import issue_token
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.service.status import IngestStatus, read_status
 from tests.ingest.pipeline import message
@@ -60,14 +64,34 @@ def send(port: int, messages: list[tuple[str, bytes]]) -> int:
     return acknowledged
 
 
+def archived(folder: Path) -> list[int]:
+    """The times of what an archive has."""
+    files = folder.rglob("*.jsonl")
+    return [json.loads(line)["time"] - T for file in files for line in file.read_text().splitlines()]
+
+
+def answers(port: int) -> bool:
+    """Whether the HTTP server is there."""
+    try:
+        with closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
+    except OSError:
+        return False
+
+
 def test_every_acknowledged_message_is_stored_once_though_processes_are_killed(tmp_path: Path) -> None:
     folder = IngestFolder(tmp_path / "ingest")
     with DeviceRegistry(folder.registry) as registry:
         registry.register(*(Device(id=f"device{n}") for n in range(8)))
-    port, log = free_port(), tmp_path / "service.log"
+    port, serve, log = free_port(), free_port(), tmp_path / "service.log"
+    token = issue_token(KeyStore(folder.keys), "default", ["query"], 3600)
     with log.open("wb") as output:
         service = subprocess.Popen(
-            [*BYPASS, "ingest", "start", "--folder", str(folder.path), "--tcp", f"127.0.0.1:{port}"],
+            [
+                *(*BYPASS, "ingest", "start", "--folder", str(folder.path), "--tcp", f"127.0.0.1:{port}"),
+                *("--serve", f"127.0.0.1:{serve}", "--archive", f"cold=jsonl:{tmp_path / 'cold'}"),
+            ],
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -97,14 +121,21 @@ def test_every_acknowledged_message_is_stored_once_though_processes_are_killed(t
             go_on()
             kill(victim)
             wait_for(go_on, log)
+        kill("serving")
+        kill("archive cold")
         wait_for(lambda: status().lag_messages == 0 and status().stored >= sent, log)
+        wait_for(lambda: len(archived(tmp_path / "cold")) == status().measurements, log)
+        wait_for(lambda: answers(serve), log)
+        with closing(http.client.HTTPConnection("127.0.0.1", serve)) as connection:
+            connection.request("GET", "/range?limit=10000", headers={"Authorization": f"Bearer {token}"})
+            served = sorted(row["time"] - T for row in json.load(connection.getresponse())["rows"])
     finally:
         service.terminate()
         service.wait(60)
     end = status()
     rows = DeltaTable(str(folder.measurements)).to_pyarrow_table().to_pylist()
     times = sorted(row["time"] - T for row in rows)
-    assert times == sorted({*times})
+    assert times == sorted({*times}) == served == sorted(archived(tmp_path / "cold"))
     assert {*range(sent)} <= {*times}
     total = end.stored + end.filtered + end.duplicates + sum(end.dead_letters.values()) + end.lag_messages
     assert end.received == total + sum(end.refused.values())

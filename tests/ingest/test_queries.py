@@ -1,6 +1,7 @@
 """Queries: devices by metadata, telemetry by predicates, what is there and what comes."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -159,6 +160,34 @@ def test_both_row_models_give_the_same_stream(tmp_path: Path) -> None:
     standard = stream("standard")
     assert len(standard) == len(set(standard)) == 48
     assert stream("batched") == standard
+
+
+@pytest.mark.parametrize("model", ["standard", "batched"])
+def test_pages_of_any_size_have_what_the_range_has(tmp_path: Path, model: str) -> None:
+    """Times lie close together, far apart, and on each other; windows in which pages are looked for grow."""
+    pipeline = Pipeline(tmp_path, Device(id="a"), Device(id="b"))
+    submit_plan(
+        pipeline.folder.plans, Plan.from_yaml(f"actions: [{{proxy: row-model, to: {model}}}]\nplan: rows")
+    )
+    dice = random.Random(7)
+    for span in (10, 100_000, 10_000_000_000, 60_000):
+        at = [T + dice.randrange(span) for _ in range(25)]
+        pipeline.append(*((name, message(name, n, v=n % 5, w=1)) for n in at for name in dice.choice("ab")))
+        pipeline.run()
+    reader = MeasurementReader(pipeline.folder)
+    for where, since in (("", None), ("value = 3", None), ("metric = v and not device = a", T + 50)):
+        selection = Selection("default", where=where, since=since)
+        whole = reader.range(selection)
+        assert whole.num_rows > 10
+        assert whole["time"].to_pylist() == sorted(whole["time"].to_pylist())
+        for limit in (17, 1000):
+            rows, cursor = [], reader.begin()
+            while cursor.in_snapshot:
+                page = reader.page(selection, cursor, limit)
+                assert page.rows.num_rows <= limit
+                rows += page.rows.to_pylist()
+                cursor = page.cursor
+            assert rows == whole.to_pylist()
 
 
 def test_devices_that_come_are_followed_and_others_are_not(pipeline: Pipeline) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import jwt
 import pytest
@@ -219,7 +220,7 @@ def test_no_body_makes_the_server_fail(served: Served, body: bytes) -> None:
 def test_devices_are_registered_for_the_tenant_of_the_token(served: Served) -> None:
     token = served.token("third", "register", "query")
 
-    def register(*devices: object) -> tuple[int, str]:
+    def register(*devices: object) -> tuple[int, Any]:
         body = json.dumps(devices).encode()
         reply = served.request("/register", token, method="POST", body=body)
         return reply.status, reply.content.get("error", reply.content)
@@ -316,7 +317,7 @@ def test_a_slow_subscriber_is_told_and_goes_on(tmp_path: Path) -> None:
     with serving(pipeline.folder, ServingLimits(slow_s=0.3)) as served:
         token = served.token()
         seen: list[int] = []
-        parameters: dict[str, object] = {"limit": 100}
+        parameters: dict[str, Any] = {"limit": 100}
         with served.subscribe(token, slow=True, **parameters) as socket:
             first = json.loads(socket.recv(30))
             until(lambda: "subscribers 1.0" in served.request("/metrics").content)

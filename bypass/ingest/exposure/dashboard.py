@@ -54,6 +54,8 @@ class Dashboard:
                     self._changed.notify_all()
         finally:
             self.closed = True
+            async with self._changed:
+                self._changed.notify_all()
 
     def admit(self, request: Request) -> Response | None:
         """The refusal of a request that may not see figures, None if it may. Raises InvalidToken and

@@ -27,15 +27,18 @@ def main() -> None:
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     tls = (given.tls_cert, given.tls_key) if given.tls_cert else None
     server = ExposureServer(IngestFolder(given.folder), given.serve, tls=tls, insecure=given.insecure)
-    log.info("serving at port %d", server.port)
     asyncio.run(_until_terminated(server))
 
 
 async def _until_terminated(server: ExposureServer) -> None:
-    task = asyncio.ensure_future(server.run())
+    started = asyncio.Event()
+    task = asyncio.ensure_future(server.run(started))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     try:
+        await asyncio.wait([task, asyncio.ensure_future(started.wait())], return_when=asyncio.FIRST_COMPLETED)
+        if started.is_set():
+            log.info("serving at port %d", server.port)
         await task
     except asyncio.CancelledError:
         log.info("stopped")

@@ -17,19 +17,18 @@ from bypass.ingest.tables.schema import MINUTE_MS
 
 
 class TableFile(NamedTuple):
-    """A file of the table, with its partition and the smallest and largest time in it, None if not known."""
+    """A file of the table, with its partition, its rows, and the smallest and largest time in it."""
 
     path: Path
     region: str
     day: str
-    earliest: int | None
-    latest: int | None
+    rows: int
+    earliest: int
+    latest: int
 
     def may_have(self, since: int | None, until: int | None) -> bool:
         """Whether it may have measurements of a window; a batched row has the begin of its minute."""
-        return (since is None or self.latest is None or self.latest > since - MINUTE_MS) and (
-            until is None or self.earliest is None or self.earliest < until
-        )
+        return (since is None or self.latest > since - MINUTE_MS) and (until is None or self.earliest < until)
 
 
 class Commit(NamedTuple):
@@ -71,8 +70,9 @@ class CommitLog:
                 self._table / unquote(each["path"]),
                 each["partition.region"],
                 each["partition.day"],
-                each.get("min.time"),
-                each.get("max.time"),
+                each["num_records"],
+                each["min.time"],
+                each["max.time"],
             )
             for each in added
         )
@@ -108,9 +108,14 @@ class CommitLog:
             return 0.0
 
     def _file(self, add: dict[str, Any]) -> TableFile:
-        partition = add["partitionValues"]
+        partition, stats = add["partitionValues"], json.loads(add["stats"])
         return TableFile(
-            self._table / unquote(add["path"]), partition["region"], partition["day"], None, None
+            self._table / unquote(add["path"]),
+            partition["region"],
+            partition["day"],
+            stats["numRecords"],
+            stats["minValues"]["time"],
+            stats["maxValues"]["time"],
         )
 
     def _checkpoint(self) -> int:

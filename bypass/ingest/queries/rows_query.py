@@ -3,7 +3,7 @@ measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Timer
 from typing import Any
@@ -21,6 +21,9 @@ from bypass.ingest.tables.rows import STANDARD
 from bypass.ingest.tables.schema import MEASUREMENTS, MINUTE_MS, PLURAL, SINGLE
 
 PAGE_BYTES = 4 << 20
+MARGIN, GROWTH = 4, 8
+"""The first window of a page has room for so many times its rows; each further one is so many times wider."""
+
 MEMORY = "512MB"
 THREADS = 2
 _OPTIONS: dict[str, str | bool | int | float | list[str]] = {
@@ -61,16 +64,19 @@ class RowsQuery:
             parameters = {f"after{index}": part for index, part in enumerate(after)}
         last = "" if limit is None else f"LIMIT {limit:d}"
         query = f"SELECT * FROM wanted {where} ORDER BY {_ORDER} {last}"  # noqa: S608 - no part is a peer's
-        try:
-            found = self._run(query, parameters, after)
-        except duckdb.OutOfMemoryException:  # values may be large
-            if limit is None or limit == 1:
-                raise
-            return self.page(after, max(1, limit // 10))
-        rows = found.select(STANDARD).cast(STANDARD_SCHEMA)
-        if limit is None or (count := _fitting(found)) == found.num_rows < limit:
-            return rows, None
-        return rows.slice(0, count), RowKey(*(found[name][count - 1].as_py() for name in RowKey._fields))
+        since, until = self._window(after)
+        for end in (until,) if limit is None else self._ends(since, until, limit):
+            try:
+                found = self._run(query, parameters, since, end)
+            except duckdb.OutOfMemoryException:  # values may be large
+                if limit is None or limit == 1:
+                    raise
+                return self.page(after, max(1, limit // 10))
+            count = found.num_rows if limit is None else _fitting(found)
+            if count == limit or count < found.num_rows:
+                key = RowKey(*(found[name][count - 1].as_py() for name in RowKey._fields))
+                return found.select(STANDARD).cast(STANDARD_SCHEMA).slice(0, count), key
+        return found.select(STANDARD).cast(STANDARD_SCHEMA), None
 
     def latest(self, after: tuple[str, str] | None, limit: int | None) -> tuple[pa.Table, bool]:
         """The latest measurement of each metric of each device, ordered by both: those behind a device and
@@ -85,19 +91,40 @@ class RowsQuery:
             f"SELECT newest.* FROM (SELECT max(struct_pack({fields})) AS newest FROM wanted {where} "  # noqa: S608
             f"GROUP BY device, metric) ORDER BY newest.device, newest.metric {last}",
             {} if after is None else {"device": after[0], "metric": after[1]},
-            None,
+            *self._window(None),
         )
         count = found.num_rows if limit is None else _fitting(found)
         more = count < found.num_rows or count == limit
         found = found.slice(0, count)
         return found.select(STANDARD).cast(STANDARD_SCHEMA), more
 
-    def _run(self, query: str, parameters: dict[str, Any], after: RowKey | None) -> pa.Table:
-        selection = self.selection
-        since = None if selection is None else selection.since
+    def _window(self, after: RowKey | None) -> tuple[int | None, int | None]:
+        """The times of what is behind a key: the first one, and the end."""
+        since, until = (
+            (None, None) if self.selection is None else (self.selection.since, self.selection.until)
+        )
         if after is not None:
             since = after.time if since is None else max(since, after.time)
-        until = None if selection is None else selection.until
+        return since, until
+
+    def _ends(self, since: int | None, until: int | None, limit: int) -> Iterator[int | None]:
+        """Ends of windows that grow until they have all there is: a page that is full before the last one
+        spares the rest of the files. The last end is `until`."""
+        files = [file for file in self.files if file.may_have(since, until)]
+        first = min((file.earliest for file in files), default=0)
+        last = max((file.latest for file in files), default=0) + MINUTE_MS
+        first, last = (
+            first if since is None else max(since, first),
+            last if until is None else min(until, last),
+        )
+        width = max(1, (last - first) * MARGIN * limit // max(1, sum(file.rows for file in files)))
+        while first + width < last:
+            yield first + width
+            width *= GROWTH
+        yield until
+
+    def _run(self, query: str, parameters: dict[str, Any], since: int | None, until: int | None) -> pa.Table:
+        selection = self.selection
         files = [(index, file) for index, file in enumerate(self.files) if file.may_have(since, until)]
         if not files or (selection is not None and not self.devices):
             return _EMPTY

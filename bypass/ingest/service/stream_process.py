@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bypass.ingest.adaptation.controller import run_controller
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.queries.kept_cursor import needs_old_files
 from bypass.ingest.stream.query import start_query
 from bypass.ingest.tables.compaction import compact, remove_orphans
 from bypass.ingest.tables.retention import expire_regions
@@ -50,7 +51,10 @@ def _keep_house(folder: IngestFolder, stop: threading.Event) -> None:
             done = compact(folder.measurements)
             if done.files:
                 log.info("compaction: %d files with %d rows to %d with %d", *done)
-            remove_orphans(folder.measurements)
+            if needs_old_files(folder):
+                log.warning("an archive is late: files that it needs are not removed")
+            else:
+                remove_orphans(folder.measurements)
             remove_orphans(folder.dead_letters)
         except Exception:  # it is tried again, and the stream does not need it
             log.exception("compaction failed; it is tried again in %d s", COMPACT_S)

@@ -1,0 +1,1 @@
+"""Archives: sinks outside the installation that get all that is stored."""
