@@ -48,6 +48,13 @@ def ingest() -> None:
     help="Take messages from an MQTT broker, of the topics app/CATEGORY/DEVICE.",
 )
 @click.option("--files", type=click.Path(path_type=Path), help="Take files that appear in a folder.")
+@click.option(
+    "--log",
+    "log_name",
+    metavar="NAME",
+    help="The log: segments, nats://HOST:PORT,... or one of your own; a folder keeps the one that it has "
+    "begun with.  [default: segments]",
+)
 @click.option("--master", metavar="URL", help="A Spark cluster.  [default: this machine's cores]")
 @click.option("--most", default=200_000, show_default=True, help="Messages of a batch.")
 @click.option(
@@ -58,14 +65,23 @@ def ingest() -> None:
     help="What an acknowledged message survives: nothing, the process, or the machine.",
 )
 def start(
-    folder: Path, master: str | None, most: int, durability: str, **addresses: str | Path | None
+    folder: Path,
+    log_name: str | None,
+    master: str | None,
+    most: int,
+    durability: str,
+    **addresses: str | Path | None,
 ) -> None:
     """Run connectors and the stream until interrupted. Each is a process of its own, which is started
     again if it ends; what was acknowledged is not lost with it."""
+    from bypass.ingest.folder import IngestFolder
+    from bypass.ingest.log.catalogue import choose_log
     from bypass.ingest.service.supervisor import Supervisor
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     folder = folder.resolve()  # other processes may have other directories
+    if log_name is not None:
+        choose_log(IngestFolder(folder), log_name)
     folder.mkdir(parents=True, exist_ok=True)
     given = [f"--{name}={value}" for name, value in addresses.items() if value is not None]
     stream = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]

@@ -87,9 +87,10 @@ def test_what_is_appended_is_read_once_by_part(make: Make, data: st.DataObject) 
     for append in (*data.draw(appends), []):
         writers[data.draw(st.integers(0, 1))].append(records(*append))
         written += [(message[1] % PARTS, message) for message in append]
-        if append and data.draw(st.booleans()):
+        tasks = data.draw(st.integers(0, 4))
+        if append and not tasks:
             continue
-        end, tasks = log.ends(start, EVERYTHING, EVERYTHING), data.draw(st.integers(1, 4))
+        end, tasks = log.ends(start, EVERYTHING, EVERYTHING), tasks or 1
         for task in range(tasks):
             for name, block in log.read(start, end, frozenset(range(task, PARTS, tasks))):
                 for row in block.to_pylist():

@@ -36,7 +36,7 @@ _PASSING = (
 _FOR_GOOD = (nats.errors.MaxPayloadError, nats.errors.AuthorizationError, nats.errors.BadSubjectError)
 
 T = TypeVar("T")
-Action = Callable[[Client, JetStreamContext], Awaitable[T]]
+NatsCall = Callable[[Client, JetStreamContext], Awaitable[T]]
 log = logging.getLogger(__name__)
 
 
@@ -56,11 +56,11 @@ class NatsConnection:
         """Have the connection's thread do some work, and wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self._running()).result()
 
-    def call(self, what: str, action: Action[T]) -> T:
+    def call(self, what: str, action: NatsCall[T]) -> T:
         """Do something until it is answered. Raises LogFull and LogFailed."""
         return self.run(self.persist(what, action))
 
-    async def persist(self, what: str, action: Action[T]) -> T:
+    async def persist(self, what: str, action: NatsCall[T]) -> T:
         """Do something until it is answered, in the connection's thread. Raises as `call` does."""
         end = asyncio.get_running_loop().time() + self._patience_s
         while True:
