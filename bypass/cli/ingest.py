@@ -55,6 +55,13 @@ def ingest() -> None:
     help="The log: segments, nats://HOST:PORT,... or one of your own; a folder keeps the one that it has "
     "begun with.  [default: segments]",
 )
+@click.option(
+    "--name",
+    default="connectors",
+    show_default=True,
+    help="The name of these connectors; those of other machines have others.",
+)
+@click.option("--stream/--no-stream", default=True, help="Run the stream here, or connectors alone.")
 @click.option("--master", metavar="URL", help="A Spark cluster.  [default: this machine's cores]")
 @click.option("--most", default=200_000, show_default=True, help="Messages of a batch.")
 @click.option(
@@ -67,6 +74,8 @@ def ingest() -> None:
 def start(
     folder: Path,
     log_name: str | None,
+    name: str,
+    stream: bool,
     master: str | None,
     most: int,
     durability: str,
@@ -83,11 +92,13 @@ def start(
     if log_name is not None:
         choose_log(IngestFolder(folder), log_name)
     folder.mkdir(parents=True, exist_ok=True)
-    given = [f"--{name}={value}" for name, value in addresses.items() if value is not None]
-    stream = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]
-    processes = {"stream": [*stream, *([f"--master={master}"] if master else [])]}
+    given = [f"--{kind}={value}" for kind, value in addresses.items() if value is not None]
+    processes: dict[str, list[str]] = {}
+    if stream:
+        command = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]
+        processes["stream"] = [*command, *([f"--master={master}"] if master else [])]
     if given:
-        given.append(f"--durability={durability}")
+        given += [f"--name={name}", f"--durability={durability}"]
         processes["connectors"] = ["bypass.ingest.service.connector_process", str(folder), *given]
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

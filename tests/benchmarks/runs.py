@@ -42,6 +42,7 @@ LIVE = {
     "connectivity": [
         *("--events", "20", "--pairs", "2", "--simulated", "200", "--on", "0.1", "--off", "0.1"),
     ],
+    "ingest_jetstream": ["--messages", "400"],
 }
 REGRESSION = {
     "regression": ["HEAD", "HEAD", "--scenarios", str(FOLDER.parent / "examples" / "market-day.yaml")],

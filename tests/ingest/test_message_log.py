@@ -1,4 +1,4 @@
-"""The log, in segment files and in JetStream: what both of them promise."""
+"""The log, in segment files, in JetStream and in a file of one's own: what all of them promise."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from bypass.ingest.log.message_log import InvalidLog, LogFailed, LogFull, LogInU
 from bypass.testing.worlds.broker import until
 from tests.ingest.nats_servers import NatsServer, free_ports, nats_server
 
+OWN = f"{Path(__file__).parents[2] / 'examples' / 'sqlite_log.py'}:SqliteLog"
 EVERYTHING = 1 << 60
 ALL_PARTS = frozenset(range(PARTS))
 _numbers = count()
@@ -32,7 +33,7 @@ _numbers = count()
 Make = Callable[..., tuple[IngestFolder, MessageLog]]
 
 
-@pytest.fixture(params=["segments", "nats"])
+@pytest.fixture(params=["segments", "nats", OWN], ids=["segments", "nats", "own"])
 def make(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Make:
     """Makes installations with a log each."""
 
@@ -124,11 +125,12 @@ def test_the_end_is_within_limits_by_one_block(make: Make) -> None:
     for number in range(10):
         writer.append(records(("d", 0, b"%d" % number), ("d", 0, b"x" * 1000)))
     first = log.ends({}, 3, EVERYTHING)
-    assert len(rows(log, {}, first)) == 4
+    assert 3 <= len(rows(log, {}, first)) <= 4
     second = log.ends(first, EVERYTHING, 2000)
-    assert len(rows(log, first, second)) == 4
+    assert 3 <= len(rows(log, first, second)) <= 4
     rest = log.ends(second, EVERYTHING, EVERYTHING)
-    assert len(rows(log, second, rest)) == 12
+    assert len(rows(log, {}, rest)) == 20
+    assert log.ends(rest, EVERYTHING, EVERYTHING) == rest
     writer.close()
 
 

@@ -1,6 +1,7 @@
 """The stream on both logs: connector, log, tasks, tables; and the equation of the status at every instant."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +25,7 @@ from bypass.ingest.service.replay import replay_letters
 from bypass.ingest.service.status import read_status
 from bypass.ingest.stream.query import start_query
 from bypass.models.compute.engines import SparkEngine
+from tests.command import bypass, refused
 from tests.ingest.nats_servers import NatsServer, nats_server
 from tests.ingest.pipeline import Pipeline, message
 
@@ -159,3 +161,17 @@ def test_tasks_of_spark_read_the_stream_by_themselves(
     assert len({(row["device"], row["time"]) for row in pipeline.rows()}) == len(pipeline.rows()) == 60
     assert check_equation(pipeline.folder) == 60
     assert read_status(pipeline.folder).lag_messages == 0
+
+
+def test_the_command_line_uses_the_log_that_a_folder_has(
+    tmp_path: Path, nats: NatsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, name = tmp_path / "f", f"nats://{nats.address}?name=cli{next(_numbers)}"
+    start = ("ingest", "start", "--folder", folder, "--log")
+    assert refused(capsys, *start, "files")[1].startswith("log 'files': expected one of nats, segments")
+    assert not folder.exists()
+    pipeline = Pipeline(folder, Device(id="device0"), log=name)
+    pipeline.append(("device0", message("device0", T, a=1)))
+    assert "expected nats://" in refused(capsys, *start, "segments")[1]
+    assert bypass("ingest", "status", "--folder", folder, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["lag_messages"] == 1

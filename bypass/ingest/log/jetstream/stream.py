@@ -146,7 +146,7 @@ class LogStream:
 
         self.connection.call("purge", purge)
 
-    def get(self, key: str) -> tuple[bytes, int]:
+    def get(self, key: str, patience_s: float | None = None) -> tuple[bytes, int]:
         """Read a value of the bucket, and its revision, 0 if there is none. Raises LogFailed."""
 
         async def ask(_: Client, js: JetStreamContext) -> tuple[bytes, int]:
@@ -157,9 +157,11 @@ class LogStream:
             return found.data or b"", found.seq or 0
 
         self.prepare()
-        return self.connection.call(f"read {key}", ask)
+        return self.connection.call(f"read {key}", ask, patience_s)
 
-    def put(self, key: str, value: bytes, revision: int | None = None) -> int | None:
+    def put(
+        self, key: str, value: bytes, revision: int | None = None, patience_s: float | None = None
+    ) -> int | None:
         """Write a value of the bucket, in place of a revision if one is given. Gives its revision; None if
         there is a later one already. Raises LogFailed.
 
@@ -178,7 +180,7 @@ class LogStream:
                 raise
 
         self.prepare()
-        return self.connection.call(f"write {key}", write)
+        return self.connection.call(f"write {key}", write, patience_s)
 
     def consumed(self) -> Consumed:
         """Read how far the stream has committed. Raises LogFailed."""
