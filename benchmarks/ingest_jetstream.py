@@ -36,13 +36,17 @@ T = 1_763_459_000_000
 
 
 class Sender:
-    """Hands in messages, so many at a time, and hands in again those that were refused."""
+    """Hands in messages, so many at a time, and hands in again those that were refused.
+
+    The last four tenths wait until the server is killed, however few messages there are.
+    """
 
     def __init__(self, intake: LogIntake, messages: int, window: int) -> None:
         self.acknowledged = np.zeros(messages)
         """When each message was acknowledged first, on the monotonic clock."""
         self.handed_in = np.zeros(messages)
         self.refused = 0
+        self.kill = threading.Event()
         self._intake = intake
         self._room = threading.Semaphore(window)
         self._again: list[int] = []
@@ -52,6 +56,8 @@ class Sender:
         numbers = list(range(messages))
         while numbers:
             for number in numbers:
+                if number >= 0.6 * messages:
+                    self.kill.wait()
                 self._room.acquire()
                 device = DEVICES[number % len(DEVICES)]
                 self.handed_in[number] = self.handed_in[number] or time.monotonic()
@@ -79,7 +85,7 @@ class Killer:
     def __init__(self, servers: list[NatsServer], sender: Sender) -> None:
         self.killed = 0.0
         self._servers = servers
-        self._acknowledged = sender.acknowledged
+        self._sender = sender
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
 
@@ -89,11 +95,13 @@ class Killer:
         victim = next(server for server in self._servers if server.name == name)
         victim.kill()
         self.killed = time.monotonic()
+        self._sender.kill.set()
         self._wait_for(0.75)
         victim.start()
 
     def _wait_for(self, share: float) -> None:
-        while np.count_nonzero(self._acknowledged) < share * len(self._acknowledged):
+        acknowledged = self._sender.acknowledged
+        while np.count_nonzero(acknowledged) < share * len(acknowledged):
             time.sleep(0.002)
 
 

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Set
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -127,6 +128,6 @@ class SqliteLog(MessageLog):
     def close(self) -> None:
         """Nothing is open between two calls."""
 
-    def _rows(self, query: str, *values: int) -> list[tuple[int, ...]]:
+    def _rows(self, query: str, *values: int) -> list[Any]:
         with closing(opened(self._path, self._bytes)) as database:
             return database.execute(query, values).fetchall()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from nats.js import JetStreamContext
 
 from bypass.errors import UnusableMechanism
 from bypass.ingest.categories import PARTS
@@ -23,7 +25,7 @@ from bypass.ingest.log.jetstream.stream import LogStream, StreamSettings
 from bypass.ingest.log.jetstream.writer import divide
 from bypass.ingest.log.message_log import InvalidLog, LogFailed, LogFull, LogInUse, LogWriter, MessageLog
 from bypass.testing.worlds.broker import until
-from tests.ingest.nats_servers import NatsServer, free_ports, nats_server
+from tests.ingest.nats_servers import PROGRAM, NatsServer, free_ports, nats_server
 
 OWN = f"{Path(__file__).parents[2] / 'examples' / 'sqlite_log.py'}:SqliteLog"
 EVERYTHING = 1 << 60
@@ -313,6 +315,33 @@ def test_the_stream_of_another_installation_is_refused(tmp_path: Path, nats: Nat
         find_log(IngestFolder(tmp_path / "3")).appended()
 
 
+def test_servers_without_room_for_the_stream_are_said_at_once(tmp_path: Path, nats: NatsServer) -> None:
+    choose_log(IngestFolder(tmp_path / "f"), f"nats://{nats.address}?name=huge&bytes={1 << 42}")
+    with pytest.raises(InvalidLog, match=f"stream huge: expected room for {1 << 42} bytes"):
+        find_log(IngestFolder(tmp_path / "f")).open_writer("w")
+
+
+def test_a_block_that_is_gone_is_noticed(tmp_path: Path, nats: NatsServer) -> None:
+    folder, name = IngestFolder(tmp_path / "f"), f"gone{next(_numbers)}"
+    choose_log(folder, f"nats://{nats.address}?name={name}")
+    log = find_log(folder)
+    writer = log.open_writer("w")
+    for number in range(2):
+        writer.append(records(("d", 0, b"%d" % number)))
+    end = log.ends({}, EVERYTHING, EVERYTHING)
+    writer.append(records(("d", 0, b"2")))
+
+    async def delete(_: object, js: JetStreamContext) -> bool:
+        return await js.delete_msg(name, 2)
+
+    connection = NatsConnection([nats.address])
+    connection.call("delete", delete)
+    connection.close()
+    with pytest.raises(DamagedBlock, match="1 blocks before sequence 3 are gone: expected 2 from 1 on"):
+        rows(log, {}, end)
+    writer.close()
+
+
 def test_a_block_that_is_sent_twice_is_there_once(tmp_path: Path, nats: NatsServer) -> None:
     folder = IngestFolder(tmp_path / "f")
     choose_log(folder, f"nats://{nats.address}?name=twice{next(_numbers)}")
@@ -345,3 +374,14 @@ def test_a_server_that_ends_and_comes_back_is_waited_for(tmp_path: Path) -> None
         failing.connection.close()
         writer.close()
         log.close()
+
+
+def test_the_configuration_that_the_page_shows_is_one(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ingest.md").read_text()
+    (shown,) = re.findall(r"```\n(server_name:.*?)```", page, re.DOTALL)
+    path = tmp_path / "server.conf"
+    path.write_text(shown.replace("/var/lib/nats", str(tmp_path)))
+    assert PROGRAM is not None
+    done = subprocess.run([PROGRAM, "-c", str(path), "-t"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "sync_interval: always" in shown

@@ -32,7 +32,7 @@ from bypass.errors import shown
 from bypass.ingest.categories import PARTS
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.jetstream.connection import NatsConnection
-from bypass.ingest.log.message_log import InvalidLog, LogFailed, Position, whole_number
+from bypass.ingest.log.message_log import InvalidLog, LogFailed, LogFull, Position, whole_number
 
 INSTALLATION = "installation"
 DUPLICATES_S = 120.0
@@ -124,7 +124,11 @@ class LogStream:
         """Make sure that the stream and the bucket are there. Raises InvalidLog and LogFailed."""
         if self._is_ready:
             return
-        info = self.connection.call("make the stream", self._make)
+        try:
+            info = self.connection.call("make the stream", self._make)
+        except LogFull as error:
+            room = f"expected room for {self.settings.bytes} bytes (?bytes=...)"
+            raise InvalidLog(f"{self.connection.servers}: stream {self.settings.name}: {room}") from error
         self._check(info.config)
         self._is_ready = True
 
