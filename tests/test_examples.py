@@ -24,7 +24,7 @@ SHOWN = ("extending.sh", "fair.yaml", "harbour.sh", "harbour.yaml", "elsewhere.s
 EXTENDING = {EXAMPLES / name for name in (*SHOWN, "own_family.py", "own_values.py")}
 CLIENTS = {EXAMPLES / "live_client.py", EXAMPLES / "trams.py"}  # live.sh and trams.sh run them
 MECHANISMS = ("hexagons", "rows", "lowest", "twice", "whisper", "lora", "tuned")
-OTHERS = ("carousel", "stage", "shifts", "crowds", "sqlite_archive")
+OTHERS = ("carousel", "stage", "shifts", "crowds", "sqlite_archive", "sqlite_log")
 USED = {*CLIENTS, *(EXAMPLES / f"{name}.py" for name in (*MECHANISMS, *OTHERS))}
 """Files that other examples run."""
 PROGRAMS = sorted(path for path in EXAMPLES.iterdir() if path.suffix in (".py", ".sh") and path not in USED)

@@ -66,6 +66,20 @@ def ingest() -> None:
     metavar="NAME=SINK",
     help="Hand on all that is stored: to parquet:FOLDER, jsonl:FOLDER, or module:Class; repeatable.",
 )
+@click.option(
+    "--log",
+    "log_name",
+    metavar="NAME",
+    help="The log: segments, nats://HOST:PORT,... or one of your own; a folder keeps the one that it has "
+    "begun with.  [default: segments]",
+)
+@click.option(
+    "--name",
+    default="connectors",
+    show_default=True,
+    help="The name of these connectors; those of other machines have others.",
+)
+@click.option("--stream/--no-stream", default=True, help="Run the stream here, or connectors alone.")
 @click.option("--master", metavar="URL", help="A Spark cluster.  [default: this machine's cores]")
 @click.option("--most", default=200_000, show_default=True, help="Messages of a batch.")
 @click.option(
@@ -77,6 +91,9 @@ def ingest() -> None:
 )
 def start(
     folder: Path,
+    log_name: str | None,
+    name: str,
+    stream: bool,
     master: str | None,
     most: int,
     durability: str,
@@ -96,27 +113,39 @@ def start(
       bypass ingest start --mqtt 127.0.0.1:1883 --serve 127.0.0.1:7793
       bypass ingest start --http 0.0.0.0:7792 --serve 0.0.0.0:7793 --tls-cert cert.pem --tls-key key.pem
       bypass ingest start --tcp 127.0.0.1:7791 --archive cold=parquet:/var/archive
+      bypass ingest start --tcp 127.0.0.1:7791 --log nats://127.0.0.1:4222
     """
+    from bypass.ingest.folder import IngestFolder
+    from bypass.ingest.log.catalogue import choose_log
     from bypass.ingest.service.supervisor import Supervisor
 
     if addresses["keys"] is not None and addresses["broker"] is None:
         raise click.UsageError("--keys without --broker: expected the broker that they are for")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     folder = folder.resolve()  # other processes may have other directories
+    if log_name is not None:
+        choose_log(IngestFolder(folder), log_name)
     folder.mkdir(parents=True, exist_ok=True)
-    given = [f"--{name}={value}" for name, value in addresses.items() if value is not None]
-    stream = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]
-    processes = {"stream": [*stream, *([f"--master={master}"] if master else [])]}
+    given = [f"--{kind}={value}" for kind, value in addresses.items() if value is not None]
+    processes: dict[str, list[str]] = {}
+    if stream:
+        command = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]
+        processes["stream"] = [*command, *([f"--master={master}"] if master else [])]
     if given:
-        given.append(f"--durability={durability}")
+        given += [f"--name={name}", f"--durability={durability}"]
         processes["connectors"] = ["bypass.ingest.service.connector_process", str(folder), *given]
     if serve is not None:
         processes["serving"] = _serving(folder, serve, tls_cert, tls_key, insecure)
     for each in archive:
         from bypass.ingest.exposure.archives.archive import parse_archive
 
-        name, sink = parse_archive(each)
-        processes[f"archive {name}"] = ["bypass.ingest.exposure.archives.process", str(folder), name, sink]
+        archived, sink = parse_archive(each)
+        processes[f"archive {archived}"] = [
+            "bypass.ingest.exposure.archives.process",
+            str(folder),
+            archived,
+            sink,
+        ]
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -47,6 +47,7 @@ LIVE = {
     "connectivity": [
         *("--events", "20", "--pairs", "2", "--simulated", "200", "--on", "0.1", "--off", "0.1"),
     ],
+    "ingest_jetstream": ["--messages", "400"],
 }
 INGEST = {
     "ingest_hashes": ["--devices", "4096"],

@@ -13,7 +13,7 @@ from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.block import Records
-from bypass.ingest.log.segment_log import SegmentLog
+from bypass.ingest.log.catalogue import choose_log, find_log
 from bypass.ingest.stream import memory
 from bypass.ingest.stream.progress import StreamProgress, read_progress
 from bypass.ingest.stream.query import process
@@ -35,8 +35,11 @@ class Pipeline:
     """One installation with a log of its own. `fail_at` names a point at which the next batch is broken
     off."""
 
-    def __init__(self, path: Path, *devices: Device, tasks: int = 2, most: int = 1000) -> None:
+    def __init__(
+        self, path: Path, *devices: Device, tasks: int = 2, most: int = 1000, log: str = "segments"
+    ) -> None:
         self.folder = IngestFolder(path)
+        choose_log(self.folder, log)
         self.tasks, self.most = tasks, most
         self.batch = 0
         self.offset: dict[str, Any] | None = None
@@ -45,7 +48,7 @@ class Pipeline:
         """The time of batches (ms), if it is not that of the machine."""
         with DeviceRegistry(self.folder.registry) as registry:
             registry.register(*devices)
-        self.log = SegmentLog(self.folder.logs / "test")
+        self.log = find_log(self.folder).open_writer("test")
         self.writer = TableWriter(str(path))
 
     def append(self, *messages: tuple[str, bytes], at: int = 1_763_459_000_000) -> None:

@@ -18,7 +18,7 @@ from nats.js.errors import APIError, NoStreamResponseError, ServerError, Service
 from bypass.ingest.log.message_log import LogFailed, LogFull
 
 PATIENCE_S = 30.0
-"""How long an answer is tried for; servers elect a leader in 5 to 8 s. It is less than the time for which
+"""How long an answer is tried for; servers elect a leader in 4 to 8 s. It is less than the time for which
 servers recognise a message that comes again."""
 
 ANSWER_S = 2.0
@@ -36,7 +36,7 @@ _PASSING = (
 _FOR_GOOD = (nats.errors.MaxPayloadError, nats.errors.AuthorizationError, nats.errors.BadSubjectError)
 
 T = TypeVar("T")
-Action = Callable[[Client, JetStreamContext], Awaitable[T]]
+NatsCall = Callable[[Client, JetStreamContext], Awaitable[T]]
 log = logging.getLogger(__name__)
 
 
@@ -56,13 +56,14 @@ class NatsConnection:
         """Have the connection's thread do some work, and wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self._running()).result()
 
-    def call(self, what: str, action: Action[T]) -> T:
+    def call(self, what: str, action: NatsCall[T], patience_s: float | None = None) -> T:
         """Do something until it is answered. Raises LogFull and LogFailed."""
-        return self.run(self.persist(what, action))
+        return self.run(self.persist(what, action, patience_s))
 
-    async def persist(self, what: str, action: Action[T]) -> T:
+    async def persist(self, what: str, action: NatsCall[T], patience_s: float | None = None) -> T:
         """Do something until it is answered, in the connection's thread. Raises as `call` does."""
-        end = asyncio.get_running_loop().time() + self._patience_s
+        patience_s = self._patience_s if patience_s is None else patience_s
+        end = asyncio.get_running_loop().time() + patience_s
         while True:
             try:
                 client = await self._connected()
@@ -77,7 +78,7 @@ class NatsConnection:
                         raise LogFailed(f"{self.servers}: {what}: {why}: expected it to be done") from error
                 if isinstance(error, _FOR_GOOD) or asyncio.get_running_loop().time() >= end:
                     raise LogFailed(
-                        f"{self.servers}: {what}: {why}: expected an answer in {self._patience_s:g} s"
+                        f"{self.servers}: {what}: {why}: expected an answer in {patience_s:g} s"
                     ) from error
             await asyncio.sleep(RETRY_S)
 

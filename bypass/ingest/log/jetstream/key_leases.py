@@ -12,6 +12,8 @@ from bypass.ingest.log.message_log import InvalidLog, LogFailed, LogFull
 T = TypeVar("T")
 
 MOST_ATTEMPTS = 100
+PATIENCE_S = 3.0
+"""Less than for messages: a connector that waits for its lease does nothing else, and tries again anyway."""
 
 
 class KeyLeases:
@@ -24,10 +26,10 @@ class KeyLeases:
         key = f"leases.{application.encode().hex()}"
         try:
             for _ in range(MOST_ATTEMPTS):
-                data, revision = self._stream.get(key)
+                data, revision = self._stream.get(key, PATIENCE_S)
                 members = decode_leases(data) if data else {}
                 result = function(members)
-                if self._stream.put(key, encode_leases(members), revision) is not None:
+                if self._stream.put(key, encode_leases(members), revision, PATIENCE_S) is not None:
                     return result
         except (LogFailed, LogFull, InvalidLog) as error:
             raise LeasesFailed(f"{error}: expected to change the leases") from error

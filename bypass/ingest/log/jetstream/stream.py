@@ -32,7 +32,7 @@ from bypass.errors import shown
 from bypass.ingest.categories import PARTS
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.jetstream.connection import NatsConnection
-from bypass.ingest.log.message_log import InvalidLog, LogFailed, Position, whole_number
+from bypass.ingest.log.message_log import InvalidLog, LogFailed, LogFull, Position, whole_number
 
 INSTALLATION = "installation"
 DUPLICATES_S = 120.0
@@ -124,7 +124,11 @@ class LogStream:
         """Make sure that the stream and the bucket are there. Raises InvalidLog and LogFailed."""
         if self._is_ready:
             return
-        info = self.connection.call("make the stream", self._make)
+        try:
+            info = self.connection.call("make the stream", self._make)
+        except LogFull as error:
+            room = f"expected room for {self.settings.bytes} bytes (?bytes=...)"
+            raise InvalidLog(f"{self.connection.servers}: stream {self.settings.name}: {room}") from error
         self._check(info.config)
         self._is_ready = True
 
@@ -146,7 +150,7 @@ class LogStream:
 
         self.connection.call("purge", purge)
 
-    def get(self, key: str) -> tuple[bytes, int]:
+    def get(self, key: str, patience_s: float | None = None) -> tuple[bytes, int]:
         """Read a value of the bucket, and its revision, 0 if there is none. Raises LogFailed."""
 
         async def ask(_: Client, js: JetStreamContext) -> tuple[bytes, int]:
@@ -157,9 +161,11 @@ class LogStream:
             return found.data or b"", found.seq or 0
 
         self.prepare()
-        return self.connection.call(f"read {key}", ask)
+        return self.connection.call(f"read {key}", ask, patience_s)
 
-    def put(self, key: str, value: bytes, revision: int | None = None) -> int | None:
+    def put(
+        self, key: str, value: bytes, revision: int | None = None, patience_s: float | None = None
+    ) -> int | None:
         """Write a value of the bucket, in place of a revision if one is given. Gives its revision; None if
         there is a later one already. Raises LogFailed.
 
@@ -178,7 +184,7 @@ class LogStream:
                 raise
 
         self.prepare()
-        return self.connection.call(f"write {key}", write)
+        return self.connection.call(f"write {key}", write, patience_s)
 
     def consumed(self) -> Consumed:
         """Read how far the stream has committed. Raises LogFailed."""

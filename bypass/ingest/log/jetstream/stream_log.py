@@ -83,7 +83,7 @@ class JetStreamLog(MessageLog):
             self._stream.remove(gone[-1])
 
     def appended(self) -> int:
-        """What was consumed is known; what follows is counted."""
+        """Records that were consumed are known by number; those behind them are counted."""
         for _ in range(MOST_ATTEMPTS):
             consumed = self._stream.consumed()
             begin = StreamPosition(consumed.sequence, consumed.records)
