@@ -51,6 +51,13 @@ def ingest() -> None:
 @click.option("--master", metavar="URL", help="A Spark cluster.  [default: this machine's cores]")
 @click.option("--most", default=200_000, show_default=True, help="Messages of a batch.")
 @click.option(
+    "--letter-days",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="How long dead letters are kept.",
+)
+@click.option(
     "--durability",
     type=click.Choice(["none", "log-only", "full-sync"]),
     default="log-only",
@@ -58,10 +65,16 @@ def ingest() -> None:
     help="What an acknowledged message survives: nothing, the process, or the machine.",
 )
 def start(
-    folder: Path, master: str | None, most: int, durability: str, **addresses: str | Path | None
+    folder: Path,
+    master: str | None,
+    most: int,
+    letter_days: int,
+    durability: str,
+    **addresses: str | Path | None,
 ) -> None:
     """Run connectors and the stream until interrupted. Each is a process of its own, which is started
     again if it ends; what was acknowledged is not lost with it."""
+    from bypass.ingest.folder_lock import only_one
     from bypass.ingest.service.supervisor import Supervisor
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -69,6 +82,7 @@ def start(
     folder.mkdir(parents=True, exist_ok=True)
     given = [f"--{name}={value}" for name, value in addresses.items() if value is not None]
     stream = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]
+    stream.append(f"--letter-days={letter_days}")
     processes = {"stream": [*stream, *([f"--master={master}"] if master else [])]}
     if given:
         given.append(f"--durability={durability}")
@@ -76,8 +90,9 @@ def start(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    click.echo(f"Ingesting into {folder}; Ctrl-C ends it.")
-    Supervisor(processes).run(stop)
+    with only_one(folder / "start.lock", "another `bypass ingest start` runs here"):
+        click.echo(f"Ingesting into {folder}; Ctrl-C ends it.")
+        Supervisor(processes).run(stop)
 
 
 @ingest.command()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.lives import appended
-from bypass.ingest.stream.progress import read_progress
+from bypass.ingest.stream.progress import StreamProgress, read_progress
 
 REFUSED = "refused.json"
 """The counts of refusals, in the folder of each writer."""
@@ -21,7 +22,9 @@ class IngestStatus:
     """Counts of messages: `received` is the sum of all others, at every instant.
 
     `refused` were not taken, by reason. `lag_messages` are in the log and not in the table yet, or held back
-    by a policy; `lag_s` is the age of the latest batch if there is a lag.
+    by a policy; `lag_s` is the age of the latest batch if there is a lag. `policies` are the mechanisms that
+    run, with the devices that each serves. `unusable_policies` are those that devices have in the registry
+    and that cannot be used, with the devices that keep everything because of that.
     """
 
     received: int
@@ -35,7 +38,8 @@ class IngestStatus:
     measurements: int
     bytes: int
     batch: int
-    policies: dict[str, int] = field(default_factory=dict)
+    policies: dict[str, int]
+    unusable_policies: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
         """The status as plain data."""
@@ -47,7 +51,7 @@ def read_status(folder: IngestFolder) -> IngestStatus:
     it came."""
     progress = read_progress(folder.progress)
     writers = [path for path in folder.logs.iterdir() if path.is_dir()] if folder.logs.exists() else []
-    logged = sum(appended(writer) for writer in writers)
+    logged = sum(appended(writer, _taken(progress, writer.name)) for writer in writers)
     refused: dict[str, int] = {}
     for writer in writers:
         for reason, count in _counts(writer / REFUSED).items():
@@ -65,7 +69,25 @@ def read_status(folder: IngestFolder) -> IngestStatus:
         measurements=progress.measurements,
         bytes=progress.bytes,
         batch=progress.batch,
+        policies=_served(folder, progress),
+        unusable_policies=progress.unusable,
     )
+
+
+def _taken(progress: StreamProgress, writer: str) -> dict[int, int]:
+    """How far the stream has read each life of a writer."""
+    logs = ((name.rpartition("/"), position) for name, position in progress.offset.logs.items())
+    return {int(life): position.sequence for (name, _, life), position in logs if name == writer}
+
+
+def _served(folder: IngestFolder, progress: StreamProgress) -> dict[str, int]:
+    """The devices that each mechanism serves: all that no other serves, where that is not known."""
+    devices = 0
+    if folder.registry.exists():
+        with DeviceRegistry(folder.registry) as registry:
+            devices = len(registry)
+    others = max(0, devices - sum(count or 0 for count in progress.policies.values()))
+    return {name: others if count is None else count for name, count in progress.policies.items()}
 
 
 def _counts(path: Path) -> dict[str, int]:

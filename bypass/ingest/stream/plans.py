@@ -43,6 +43,14 @@ def plans_between(path: Path, after: int, upto: int) -> list[tuple[int, Plan]]:
     return [(number, Plan.from_bytes(data)) for number, data in rows]
 
 
+def forget_plans(path: Path, done: int) -> None:
+    """Remove plans that were carried out: those before number `done`, which remains so that numbers go
+    on."""
+    if done:
+        with closing(_open(path)) as database, database:
+            database.execute("DELETE FROM plans WHERE number < ?", (done,))
+
+
 def _open(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=10)
     database.execute("PRAGMA journal_mode = WAL")
