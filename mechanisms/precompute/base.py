@@ -80,7 +80,7 @@ class Precompute(Mechanism, ABC):
         other = cast("Precompute", source)
         devices = cast("Collection[str]", other.members() if members is None else members)
         self._members.update(devices)
-        for device in other.holding() if members is None else devices:
+        for device in sorted(other.holding() if members is None else devices):  # the same in each process
             for origin, measurement, accounts in other.held(device):
                 self.resume(HeldMeasurement(origin, measurement, accounts))
 

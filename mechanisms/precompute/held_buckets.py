@@ -51,8 +51,8 @@ class HeldBuckets:
         return [held for _, content in self._buckets.get(device, {}).values() for _, held in content]
 
     def devices(self) -> Collection[str]:
-        """List the devices of which something is held."""
-        return list(self._buckets)
+        """List the devices of which something is held, in the order of their ids."""
+        return sorted(self._buckets)
 
     def __iter__(self) -> Iterator[tuple[str, str, int]]:
         """Give device, metric and number of each bucket."""
