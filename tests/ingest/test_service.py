@@ -1,5 +1,6 @@
 """The service: one at a time has a folder, and its processes end with it, however it ends."""
 
+import json
 import os
 import signal
 import subprocess
@@ -12,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from bypass.ingest.devices.device import Device
+from bypass.ingest.devices.policy import DevicePolicy
 from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.folder_lock import only_one
-from tests.command import refused
+from tests.command import bypass, refused
 from tests.ingest.pipeline import Pipeline, message
 
 PATIENCE_S = 120
@@ -95,6 +97,18 @@ def test_a_stream_that_runs_is_not_started_twice(tmp_path: Path) -> None:
         )
     assert told.returncode != 0
     assert f"{tmp_path}: its stream runs already: expected one at a time" in told.stderr.decode()
+
+
+def test_the_status_shows_which_mechanisms_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    thin = Device(id="device0", policy=DevicePolicy(to="every-nth", set={"n": 3}))
+    pipeline = Pipeline(tmp_path, thin, *(Device(id=f"device{n}") for n in (1, 2)))
+    pipeline.append(("device0", message("device0", 1_763_459_000_000, a=1)))
+    pipeline.run()
+    assert bypass("ingest", "status", "--folder", tmp_path, "--json") == 0
+    status = json.loads(capsys.readouterr().out)
+    assert status["policies"] == {"keep-everything": 2, "every-nth n=3": 1}
+    assert bypass("ingest", "status", "--folder", tmp_path) == 0
+    assert "every-nth n=3" in capsys.readouterr().out
 
 
 def test_a_device_whose_policy_is_not_there_is_not_registered(
