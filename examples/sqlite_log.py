@@ -117,7 +117,7 @@ class SqliteLog(MessageLog):
         with closing(opened(self._path, self._bytes)) as database, database:
             database.execute("DELETE FROM records WHERE id < ?", end.get(NAME, (1,)))
 
-    def appended(self) -> int:
+    def appended(self, taken: Positions) -> int:
         return sum(
             number for (number,) in self._rows("SELECT seq FROM sqlite_sequence WHERE name = 'records'")
         )

@@ -62,8 +62,9 @@ PACKAGES = {
     ),
     "bypass.ingest": (
         "Connector Device DeviceRegistry IngestFolder IngestStatus KeySet KeyStore LogIntake Measurement "
-        "MeasurementReader Parsed Parser ParserSchema Rejected Sealer SecuritySuite Selection ValueTest "
-        "category_of encode_frame encode_message find_suite make_device read_status submit_plan topic_of"
+        "MeasurementReader Parsed Parser ParserSchema QueryCursor Rejected Sealer SecuritySuite Selection "
+        "category_of encode_frame encode_message find_suite make_device read_status submit_plan subscribe "
+        "topic_of"
     ),
     "bypass.live": (
         "BlockingConnection BlockingSubscription Connection ConnectionRefused InvalidArgument "

@@ -83,6 +83,13 @@ def ingest() -> None:
 @click.option("--master", metavar="URL", help="A Spark cluster.  [default: this machine's cores]")
 @click.option("--most", default=200_000, show_default=True, help="Messages of a batch.")
 @click.option(
+    "--letter-days",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="How long dead letters are kept.",
+)
+@click.option(
     "--durability",
     type=click.Choice(["none", "log-only", "full-sync"]),
     default="log-only",
@@ -96,6 +103,7 @@ def start(
     stream: bool,
     master: str | None,
     most: int,
+    letter_days: int,
     durability: str,
     serve: str | None,
     tls_cert: Path | None,
@@ -116,6 +124,7 @@ def start(
       bypass ingest start --tcp 127.0.0.1:7791 --log nats://127.0.0.1:4222
     """
     from bypass.ingest.folder import IngestFolder
+    from bypass.ingest.folder_lock import only_one
     from bypass.ingest.log.catalogue import choose_log
     from bypass.ingest.service.supervisor import Supervisor
 
@@ -130,6 +139,7 @@ def start(
     processes: dict[str, list[str]] = {}
     if stream:
         command = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]
+        command.append(f"--letter-days={letter_days}")
         processes["stream"] = [*command, *([f"--master={master}"] if master else [])]
     if given:
         given += [f"--name={name}", f"--durability={durability}"]
@@ -149,8 +159,9 @@ def start(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    click.echo(f"Ingesting into {folder}; Ctrl-C ends it.")
-    Supervisor(processes).run(stop)
+    with only_one(folder / "start.lock", "another `bypass ingest start` runs here"):
+        click.echo(f"Ingesting into {folder}; Ctrl-C ends it.")
+        Supervisor(processes).run(stop)
 
 
 @ingest.command()

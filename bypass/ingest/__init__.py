@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from bypass.ingest.folder import IngestFolder
     from bypass.ingest.parsers.parser import Parsed, Parser
     from bypass.ingest.parsers.schema import ParserSchema
+    from bypass.ingest.queries.cursor import QueryCursor
     from bypass.ingest.queries.reader import MeasurementReader
-    from bypass.ingest.queries.selection import Selection, ValueTest
+    from bypass.ingest.queries.selection import Selection
+    from bypass.ingest.queries.subscription import subscribe
     from bypass.ingest.rejection import Rejected
     from bypass.ingest.sealing import Sealer
     from bypass.ingest.security.key_set import KeySet
@@ -43,11 +45,11 @@ else:
             "Parsed": "bypass.ingest.parsers.parser",
             "Parser": "bypass.ingest.parsers.parser",
             "ParserSchema": "bypass.ingest.parsers.schema",
+            "QueryCursor": "bypass.ingest.queries.cursor",
             "Rejected": "bypass.ingest.rejection",
             "Sealer": "bypass.ingest.sealing",
             "SecuritySuite": "bypass.ingest.security.suite",
             "Selection": "bypass.ingest.queries.selection",
-            "ValueTest": "bypass.ingest.queries.selection",
             "category_of": "bypass.ingest.categories",
             "encode_frame": "bypass.ingest.connectors.frames",
             "encode_message": "bypass.ingest.connectors.frames",
@@ -55,6 +57,7 @@ else:
             "make_device": "bypass.ingest.devices.device",
             "read_status": "bypass.ingest.service.status",
             "submit_plan": "bypass.ingest.stream.plans",
+            "subscribe": "bypass.ingest.queries.subscription",
             "topic_of": "bypass.ingest.categories",
         },
     )
@@ -73,11 +76,11 @@ __all__ = [
     "Parsed",
     "Parser",
     "ParserSchema",
+    "QueryCursor",
     "Rejected",
     "Sealer",
     "SecuritySuite",
     "Selection",
-    "ValueTest",
     "category_of",
     "encode_frame",
     "encode_message",
@@ -85,5 +88,6 @@ __all__ = [
     "make_device",
     "read_status",
     "submit_plan",
+    "subscribe",
     "topic_of",
 ]

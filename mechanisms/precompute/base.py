@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, cast
 
 from bypass.ports.measurements import Measurement, MessageOrigin, PipelineHost
@@ -17,16 +17,6 @@ class HeldMeasurement(NamedTuple):
     origin: MessageOrigin
     measurement: Measurement
     accounts: bool
-
-    def data(self) -> list[Any]:
-        """The measurement as plain data."""
-        return [list(self.origin), list(self.measurement), self.accounts]
-
-    @classmethod
-    def of_data(cls, data: list[Any]) -> HeldMeasurement:
-        """The measurement that `data` gave."""
-        origin, measurement, accounts = data
-        return cls(MessageOrigin(*origin), Measurement(*measurement), accounts)
 
 
 class Precompute(Mechanism, ABC):
@@ -56,13 +46,24 @@ class Precompute(Mechanism, ABC):
         """List the measurements of a device that are held back, in the order in which they came."""
         return []
 
+    # -- memory between batches ---------------------------------------------------------------------------
+
     def export(self) -> Any:
         """Give all that it must know in the next batch, as plain data: lists, dicts, strings, numbers,
-        bytes."""
+        bytes. It is written with every batch: a memory that may be large overrides `changes` instead."""
         return None
 
     def load(self, data: Any) -> None:
         """Take over what `export` gave."""
+
+    def changes(self) -> Iterable[tuple[str, Any]]:
+        """Give what its memory has gained since the last call: plain data by key, None for a key that is
+        gone. A key that is given again replaces what it had."""
+        yield "", self.export()
+
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        """Take over all that `changes` gave, with the latest data of each key that is not gone."""
+        self.load(memory.get(""))
 
     # -- members of its group -----------------------------------------------------------------------------
 
@@ -79,7 +80,7 @@ class Precompute(Mechanism, ABC):
         other = cast("Precompute", source)
         devices = cast("Collection[str]", other.members() if members is None else members)
         self._members.update(devices)
-        for device in other.holding() if members is None else devices:
+        for device in sorted(other.holding() if members is None else devices):  # the same in each process
             for origin, measurement, accounts in other.held(device):
                 self.resume(HeldMeasurement(origin, measurement, accounts))
 

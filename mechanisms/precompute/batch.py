@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from bypass.mechanisms.precompute.base import HeldMeasurement, Precompute
+from bypass.mechanisms.precompute.held_buckets import HeldBuckets
 from bypass.ports.measurements import Measurement, MessageOrigin
 from bypass.transitions import MechanismState
 
@@ -26,10 +27,7 @@ class MinuteBatch(Precompute):
 
     def __init__(self, host: Any = None, **values: Any) -> None:
         super().__init__(host, **values)
-        self._buckets: dict[
-            str, dict[tuple[str, int], list[HeldMeasurement]]
-        ] = {}  # device -> (metric, minute) -> content
-        self._begun: dict[tuple[str, str, int], int] = {}  # in the order in which they were begun (ms)
+        self._buckets = HeldBuckets()
 
     def take(self, origin: MessageOrigin, measurements: list[Measurement]) -> None:
         if measurements:
@@ -38,48 +36,27 @@ class MinuteBatch(Precompute):
             self.resume(HeldMeasurement(origin, measurement, accounts=number == 0))
 
     def resume(self, held: HeldMeasurement) -> None:
-        device, measurement = held.origin.device, held.measurement
-        metric, minute = measurement.metric, measurement.time // MINUTE_MS
-        bucket = self._buckets.setdefault(device, {}).setdefault((metric, minute), [])
-        if not bucket:
-            self._begun[device, metric, minute] = self.host.now()
-        bucket.append(held)
+        self._buckets.put(held, held.measurement.time // MINUTE_MS, self.host.now())
 
     def pass_time(self) -> None:
-        due = self.host.now() - self.hold * 1000
-        while self._begun and (first := next(iter(self._begun.items())))[1] <= due:
-            self._hand_on(*first[0])
-
-    def _hand_on(self, device: str, metric: str, minute: int) -> None:
-        del self._begun[device, metric, minute]
-        buckets = self._buckets[device]
-        for origin, measurement, accounts in buckets.pop((metric, minute)):
-            self.host.keep(origin, [measurement])
-            if accounts:
-                self.host.settle(origin, kept=True)
-        if not buckets:
-            del self._buckets[device]
+        due = self.host.now() - int(self.hold * 1000)
+        for _, _, _, content in self._buckets.pop_begun(due):
+            for origin, measurement, accounts in content:
+                self.host.keep(origin, [measurement])
+                if accounts:
+                    self.host.settle(origin, kept=True)
 
     def held(self, device: str) -> list[HeldMeasurement]:
-        content = [held for bucket in self._buckets.get(device, {}).values() for held in bucket]
-        return sorted(content, key=lambda held: (held.origin.received, held.origin.log, held.origin.sequence))
+        return self._buckets.of(device)
 
     def holding(self) -> Collection[str]:
-        return list(self._buckets)
+        return self._buckets.devices()
 
     def forget(self, device: str) -> None:
-        for metric, minute in self._buckets.pop(device, {}):
-            del self._begun[device, metric, minute]
+        self._buckets.forget(device)
 
-    def export(self) -> Any:
-        return [
-            [list(key), begun, [held.data() for held in self._buckets[key[0]][key[1:]]]]
-            for key, begun in self._begun.items()
-        ]
+    def changes(self) -> Iterable[tuple[str, Any]]:
+        return self._buckets.changes()
 
-    def load(self, data: Any) -> None:
-        for (device, metric, minute), begun, bucket in data or ():
-            self._buckets.setdefault(device, {})[metric, minute] = [
-                HeldMeasurement.of_data(each) for each in bucket
-            ]
-            self._begun[device, metric, minute] = begun
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        self._buckets.restore(memory)

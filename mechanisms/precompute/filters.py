@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from bypass.mechanisms.precompute.base import HeldMeasurement, Precompute
+from bypass.mechanisms.precompute.device_values import DeviceValues
+from bypass.mechanisms.precompute.held_buckets import HeldBuckets
 from bypass.ports.measurements import Measurement, MessageOrigin, ValueType
 from bypass.transitions import MechanismState
 
@@ -59,22 +61,21 @@ class EveryNth(MeasurementFilter):
 
     def __init__(self, host: Any = None, **values: Any) -> None:
         super().__init__(host, **values)
-        self._counts: dict[str, dict[str, int]] = {}  # device -> metric -> how many came
+        self._counts = DeviceValues[int]()  # how many came
 
     def keeps(self, device: str, measurement: Measurement) -> bool:
-        counts = self._counts.setdefault(device, {})
-        count = counts.get(measurement.metric, 0)
-        counts[measurement.metric] = count + 1
+        count = self._counts.find(device, measurement.metric) or 0
+        self._counts.set(device, measurement.metric, count + 1)
         return count % self.n == 0
 
     def forget(self, device: str) -> None:
-        self._counts.pop(device, None)
+        self._counts.forget(device)
 
-    def export(self) -> Any:
-        return self._counts
+    def changes(self) -> Iterable[tuple[str, Any]]:
+        return self._counts.changes()
 
-    def load(self, data: Any) -> None:
-        self._counts = data or {}
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        self._counts.restore(memory)
 
 
 class DeadBand(MeasurementFilter):
@@ -85,26 +86,26 @@ class DeadBand(MeasurementFilter):
 
     def __init__(self, host: Any = None, **values: Any) -> None:
         super().__init__(host, **values)
-        self._latest: dict[str, dict[str, float]] = {}  # device -> metric -> value
+        self._latest = DeviceValues[float]()  # the value that was kept last
 
     def keeps(self, device: str, measurement: Measurement) -> bool:
         value = measurement.value
         if not isinstance(value, int | float):
             return True
-        latest = self._latest.setdefault(device, {})
-        if measurement.metric in latest and abs(value - latest[measurement.metric]) <= self.band:
+        latest = self._latest.find(device, measurement.metric)
+        if latest is not None and abs(value - latest) <= self.band:
             return False
-        latest[measurement.metric] = value
+        self._latest.set(device, measurement.metric, value)
         return True
 
     def forget(self, device: str) -> None:
-        self._latest.pop(device, None)
+        self._latest.forget(device)
 
-    def export(self) -> Any:
-        return self._latest
+    def changes(self) -> Iterable[tuple[str, Any]]:
+        return self._latest.changes()
 
-    def load(self, data: Any) -> None:
-        self._latest = data or {}
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        self._latest.restore(memory)
 
 
 class MeanPerWindow(Precompute):
@@ -119,8 +120,8 @@ class MeanPerWindow(Precompute):
 
     def __init__(self, host: Any = None, **values: Any) -> None:
         super().__init__(host, **values)
-        self._open: dict[str, dict[str, tuple[int, int, list[HeldMeasurement]]]] = {}
-        """Device -> metric -> number of the window, when it was begun (ms), what it has."""
+        self._buckets = HeldBuckets()
+        self._current: dict[tuple[str, str], int] = {}  # device and metric -> number of the open window
 
     def take(self, origin: MessageOrigin, measurements: list[Measurement]) -> None:
         numbers = [each for each in measurements if isinstance(each.value, int | float)]
@@ -138,32 +139,19 @@ class MeanPerWindow(Precompute):
             super().resume(held)
             return
         number = int(measurement.time // (self.window * 1000))
-        windows = self._open.setdefault(device, {})
-        current = windows.get(measurement.metric)
-        if current is not None and current[0] != number:
-            self._end(device, measurement.metric)
-            windows = self._open.setdefault(device, {})
-            current = None
-        content = current[2] if current is not None else []
-        content.append(held)
-        begun = current[1] if current is not None else self.host.now()
-        windows[measurement.metric] = number, begun, content
+        current = self._current.get((device, measurement.metric))
+        if current is not None and current != number:
+            self._end(self._buckets.pop(device, measurement.metric, current))
+        self._current[device, measurement.metric] = number
+        self._buckets.put(held, number, self.host.now())
 
     def pass_time(self) -> None:
-        due = self.host.now() - 2 * self.window * 1000
-        over = [
-            (device, metric)
-            for device, windows in self._open.items()
-            for metric, (_, begun, _) in windows.items()
-            if begun <= due
-        ]
-        for device, metric in over:
-            self._end(device, metric)
+        due = self.host.now() - int(2 * self.window * 1000)
+        for device, metric, _, content in self._buckets.pop_begun(due):
+            del self._current[device, metric]
+            self._end(content)
 
-    def _end(self, device: str, metric: str) -> None:
-        _, _, content = self._open[device].pop(metric)
-        if not self._open[device]:
-            del self._open[device]
+    def _end(self, content: list[HeldMeasurement]) -> None:
         origin, first, _ = content[0]
         mean = sum(float(each.measurement.value) for each in content) / len(content)
         self.host.keep(origin, [first._replace(type="Double", value=mean)])
@@ -172,28 +160,19 @@ class MeanPerWindow(Precompute):
                 self.host.settle(held.origin, kept=number == 0)
 
     def held(self, device: str) -> list[HeldMeasurement]:
-        return [held for _, _, content in self._open.get(device, {}).values() for held in content]
+        return self._buckets.of(device)
 
     def holding(self) -> Collection[str]:
-        return list(self._open)
+        return self._buckets.devices()
 
     def forget(self, device: str) -> None:
-        self._open.pop(device, None)
+        for held in self._buckets.of(device):
+            self._current.pop((device, held.measurement.metric), None)
+        self._buckets.forget(device)
 
-    def export(self) -> Any:
-        return {
-            device: {
-                metric: [number, latest, [held.data() for held in content]]
-                for metric, (number, latest, content) in windows.items()
-            }
-            for device, windows in self._open.items()
-        }
+    def changes(self) -> Iterable[tuple[str, Any]]:
+        return self._buckets.changes()
 
-    def load(self, data: Any) -> None:
-        self._open = {
-            device: {
-                metric: (number, latest, [HeldMeasurement.of_data(each) for each in content])
-                for metric, (number, latest, content) in windows.items()
-            }
-            for device, windows in (data or {}).items()
-        }
+    def restore(self, memory: Mapping[str, Any]) -> None:
+        self._buckets.restore(memory)
+        self._current = {(device, metric): number for device, metric, number in self._buckets}

@@ -14,7 +14,7 @@ from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.block import Records
 from bypass.ingest.log.catalogue import choose_log, find_log
-from bypass.ingest.stream import memory
+from bypass.ingest.stream import memory, task
 from bypass.ingest.stream.progress import StreamProgress, read_progress
 from bypass.ingest.stream.query import process
 from bypass.ingest.stream.sink import TableWriter, TaskDone
@@ -89,6 +89,7 @@ class Pipeline:
     def restart(self) -> None:
         """Forget what workers have in memory, as new processes have."""
         memory._cache.clear()
+        task._chains.clear()
 
     def run(self) -> StreamProgress:
         """Run batches until there is nothing more."""

@@ -72,3 +72,45 @@ def test_what_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(InvalidKeyFile, match="No such file"):
         store.remove("valve")
     assert [each["mac"] for each in store.find("pump")] == [SECRET]
+
+
+def test_keys_of_former_versions_are_found_until_they_are_forgotten(tmp_path: Path) -> None:
+    store = KeyStore(tmp_path / "keys")
+    store.add("pump", {"mac": SECRET})
+    store.add("valve", {"mac": SECRET})
+    store.rotate("pump", {"mac": bytes(32)})
+    store.retire("pump")
+    store.remove("valve")
+    store.add("valve", {"mac": b"v" * 32})
+    assert store.version == 6
+
+    def found(name: str, version: int) -> list[bytes] | None:
+        try:
+            return [each["mac"] for each in KeyStore(tmp_path / "keys", version).find(name)]
+        except InvalidKeyFile:
+            return None
+
+    pump = [None, [SECRET], [SECRET], [bytes(32), SECRET], [bytes(32)], [bytes(32)], [bytes(32)]]
+    valve = [None, None, [SECRET], [SECRET], [SECRET], None, [b"v" * 32]]
+    assert [found("pump", version) for version in range(7)] == pump
+    assert [found("valve", version) for version in range(7)] == valve
+    for before in range(1, 7):
+        store.forget(before)
+        assert [found("pump", version) for version in range(before, 7)] == pump[before:]
+        assert [found("valve", version) for version in range(before, 7)] == valve[before:]
+    files = [path.read_bytes() for path in (tmp_path / "keys").iterdir()]
+    assert not any(base64.b64encode(SECRET) in content for content in files)
+    store.remove("pump")
+    store.forget(store.version)
+    assert (store.names(), (tmp_path / "keys" / "pump.json").exists()) == (["valve"], False)
+
+
+def test_a_change_that_was_broken_off_is_of_no_version(tmp_path: Path) -> None:
+    store = KeyStore(tmp_path / "keys")
+    store.add("pump", {"mac": SECRET})
+    version = tmp_path / "keys" / "version"
+    store.retire("pump")
+    version.write_text("1")  # the process was killed before it wrote this
+    store.rotate("pump", {"mac": bytes(32)})
+    assert [each["mac"] for each in KeyStore(tmp_path / "keys", 1).find("pump")] == [SECRET]
+    assert [each["mac"] for each in KeyStore(tmp_path / "keys", 2).find("pump")] == [bytes(32), SECRET]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.ingest.log.block import DamagedBlock, Records
+from bypass.ingest.log.block import Records, encode
 from bypass.ingest.log.lives import appended, consume, lives, log_end, retire
 from bypass.ingest.log.message_log import LogFailed, LogFull, LogInUse
 from bypass.ingest.log.segment_log import LogLimits, SegmentFile, SegmentLog
@@ -76,17 +76,22 @@ def test_a_log_that_is_cut_off_or_damaged_keeps_all_whole_blocks(
     path = segment_file(log.path, 0)
     assert path is not None
     cut = data.draw(st.integers(0, ends[-1]))
+    everything = expected(*appends)
+    starts = [sum(map(len, appends[:number])) for number in range(len(appends) + 1)]
     if data.draw(st.booleans()):
         os.truncate(path, cut)
         whole = max(number for number, end in enumerate(ends) if end <= cut)
+        left = everything[: starts[whole]]
     else:
         damaged = bytearray(path.read_bytes())
         at = min(cut, len(damaged) - 1)
-        damaged[at] ^= 1
+        damaged[at] ^= data.draw(st.sampled_from([1, 128]))
         path.write_bytes(damaged)
-        whole = max(number for number, end in enumerate(ends) if end <= at)
-    assert repair(log.path).sequence == sum(map(len, appends[:whole]))
-    assert content(log.path) == expected(*appends[:whole])
+        hit = max(number for number, end in enumerate(ends) if end <= at)
+        left = everything[: starts[hit]] + everything[starts[hit + 1] :]
+    assert content(log.path) == left
+    assert repair(log.path).sequence == (left[-1][0] + 1 if left else 0)
+    assert content(log.path) == left
 
 
 def test_a_new_life_never_continues_what_an_earlier_one_has_left(tmp_path: Path) -> None:
@@ -167,16 +172,43 @@ def test_complete_segments_are_compressed_and_removed_when_they_were_consumed(tm
     again.close()
 
 
-def test_a_block_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_segments_that_are_gone_empty_or_damaged_do_not_hide_those_behind_them(tmp_path: Path) -> None:
+    log = SegmentLog(tmp_path / "w", limits=LogLimits(segment_bytes=1))
+    for number in range(6):
+        log.append(records(("d", 0, b"%d" % number), ("e", 0, b"%d" % number)))
+    log._retired.result()
+    for number, damage in ((0, b""), (2, b"?" * 40), (6, None)):
+        path = segment_file(log.path, number)
+        assert path is not None
+        if damage is None:
+            path.unlink()
+        else:
+            path.write_bytes(damage)
+    assert [(sequence, payload) for sequence, _, _, payload in content(log.path)] == [
+        (4, b"2"),
+        (5, b"2"),
+        *((number, b"%d" % (number // 2)) for number in range(8, 12)),
+    ]
+    assert find_end(log.path, LogPosition(), EVERYTHING, EVERYTHING).sequence == 12
+    log.close()
+
+
+def test_a_reader_waits_for_a_block_that_is_being_written_whatever_looks_like_one_in_it(
+    tmp_path: Path,
+) -> None:
     log = SegmentLog(tmp_path / "w")
     log.append(records(("a", 0, b"1")))
-    log.close()
+    forged = b"".join(encode(records(("b", 0, b"2")), 1))
+    whole = b"".join(encode(records(("c", 0, b"3" * 8 + forged)), 1))
     path = segment_file(log.path, 0)
     assert path is not None
-    end = find_end(log.path, LogPosition(), EVERYTHING, EVERYTHING)
-    path.unlink()
-    with pytest.raises(DamagedBlock, match="expected a segment with sequence 0"):
-        list(read(log.path, LogPosition(), end))
+    with path.open("ab") as file:
+        file.write(whole[:-8])
+    assert find_end(log.path, LogPosition(), EVERYTHING, EVERYTHING).sequence == 1
+    with path.open("ab") as file:
+        file.write(whole[-8:])
+    assert [device for _, device, _, _ in content(log.path)] == ["a", "c"]
+    log.close()
 
 
 def test_records_whose_sync_has_failed_do_not_hide_those_behind_them(tmp_path: Path) -> None:

@@ -32,9 +32,9 @@ def test_a_device_can_be_registered_changed_found_and_removed(tmp_path: Path) ->
         assert (found.policy, found.tenant) == ("batch", "north")
         assert registry.remove("app:pump") == 3
         assert registry.find("app:pump") is None
-        assert registry.renew() == 4
+        assert len(registry) == 0
     with DeviceRegistry(tmp_path / "registry.db") as registry:
-        assert registry.version == 4
+        assert registry.version == 3
 
 
 def test_what_is_refused_changes_nothing(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_devices_are_selected_by_what_they_are(tmp_path: Path) -> None:
 
 
 changes = st.lists(
-    st.tuples(st.sampled_from("abc"), st.sampled_from(("register", "update", "remove", "renew"))), max_size=12
+    st.tuples(st.sampled_from("abc"), st.sampled_from(("register", "update", "remove"))), max_size=12
 )
 
 
@@ -82,15 +82,13 @@ def test_each_version_has_a_snapshot_of_its_own(
     expected = [dict(present)]
     with DeviceRegistry(folder / "registry.db") as registry:
         for id_, change in changes:
-            policy = f"p{registry.version}"
-            if change == "renew":
-                registry.renew()
-            elif change == "register" and id_ not in present:
-                registry.register(Device(id=id_, policy=policy))
-                present[id_] = policy
+            tenant = f"t{registry.version}"
+            if change == "register" and id_ not in present:
+                registry.register(Device(id=id_, tenant=tenant))
+                present[id_] = tenant
             elif change == "update" and id_ in present:
-                registry.update(id_, {"policy": policy})
-                present[id_] = policy
+                registry.update(id_, {"tenant": tenant})
+                present[id_] = tenant
             elif change == "remove" and id_ in present:
                 registry.remove(id_)
                 del present[id_]
@@ -103,7 +101,7 @@ def test_each_version_has_a_snapshot_of_its_own(
         for version, devices in list(enumerate(expected))[middle:]:
             snapshot = RegistrySnapshot.load(registry.snapshot(folder / "snapshots", version))
             assert snapshot.version == version
-            assert {id_: record.policy for id_ in snapshot if (record := snapshot.find(id_))} == devices
+            assert {id_: record.tenant for id_ in snapshot if (record := snapshot.find(id_))} == devices
         for version in (middle - 1, len(expected)):
             with pytest.raises(UnknownRegistryVersion, match=f"version {version} of the registry: expected"):
                 registry.snapshot(folder / "snapshots", version)

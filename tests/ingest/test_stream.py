@@ -2,6 +2,7 @@
 
 import gc
 import json
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bypass.ingest.devices.device import Device
-from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.devices.key_store import KeyStore
+from bypass.ingest.devices.policy import DevicePolicy
+from bypass.ingest.devices.registry import DeviceRegistry, UnknownRegistryVersion
 from bypass.ingest.parsers.parser import Parsed, Parser
 from bypass.ingest.sealing import Sealer
-from bypass.ingest.stream.plans import submit_plan
+from bypass.ingest.security.suite import find_suite
+from bypass.ingest.service.status import read_status
+from bypass.ingest.stream import plans
+from bypass.ingest.stream.plans import plans_between, submit_plan
 from bypass.ingest.stream.progress import StreamProgress
 from bypass.transitions import Action, Plan
 from tests.ingest.pipeline import Pipeline, message
@@ -157,6 +163,101 @@ def test_a_policy_of_the_registry_serves_its_device_from_the_next_batch_on(tmp_p
     progress = pipeline.run()
     assert [(row["device"], row["time"] - T) for row in pipeline.rows()] == [("device0", 0), ("device1", 1)]
     assert (progress.stored, progress.filtered) == (2, 1)
+
+
+def test_one_mechanism_serves_devices_with_parameters_of_their_own(tmp_path: Path) -> None:
+    third = Device(id="device3", policy=DevicePolicy(to="every-nth", set={"n": 5}))
+    pipeline = Pipeline(tmp_path, *(Device(id=name) for name in DEVICES[:3]), third)
+    submit_plan(pipeline.folder.plans, plan("every-nth", "device1", n=10))
+    submit_plan(pipeline.folder.plans, plan("every-nth", "device2", n=2))
+
+    def send(numbers: range) -> None:
+        for number in numbers:
+            pipeline.append(*((name, message(name, T + number, a=number)) for name in DEVICES[:4]))
+            pipeline.step()
+            pipeline.restart()
+
+    def kept(name: str) -> list[int]:
+        return [row["time"] - T for row in pipeline.rows() if row["device"] == name]
+
+    send(range(20))
+    assert [len(kept(name)) for name in DEVICES[:4]] == [20, 2, 10, 4]
+    assert read_status(pipeline.folder).policies == {
+        "keep-everything": 1,
+        "every-nth n=10": 1,
+        "every-nth n=2": 1,
+        "every-nth n=5": 1,
+    }
+    submit_plan(
+        pipeline.folder.plans, plan("every-nth", "device1", n=3)
+    )  # those that it serves go on counting
+    submit_plan(pipeline.folder.plans, plan("every-nth", "device2", n=5))
+    send(range(20, 30))
+    assert kept("device1") == [0, 10, 21, 24, 27]
+    assert kept("device2") == [*range(0, 20, 2), 20, 25]
+    assert kept("device3") == [*range(0, 30, 5)]
+    assert total(pipeline.progress()) == pipeline.progress().read
+    submit_plan(pipeline.folder.plans, plan("every-nth", n=1))
+    send(range(30, 32))
+    assert all(kept(name)[-2:] == [30, 31] for name in DEVICES[:3])
+    assert kept("device3")[-2:] == [25, 30]  # it goes back to the policy that the registry gives it
+    assert read_status(pipeline.folder).policies == {"every-nth n=1": 3, "every-nth n=5": 1}
+
+
+def test_a_policy_that_cannot_be_used_is_told_once_and_its_device_keeps_everything(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="device0"))
+    older = Device(id="device1").model_copy(update={"policy": "of-a-package-that-is-gone"})
+    with DeviceRegistry(pipeline.folder.registry) as registry:
+        registry.register(older)  # as versions that did not look have done
+    for number in range(3):
+        pipeline.append(*((name, message(name, T + number, a=1)) for name in DEVICES[:2]))
+        pipeline.step()
+        pipeline.restart()
+    assert pipeline.progress().stored == 6
+    told = [record.getMessage() for record in caplog.records if "device1" in record.getMessage()]
+    (line,) = told
+    assert "its policy of-a-package-that-is-gone cannot be used: 'precompute' has no mechanism" in line
+    assert read_status(pipeline.folder).unusable_policies == {"of-a-package-that-is-gone": 1}
+
+
+def test_a_repeated_batch_has_the_keys_that_it_had(tmp_path: Path) -> None:
+    device = Device(id="device0", suite="AES256-CBC_HMAC-SHA256", keys="fleet")
+    pipeline = Pipeline(tmp_path, device)
+    store = KeyStore(pipeline.folder.keys)
+    keys = store.generate("fleet", find_suite(device.suite).roles)
+    pipeline.append(("device0", Sealer(suite=device.suite, keys=keys).seal(message("device0", T, a=1))))
+    pipeline.step("commit")
+    fresh = {role: role.encode().ljust(len(key)) for role, key in keys.items()}
+    store.rotate("fleet", fresh)
+    store.retire("fleet")
+    pipeline.restart()
+    pipeline.append(("device0", Sealer(suite=device.suite, keys=fresh).seal(message("device0", T + 1, a=1))))
+    pipeline.append(("device0", Sealer(suite=device.suite, keys=keys).seal(message("device0", T + 2, a=1))))
+    progress = pipeline.run()
+    assert [row["time"] - T for row in pipeline.rows()] == [0, 1]
+    assert (progress.stored, sum(progress.dead_letters.values())) == (2, 1)
+    secrets = [b64encode(key) for key in keys.values()]
+    kept = [path.read_bytes() for path in pipeline.folder.path.rglob("*") if path.is_file()]
+    assert not any(secret in content for secret in secrets for content in kept)  # nobody needs it any more
+
+
+def test_what_no_batch_needs_any_more_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "_KEPT", 2)
+    pipeline = Pipeline(tmp_path, Device(id="device0"))
+    for number in range(5):
+        with DeviceRegistry(pipeline.folder.registry) as registry:
+            registry.update("device0", {"metadata": {"number": str(number)}})
+        submit_plan(pipeline.folder.plans, plan("every-nth", "device0", n=number + 1))
+        pipeline.append(("device0", message("device0", T + number, a=1)))
+        pipeline.step("commit")
+        pipeline.restart()
+        pipeline.step()
+    assert len(list(pipeline.folder.snapshots.iterdir())) == 1
+    assert [number for number, _ in plans_between(pipeline.folder.plans, 0, 100)] == [4, 5]
+    with DeviceRegistry(pipeline.folder.registry) as registry, pytest.raises(UnknownRegistryVersion):
+        registry.snapshot(tmp_path / "other", registry.version - 1)
 
 
 def test_numbered_messages_are_known_again_however_they_are_sealed(tmp_path: Path) -> None:

@@ -18,12 +18,14 @@ from pydantic import (
 
 from bypass.errors import BypassError, shown
 from bypass.ingest.compression import Compression
+from bypass.ingest.devices.policy import KEEP_EVERYTHING, DevicePolicy, parse_policy, policy_action
 from bypass.ingest.devices.record import DeviceRecord, PeerRecord
 from bypass.ingest.parsers.parser import find_parser
 from bypass.ingest.parsers.schema import ParserSchema
 from bypass.ingest.security.standard import find_standard
 from bypass.ingest.security.suite import find_suite
 from bypass.support.validation import Misfit, first_misfit
+from bypass.transitions import TransitionError
 from bypass.transitions.validation import KeyPath
 
 _KEY_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
@@ -65,7 +67,8 @@ class Device(BaseModel):
     `sequenced` messages have a number in their authenticated part, which gives them an identity and protects
     them against replay. `largest` bounds the bytes that come out of decompression. With the clock "received"
     measurements have the time at which the message came, whatever the device says. `region` is the class of
-    data that retention goes by, `policy` the mechanism of pre-computation that the device begins with.
+    data that retention goes by, `policy` the mechanism of pre-computation that the device begins with: its
+    name, or a mapping with parameters, as `{to: every-nth, set: {n: 10}}`.
 
     Suite, standard and parser may be references to code (`module:Class`): take configurations from people who
     may run code here, or refuse references first.
@@ -86,7 +89,7 @@ class Device(BaseModel):
     largest: Annotated[int, Field(gt=0, le=1 << 26)] = 1 << 20
     parser: str = "json"
     parser_schema: ParserSchema = ParserSchema()
-    policy: Name = "keep-everything"
+    policy: Name | DevicePolicy = KEEP_EVERYTHING
     qos: Literal[0, 1, 2] = 0
     clock: Literal["device", "received"] = "device"
     metadata: dict[str, str] = {}
@@ -97,6 +100,19 @@ class Device(BaseModel):
         if not value.isprintable():
             raise Misfit((), f"is {shown(value)}: expected characters that can be printed")
         return value
+
+    @field_validator("policy", mode="before")
+    @classmethod
+    def _policy(cls, value: Any) -> Any:
+        """Refuse what is none here, because pydantic would name each type that it may have."""
+        try:
+            if isinstance(value, dict):
+                return DevicePolicy.model_validate(value)
+            if isinstance(value, DevicePolicy) or (isinstance(value, str) and not value.startswith("{")):
+                return value
+        except ValidationError:
+            pass
+        raise Misfit((), f"is {shown(value)}: expected a mechanism, or {{to: MECHANISM, set: PARAMETERS}}")
 
     @model_validator(mode="after")
     def _usable(self) -> Device:
@@ -125,6 +141,10 @@ class Device(BaseModel):
             parser(self.parser_schema)
         except ValueError as error:
             raise Misfit(("parser_schema",), str(error)) from None
+        try:
+            policy_action(str(self.policy))
+        except (ValueError, TransitionError) as error:
+            raise Misfit(("policy",), str(error)) from None
         return self
 
     def record(self) -> DeviceRecord:
@@ -133,6 +153,7 @@ class Device(BaseModel):
         peer = self.peer
         fields["peer"] = None if peer is None else PeerRecord(peer.kind, peer.keys, peer.operations)
         fields["parser_schema"] = self.parser_schema.model_dump_json(exclude_defaults=True)
+        fields["policy"] = str(self.policy)
         return DeviceRecord(**fields)
 
     @classmethod
@@ -142,6 +163,7 @@ class Device(BaseModel):
         peer = record.peer
         fields["peer"] = None if peer is None else PeerProof.model_construct(**msgspec.structs.asdict(peer))
         fields["parser_schema"] = ParserSchema.model_validate_json(record.parser_schema)
+        fields["policy"] = parse_policy(record.policy)
         return cls.model_construct(**fields)
 
 
@@ -154,5 +176,8 @@ def make_device(fields: dict[str, Any]) -> Device:
 
 
 def _keys(path: KeyPath) -> list[str]:
-    groups: dict[KeyPath, type[BaseModel]] = {("peer",): PeerProof, ("parser_schema",): ParserSchema}
+    groups: dict[KeyPath, type[BaseModel]] = {
+        ("peer",): PeerProof,
+        ("parser_schema",): ParserSchema,
+    }
     return list(groups.get(path, Device).model_fields)

@@ -14,7 +14,8 @@ class PeerRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DeviceRecord(msgspec.Struct, frozen=True):
-    """The fields of a `Device`; `parser_schema` is in JSON, so that equal ones can be found."""
+    """The fields of a `Device`; `parser_schema` is in JSON, so that equal ones can be found. `policy` is the
+    name of a mechanism, or in JSON if it has parameters."""
 
     id: str
     application: str

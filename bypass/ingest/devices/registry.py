@@ -83,6 +83,11 @@ class DeviceRegistry:
         (version,) = self._database.execute("SELECT version FROM registry").fetchone()
         return int(version)
 
+    def __len__(self) -> int:
+        """The number of devices."""
+        (count,) = self._database.execute("SELECT count(*) FROM devices WHERE until IS NULL").fetchone()
+        return int(count)
+
     def find(self, device: str) -> Device | None:
         """Find a device by its id; None if it is not registered."""
         row = self._database.execute(
@@ -177,12 +182,6 @@ class DeviceRegistry:
             self._known(device)
             self._end(device, version)
         return version
-
-    def renew(self) -> int:
-        """Give the registry a new version that has the same devices: keys that were changed count from it
-        on."""
-        with self._change() as version:
-            return version
 
     # -- versions -----------------------------------------------------------------------------------------
 

@@ -47,6 +47,14 @@ def write_snapshot(folder: Path, version: int, devices: Iterable[DeviceRecord]) 
     return path
 
 
+def remove_snapshots(folder: Path, before: int) -> int:
+    """Remove the files of versions lower than `before`. Gives how many."""
+    old = [path for path in folder.glob("*.devices") if int(path.stem) < before]
+    for path in old:
+        path.unlink(missing_ok=True)
+    return len(old)
+
+
 class RegistrySnapshot:
     """The devices of one version. A device is decoded when it is first asked for."""
 

@@ -3,9 +3,8 @@ before."""
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +14,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bypass import __version__
-from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.exposure.histogram import TimeHistogram
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.lives import appended
@@ -50,8 +48,6 @@ class IngestObserver:
         self._log = CommitLog(self.folder.measurements)
         self._version = self._log.latest()[1]
         self._batch: int | None = None
-        self._registry = -1
-        self._policies: dict[str, int] = {}
         self._before: tuple[float, dict[str, float]] | None = None
         self.started = time.time()
 
@@ -71,7 +67,6 @@ class IngestObserver:
             "status": status,
             "rates": rates,
             "batches": batches,
-            "policies": status["policies"] or self._find_policies(),
             "plans": self._plans(),
             "writers": self._writers(),
             "latency": _quantiles(self.latency),
@@ -121,17 +116,6 @@ class IngestObserver:
             self.batch_time.observe(each.seconds for each in new)
         self._batch = batches[0].batch if batches else -1
         return [{**each._asdict(), "seconds": each.seconds} for each in batches]
-
-    def _find_policies(self) -> dict[str, int]:
-        """How many devices the registry gives each policy."""
-        try:
-            with DeviceRegistry(self.folder.registry) as registry:
-                if registry.version != self._registry:
-                    self._registry = registry.version
-                    self._policies = dict(Counter(device.policy for device in registry.devices()))
-        except sqlite3.Error:  # somebody changes it for long: the next look finds it
-            pass
-        return self._policies
 
     def _plans(self) -> list[dict[str, Any]]:
         latest = latest_plan(self.folder.plans)

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
-from bypass.ingest.log.segments import OPEN, LogPosition, compress, find_end, segment_file, segments
+from bypass.ingest.log.segments import ENDED, OPEN, LogPosition, compress, find_end, segment_file, segments
 
 UNBOUNDED = 1 << 62
+NOTHING: Mapping[int, int] = MappingProxyType({})
 
 
 def lives(writer: Path) -> list[int]:
@@ -26,13 +29,18 @@ def latest_life(writer: Path) -> int:
     return max((*lives(writer), _read(writer / "retired")[0]))
 
 
-def appended(writer: Path) -> int:
-    """How many records were appended in all lives of a writer, removed ones included."""
+def appended(writer: Path, taken: Mapping[int, int] = NOTHING) -> int:
+    """How many records were appended in all lives of a writer, removed ones included.
+
+    `taken` has the sequences up to which the stream has read lives: a disk may have forgotten records since.
+    """
     while True:
         latest, removed = before = _read(writer / "retired")
         there = [writer / str(life) for life in lives(writer) if life > latest]
         try:
-            total = removed + sum(log_end(log).sequence for log in there)
+            total = removed + sum(
+                max(log_end(log).sequence, consumed(log), taken.get(int(log.name), 0)) for log in there
+            )
         except FileNotFoundError:  # one was removed meanwhile
             continue
         if _read(writer / "retired") == before:
@@ -43,18 +51,18 @@ def log_end(log: Path) -> LogPosition:
     """The end of a life's log as of now."""
     numbers = segments(log)
     if not numbers:
-        return LogPosition(_read(log / "ended")[0])
+        return LogPosition(_read(log / ENDED)[0])
     return find_end(log, LogPosition(numbers[-1], numbers[-1], 0), UNBOUNDED, UNBOUNDED)
 
 
 def end_life(log: Path, sequence: int) -> None:
     """Note that nobody appends to a log any more, which has records up to `sequence`."""
-    _write(log / "ended", sequence)
+    _write(log / ENDED, sequence)
 
 
 def ended(log: Path) -> int:
     """The sequence behind the last record of a log that nobody appends to any more; 0 if somebody may."""
-    return _read(log / "ended")[0]
+    return _read(log / ENDED)[0]
 
 
 def consume(log: Path, sequence: int) -> None:
@@ -77,7 +85,7 @@ def retire(writer: Path, current: int, before: float) -> int:
     for life in lives(writer):
         log = writer / str(life)
         numbers = segments(log)
-        ends = [*numbers[1:], UNBOUNDED if life == current else _read(log / "ended")[0]]
+        ends = [*numbers[1:], UNBOUNDED if life == current else _read(log / ENDED)[0]]
         for first, end in zip(numbers, ends, strict=False):
             path = segment_file(log, first)
             if path is None or end == UNBOUNDED:
@@ -98,7 +106,8 @@ def _remove(writer: Path, life: int) -> None:
     """Remove the folder of a life, and count what it had; a process that ends in between does so the next
     time."""
     latest, removed = _read(writer / "retired")
-    records = _read(writer / str(life) / "ended")[0] if life > latest else 0
+    log = writer / str(life)
+    records = max(ended(log), consumed(log)) if life > latest else 0
     _write(writer / "retired", max(latest, life), removed + records)
     shutil.rmtree(writer / str(life))
 

@@ -93,13 +93,19 @@ class MessageLog(ABC):
         batch, WRITER/LIFE: it and the sequence name a record for ever. Those of a part are in the order in
         which they were appended by each writer. Raises DamagedBlock and LogFailed."""
 
+    def lost(self, start: Positions, end: Positions) -> int:  # noqa: ARG002
+        """Count the records from `start` up to `end` that `read` leaves out for all parts, because the log
+        has forgotten them. Raises LogFailed."""
+        return 0
+
     @abstractmethod
     def consume(self, end: Positions) -> None:
         """Note that the stream has committed everything up to `end`. Raises LogFailed."""
 
     @abstractmethod
-    def appended(self) -> int:
-        """Count the records that were ever appended, by all writers. Raises LogFailed."""
+    def appended(self, taken: Positions) -> int:
+        """Count the records that were ever appended, by all writers. Those up to `taken` were read: they
+        count even if the log has forgotten them since. Raises LogFailed."""
 
     @abstractmethod
     def leases(self) -> LeaseTable:

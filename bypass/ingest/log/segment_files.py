@@ -52,7 +52,7 @@ class SegmentFiles(MessageLog):
         left = most_records
         for index, (name, log) in enumerate(there.items()):
             begin = LogPosition(*start.get(name, ()))
-            if begin.sequence and begin.sequence == ended(log):
+            if begin.sequence and 0 < ended(log) <= begin.sequence:
                 found[name] = begin  # nothing follows
                 continue
             end = find_end(log, begin, max(1, left // (len(there) - index)), most_bytes)
@@ -70,13 +70,31 @@ class SegmentFiles(MessageLog):
                 if block.num_rows:
                     yield name, block
 
+    def lost(self, start: Positions, end: Positions) -> int:
+        """Blocks are read whole for that: only the checksum tells whether one is damaged."""
+        lost = 0
+        for name, position in end.items():
+            begin, until = LogPosition(*start.get(name, ())), LogPosition(*position)
+            whole = sum(block.num_rows for block in read(self._folder.logs / name, begin, until))
+            lost += until.sequence - begin.sequence - whole
+        return lost
+
     def consume(self, end: Positions) -> None:
         for name, position in end.items():
             if (self._folder.logs / name).exists():
                 consume(self._folder.logs / name, LogPosition(*position).sequence)
 
-    def appended(self) -> int:
-        return sum(map(appended, self._writers()))
+    def appended(self, taken: Positions) -> int:
+        return sum(
+            appended(
+                writer,
+                {
+                    life: LogPosition(*taken.get(f"{writer.name}/{life}", ())).sequence
+                    for life in lives(writer)
+                },
+            )
+            for writer in self._writers()
+        )
 
     def leases(self) -> LeaseTable:
         return FileLeases(self._folder.connectors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -11,10 +12,28 @@ from typing import BinaryIO, NamedTuple
 import pyarrow as pa
 import zstandard
 
-from bypass.ingest.log.block import HEAD, DamagedBlock, check_body, decode_body, decode_head
+from bypass.ingest.log.block import (
+    ALIGNMENT,
+    HEAD,
+    MAGIC,
+    BlockHead,
+    DamagedBlock,
+    check_body,
+    decode_body,
+    decode_head,
+)
 
 OPEN = ".log"
 COMPRESSED = ".log.zst"
+ENDED = "ended"
+"""The file in a log's folder that says that nobody writes to it any more."""
+
+LEAST_BYTES = 18
+"""The bytes that each record of a block takes at least: so many records may be lost with damaged bytes."""
+
+MOST_CHECKED = 4
+"""How many times the bytes of a segment are looked at to find the next block behind damage: messages may
+have anything in them that looks like blocks."""
 
 
 class LogPosition(NamedTuple):
@@ -48,56 +67,51 @@ def segment_file(log: Path, first: int) -> Path | None:
 
 def find_end(log: Path, start: LogPosition, most_records: int, most_bytes: int) -> LogPosition:
     """The position behind the last whole block from `start` on, with one block more than the bounds at
-    most."""
+    most.
+
+    Where nobody writes any more, bytes that are no block are passed over: see `read`.
+    """
     sequence, segment, byte = start
     records = size = 0
-    while records < most_records and size < most_bytes:
-        path = segment_file(log, segment)
-        if path is None:
-            if segment == sequence or segment_file(log, sequence) is None:
-                break
-            segment, byte = sequence, 0  # all of it was read, and it was removed
-            continue
-        with _open(path) as file:
-            length = _length(file)
-            while byte + HEAD.size <= length and records < most_records and size < most_bytes:
-                file.seek(byte)
-                try:
-                    head = decode_head(file.read(HEAD.size))
-                except DamagedBlock:
-                    return LogPosition(sequence, segment, byte)
-                if byte + HEAD.size + head.length > length:
+    while True:
+        later = [
+            first for first in segments(log) if first > segment
+        ]  # before reading: a segment that has one is complete
+        complete = bool(later) or (log / ENDED).exists()
+        with _open(log, segment) as file:
+            while records < most_records and size < most_bytes:
+                found = _find_block(file, byte, sequence, complete)
+                if found is None:
                     break
-                byte += HEAD.size + head.length
-                sequence = head.end
+                at, head = found
+                byte, sequence = at + HEAD.size + head.length, head.end
                 records += head.count
                 size += head.length
-        if sequence == segment or segment_file(log, sequence) is None:
-            break
-        segment, byte = sequence, 0
-    return LogPosition(sequence, segment, byte)
+        if not later or records >= most_records or size >= most_bytes:
+            return LogPosition(sequence, segment, byte)
+        segment, byte = later[0], 0
+        sequence = max(sequence, segment)
 
 
 def read(log: Path, start: LogPosition, end: LogPosition) -> Iterator[pa.RecordBatch]:
-    """The records from `start` up to `end`, block by block. Raises DamagedBlock if one of them cannot be
-    read."""
+    """The records from `start` up to `end`, block by block. Records of blocks that are damaged or gone are
+    left out: the sequences tell how many."""
     sequence, segment, byte = start
-    while sequence < end.sequence:
-        path = segment_file(log, segment)
-        if path is None and segment != sequence:
-            segment, byte = sequence, 0  # all of it was read, and it was removed
-            continue
-        if path is None:
-            raise DamagedBlock(f"{log / segment_name(segment)}: expected a segment with sequence {sequence}")
-        with _open(path) as file:
-            length = _length(file)
-            while byte < length and sequence < end.sequence:
-                file.seek(byte)
-                head = decode_head(file.read(HEAD.size))
-                yield decode_body(head, file.read(head.length))
-                byte += HEAD.size + head.length
-                sequence = head.end
-        segment, byte = sequence, 0
+    while sequence < end.sequence and segment <= end.segment:
+        later = [first for first in segments(log) if first > segment]
+        with _open(log, segment) as file:
+            while (found := _find_block(file, byte, sequence, complete=True)) is not None:
+                at, head = found
+                if head.end > end.sequence:
+                    return
+                body = file.read(head.length)
+                byte, sequence = at + HEAD.size + head.length, head.end
+                with suppress(DamagedBlock):
+                    yield decode_body(head, body)
+        if not later:
+            return
+        segment, byte = later[0], 0
+        sequence = max(sequence, segment)
 
 
 def repair(log: Path) -> LogPosition:
@@ -109,23 +123,19 @@ def repair(log: Path) -> LogPosition:
     if not numbers:
         return LogPosition()
     first = numbers[-1]
-    path = segment_file(log, first)
-    assert path is not None
-    sequence, byte = first, 0
-    with _open(path) as file:
+    sequence = last = first
+    byte = end = 0
+    with _open(log, first) as file:
+        while (found := _find_block(file, byte, sequence, complete=True)) is not None:
+            at, head = found
+            byte, sequence = at + HEAD.size + head.length, head.end
+            if _has_body(file, at, head):
+                end, last = byte, sequence
         length = _length(file)
-        while byte < length:
-            file.seek(byte)
-            try:
-                head = decode_head(file.read(HEAD.size))
-                check_body(head, file.read(head.length))
-            except DamagedBlock:
-                break
-            byte += HEAD.size + head.length
-            sequence = head.end
-    if byte < length:
-        os.truncate(path, byte)
-    return LogPosition(sequence, first, byte)
+    path = segment_file(log, first)
+    if end < length and path is not None and path.name.endswith(OPEN):
+        os.truncate(path, end)
+    return LogPosition(last, first, end)
 
 
 def compress(path: Path) -> None:
@@ -143,16 +153,74 @@ def compress(path: Path) -> None:
     path.unlink()
 
 
-def _open(path: Path) -> BinaryIO:
-    """A segment to read in; a compressed one is unpacked into memory."""
+def _find_block(file: BinaryIO, byte: int, sequence: int, complete: bool) -> tuple[int, BlockHead] | None:
+    """The next whole block of a segment from a byte on, with its own byte; the file is at its body then.
+
+    It begins there, with the record that has this sequence. In a segment that is complete it may begin later,
+    if what is there is damaged. None if there is none, or none yet.
+    """
+    length = _length(file)
+    head = _read_head(file, byte, length)
+    if head is not None and head.first == sequence and (not complete or _is_sound(file, byte, head, length)):
+        file.seek(byte + HEAD.size)
+        return byte, head
+    if not complete or byte >= length:
+        return None
+    file.seek(byte)
+    rest = file.read()
+    at, checked = rest.find(MAGIC, 1), 0
+    while at >= 0 and checked <= MOST_CHECKED * len(rest):
+        head = _read_head(file, byte + at, length) if (byte + at) % ALIGNMENT == 0 else None
+        if head is not None and 0 <= head.first - sequence <= at // LEAST_BYTES:
+            checked += head.length
+            if _has_body(file, byte + at, head):
+                file.seek(byte + at + HEAD.size)
+                return byte + at, head
+        at = rest.find(MAGIC, at + 1)
+    return None
+
+
+def _is_sound(file: BinaryIO, byte: int, head: BlockHead, length: int) -> bool:
+    """Whether a head says the truth: the next block begins where and with what it says, or its body is
+    right."""
+    behind = byte + HEAD.size + head.length
+    follower = _read_head(file, behind, length)
+    return (follower is not None and follower.first == head.end) or _has_body(file, byte, head)
+
+
+def _has_body(file: BinaryIO, byte: int, head: BlockHead) -> bool:
+    file.seek(byte + HEAD.size)
     try:
-        if path.name.endswith(COMPRESSED):
+        check_body(head, file.read(head.length))
+    except DamagedBlock:
+        return False
+    return True
+
+
+def _read_head(file: BinaryIO, byte: int, length: int) -> BlockHead | None:
+    """The head of a block that is there as a whole; None if there is none at this byte."""
+    file.seek(byte)
+    try:
+        head = decode_head(file.read(HEAD.size))
+    except DamagedBlock:
+        return None
+    return head if byte + HEAD.size + head.length <= length else None
+
+
+def _open(log: Path, segment: int) -> BinaryIO:
+    """A segment to read in; a compressed one is unpacked into memory. One that is gone or cannot be unpacked
+    is empty."""
+    for ending in (OPEN, COMPRESSED):  # it may be compressed at this moment
+        path = log / (segment_name(segment) + ending)
+        try:
+            if ending == OPEN:
+                return path.open("rb", buffering=0)
             return BytesIO(zstandard.ZstdDecompressor().decompress(path.read_bytes()))
-        return path.open("rb", buffering=0)
-    except FileNotFoundError:
-        if path.name.endswith(COMPRESSED):
-            raise
-        return _open(path.with_suffix("").with_suffix(COMPRESSED))  # it was compressed a moment ago
+        except FileNotFoundError:
+            continue
+        except zstandard.ZstdError:
+            break
+    return BytesIO()
 
 
 def _length(file: BinaryIO) -> int:

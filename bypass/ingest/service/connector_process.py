@@ -24,6 +24,7 @@ from bypass.ingest.connectors.udp import UdpConnector
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.log.segment_log import SegmentLog
+from bypass.ingest.service.attachment import ATTACHED, end_with_supervisor
 from bypass.ingest.service.status import REFUSED
 
 log = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ def main() -> None:
     """Run the connectors that the arguments name, until SIGTERM."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
+    parser.add_argument(ATTACHED, action="store_true")
     parser.add_argument("--name", default="connectors")
     parser.add_argument("--durability", default="log-only")
     parser.add_argument("--tcp")
@@ -69,6 +71,8 @@ def main() -> None:
     parser.add_argument("--broker")
     parser.add_argument("--keys", type=Path)
     given = parser.parse_args()
+    if given.attached:
+        end_with_supervisor()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s connectors %(levelname)s %(message)s")
     folder = IngestFolder(given.folder)
     connectors: list[Connector] = []

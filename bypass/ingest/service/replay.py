@@ -1,52 +1,69 @@
-"""Dead letters once more: they go through the log again, with the registry as it is now."""
+"""Dead letters once more: they go through the log again, with the registry as it is now.
+
+A letter is deleted when it is in the log. A process that is killed in between leaves letters in both places:
+the next replay logs them again, and the stream knows them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pyarrow as pa
-import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from bypass.ingest.categories import partition_of
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.folder_lock import only_one
 from bypass.ingest.log.block import Records
 from bypass.ingest.log.catalogue import find_log
-from bypass.ingest.stream.task import REPLAYS
+from bypass.ingest.stream.replays import REPLAYS, encode_replay
+from bypass.ingest.tables.letters import delete_letters, read_letters
 
 MOST = 10_000
+MOST_BYTES = 64 << 20
+"""How many letters a portion has at most, and bytes, with one letter more."""
+
 REPLAYED = "replayed"
 
 
 def replay_letters(folder: IngestFolder, reason: str | None = None) -> int:
     """Log dead letters with a reason once more, and delete them. Gives how many.
 
-    Without a reason, all but those that are too old to be told from copies: they may be stored already.
-
-    Who is killed in between finds some of them in both places: they may then be stored twice. Raises LogInUse
-    if somebody else replays, LogFull and LogFailed.
+    Without a reason, all but those that are too old to be told from copies: they may be stored already. Each
+    letter goes through the stages once, whatever is killed in between. Raises FolderInUse if another process
+    replays, LogInUse, LogFull and LogFailed.
     """
-    path = str(folder.dead_letters)
-    if not DeltaTable.is_deltatable(path):
-        return 0
-    table = DeltaTable(path)
-    letters = table.to_pyarrow_table()
-    if reason is None:
-        letters = letters.filter(pc.not_equal(letters["reason"], REPLAYED))
-    else:
-        letters = letters.filter(pc.equal(letters["reason"], reason))
-    log = find_log(folder).open_writer(REPLAYS, synced=True)
-    try:
-        for batch in letters.to_batches(MOST):
-            log.append(_records(batch))
-    finally:
-        log.close()
-    if letters.num_rows:
-        quoted = (reason or REPLAYED).replace("'", "''")
-        table.delete(f"reason {'<>' if reason is None else '='} '{quoted}'")
-    return int(letters.num_rows)
+    with only_one(folder.path / "replay.lock", "another process replays dead letters"):
+        letters = read_letters(folder.dead_letters, reason, but=REPLAYED)
+        if not letters.num_rows:
+            return 0
+        log = find_log(folder).open_writer(REPLAYS, synced=True)
+        try:
+            for portion in _portions(letters):
+                log.append(_records(portion))
+                delete_letters(folder.dead_letters, [(row["log"], row["sequence"]) for row in portion])
+        finally:
+            log.close()
+        return int(letters.num_rows)
 
 
-def _records(letters: pa.RecordBatch) -> Records:
+def _portions(letters: pa.Table) -> Iterator[list[dict[str, Any]]]:
+    portion: list[dict[str, Any]] = []
+    size = 0
+    for batch in letters.to_batches(MOST):
+        for row in batch.to_pylist():
+            portion.append(row)
+            size += len(row["payload"])
+            if len(portion) >= MOST or size >= MOST_BYTES:
+                yield portion
+                portion, size = [], 0
+    if portion:
+        yield portion
+
+
+def _records(letters: list[dict[str, Any]]) -> Records:
     records = Records()
-    for row in letters.to_pylist():
-        records.add(row["device"], partition_of(row["device"]), row["payload"], row["received"])
+    for row in letters:
+        payload = encode_replay(row["log"], row["sequence"], row["payload"])
+        records.add(row["device"], partition_of(row["device"]), payload, row["received"])
     return records

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.catalogue import find_log
-from bypass.ingest.stream.progress import read_progress
+from bypass.ingest.stream.progress import StreamProgress, read_progress
 from bypass.ingest.tables.retention import read_expired
 
 REFUSED = "refused.json"
@@ -23,7 +24,9 @@ class IngestStatus:
 
     `refused` were not taken, by reason. `lag_messages` are in the log and not in the table yet, or held back
     by a policy; `lag_s` is the age of the latest batch if there is a lag. `expired_rows` and `expired_bytes`
-    were removed from the table because of the limits of their data regions.
+    were removed from the table because of the limits of their data regions. `policies` are the mechanisms
+    that run, with the devices that each serves. `unusable_policies` are those that devices have in the
+    registry and that cannot be used, with the devices that keep everything because of that.
     """
 
     received: int
@@ -37,9 +40,10 @@ class IngestStatus:
     measurements: int
     bytes: int
     batch: int
-    policies: dict[str, int] = field(default_factory=dict)
-    expired_rows: dict[str, int] = field(default_factory=dict)
-    expired_bytes: dict[str, int] = field(default_factory=dict)
+    policies: dict[str, int]
+    unusable_policies: dict[str, int]
+    expired_rows: dict[str, int]
+    expired_bytes: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
         """The status as plain data."""
@@ -51,7 +55,7 @@ def read_status(folder: IngestFolder) -> IngestStatus:
     it came. Raises LogFailed."""
     progress = read_progress(folder.progress)
     writers = [path for path in folder.logs.iterdir() if path.is_dir()] if folder.logs.exists() else []
-    logged = find_log(folder).appended()
+    logged = find_log(folder).appended(progress.offset.logs)
     refused: dict[str, int] = {}
     for writer in writers:
         for reason, count in _counts(writer / REFUSED).items():
@@ -72,7 +76,19 @@ def read_status(folder: IngestFolder) -> IngestStatus:
         batch=progress.batch,
         expired_rows={region: rows for region, (rows, _) in expired.items()},
         expired_bytes={region: size for region, (_, size) in expired.items()},
+        policies=_served(folder, progress),
+        unusable_policies=progress.unusable,
     )
+
+
+def _served(folder: IngestFolder, progress: StreamProgress) -> dict[str, int]:
+    """The devices that each mechanism serves: all that no other serves, where that is not known."""
+    devices = 0
+    if folder.registry.exists():
+        with DeviceRegistry(folder.registry) as registry:
+            devices = len(registry)
+    others = max(0, devices - sum(count or 0 for count in progress.policies.values()))
+    return {name: others if count is None else count for name, count in progress.policies.items()}
 
 
 def _counts(path: Path) -> dict[str, int]:

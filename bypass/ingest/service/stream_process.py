@@ -6,14 +6,18 @@ import argparse
 import logging
 import signal
 import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bypass.ingest.adaptation.controller import run_controller
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.folder_lock import only_one
 from bypass.ingest.queries.kept_cursor import needs_old_files
+from bypass.ingest.service.attachment import ATTACHED, end_with_supervisor
 from bypass.ingest.stream.query import start_query
 from bypass.ingest.tables.compaction import compact, remove_orphans
+from bypass.ingest.tables.letters import expire_letters
 from bypass.ingest.tables.retention import expire_regions
 from bypass.models.compute.spark_session import spark_session
 
@@ -21,16 +25,25 @@ log = logging.getLogger(__name__)
 
 COMPACT_S = 60.0
 LOOK_S = 1
+LETTER_DAYS = 30
 
 
-def run_stream(folder: IngestFolder, master: str | None, most: int, stop: threading.Event) -> None:
-    """Run the stream until `stop` is set. Raises what ended it otherwise, and SparkUnavailable."""
-    with spark_session("bypass ingest", master) as spark:
+def run_stream(
+    folder: IngestFolder, master: str | None, most: int, stop: threading.Event, letter_days: int = LETTER_DAYS
+) -> None:
+    """Run the stream until `stop` is set. Dead letters are kept for `letter_days`.
+
+    Raises FolderInUse if the folder's stream runs already, SparkUnavailable, and what ended it otherwise.
+    """
+    with (
+        only_one(folder.path / "stream.lock", "its stream runs already"),
+        spark_session("bypass ingest", master) as spark,
+    ):
         query = start_query(spark, folder.path, most=most)
         log.info("the stream runs")
         beside = [
-            threading.Thread(target=work, args=(folder, stop), daemon=True)
-            for work in (_keep_house, run_controller)
+            threading.Thread(target=_keep_house, args=(folder, stop, letter_days), daemon=True),
+            threading.Thread(target=run_controller, args=(folder, stop), daemon=True),
         ]
         for each in beside:
             each.start()
@@ -44,13 +57,14 @@ def run_stream(folder: IngestFolder, master: str | None, most: int, stop: thread
                 each.join()
 
 
-def _keep_house(folder: IngestFolder, stop: threading.Event) -> None:
+def _keep_house(folder: IngestFolder, stop: threading.Event, letter_days: int) -> None:
     while not stop.wait(COMPACT_S):
         try:
             _expire(folder)
             done = compact(folder.measurements)
             if done.files:
                 log.info("compaction: %d files with %d rows to %d with %d", *done)
+            expire_letters(folder.dead_letters, letter_days, time.time())
             if needs_old_files(folder):
                 log.warning("an archive is late: files that it needs are not removed")
             else:
@@ -73,14 +87,19 @@ def main() -> None:
     """Run the stream of a folder until SIGTERM."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
+    parser.add_argument(ATTACHED, action="store_true")
     parser.add_argument("--master")
     parser.add_argument("--most", type=int, default=200_000)
+    parser.add_argument("--letter-days", type=int, default=LETTER_DAYS)
     arguments = parser.parse_args()
+    if arguments.attached:
+        end_with_supervisor()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s stream %(levelname)s %(message)s")
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    run_stream(IngestFolder(arguments.folder), arguments.master, arguments.most, stop)
+    folder = IngestFolder(arguments.folder)
+    run_stream(folder, arguments.master, arguments.most, stop, arguments.letter_days)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from bypass.ingest.service.attachment import ATTACHED
+
 log = logging.getLogger(__name__)
 
 FIRST_WAIT_S = 0.5
@@ -21,7 +23,7 @@ STOP_S = 20.0
 
 class Supervisor:
     """Keeps processes running, each by itself. What ends is said with its exit code, and started again
-    after a wait that doubles while it goes on ending."""
+    after a wait that doubles while it goes on ending. All of them end with the supervisor."""
 
     def __init__(self, commands: Mapping[str, Sequence[str]]) -> None:
         """`commands` are modules with arguments, by the name of the process."""
@@ -56,7 +58,9 @@ class Supervisor:
                 self._due[name] = now + wait
                 log.warning("%s ended with %d; it is started again in %.1f s", name, code, wait)
             if name not in self._processes and now >= self._due[name]:
-                self._processes[name] = subprocess.Popen([sys.executable, "-m", *command])  # noqa: S603 - our own modules
+                self._processes[name] = subprocess.Popen(  # noqa: S603 - our own modules
+                    [sys.executable, "-m", *command, ATTACHED], stdin=subprocess.PIPE
+                )
                 self._started[name] = now
                 log.info("%s runs as process %d", name, self._processes[name].pid)
 

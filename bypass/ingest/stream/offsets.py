@@ -13,8 +13,8 @@ class StreamOffset:
     """The end of a batch, which is where the next one starts.
 
     `step` counts offsets and names what the stream remembers at this point. `logs` has a position for each
-    log that may have more. `registry` and `plans` are versions, `clock` is the time of the batch (ms),
-    `tasks` how many tasks it has: a batch that is repeated uses the same ones.
+    log that may have more. `registry`, `plans` and `keys` are versions, `clock` is the time of the batch
+    (ms), `tasks` how many tasks it has: a batch that is repeated uses the same ones.
     """
 
     step: int = 0
@@ -23,12 +23,14 @@ class StreamOffset:
     plans: int = 0
     clock: int = 0
     tasks: int = 1
+    keys: int = 0
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> StreamOffset:
         """The offset that `to_json` has written."""
         logs = {name: tuple(position) for name, position in data["logs"].items()}
-        return cls(data["step"], logs, data["registry"], data["plans"], data["clock"], data["tasks"])
+        names = ("registry", "plans", "clock", "tasks", "keys")
+        return cls(data["step"], logs, **{name: data[name] for name in names})
 
     def to_json(self) -> dict[str, Any]:
         """The offset as Spark keeps it."""
@@ -39,4 +41,5 @@ class StreamOffset:
             "plans": self.plans,
             "clock": self.clock,
             "tasks": self.tasks,
+            "keys": self.keys,
         }

@@ -4,37 +4,41 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bypass.ingest.categories import PARTS, partition_of
+from bypass.ingest.devices.policy import KEEP_EVERYTHING, MECHANISMS, policy_action
 from bypass.ingest.rejection import Rejected
 from bypass.ingest.stream.memory import PartMemory
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.policies import Policies
 from bypass.ingest.tables.rows import RowBuilder
-from bypass.mechanisms.registry import Registry
 from bypass.ports.measurements import Measurement, MessageOrigin
-from bypass.transitions import Plan, Record
+from bypass.transitions import Plan, Record, TransitionError
 
 if TYPE_CHECKING:
     from bypass.ingest.stream.task import TaskResult
 
-FIRST_POLICY = "keep-everything"
-MECHANISMS = Registry()
+REGISTRY = "registry"
+"""The name of plans that the registry's policies are carried out by."""
 
 
 class Part:
     """The messages of one part in one batch."""
 
     def __init__(self, memory: PartMemory, number: int, end: StreamOffset) -> None:
-        self._memory, self._number, self._end = memory, number, end
-        self.policies = Policies(MECHANISMS, self._has, memory.policies)
-        self.policies.host.clock = end.clock
+        self._memory, self._end = memory, end
+        if memory.policies is None:
+            memory.policies = Policies(MECHANISMS, partial(_has, number), memory.policy_memory())
+        self.policies = memory.policies
+        self.policies.begin(end.clock)
         self._assigned: dict[str, list[str]] = {}  # policy -> devices that the registry gives it now
         self._identities: list[int] = []
         self._messages: list[tuple[MessageOrigin, list[Measurement]]] = []
+        self._letters: set[int] = set()
         self._records: list[Record] = []
 
     def execute(self, plans: Iterable[Plan]) -> None:
@@ -49,20 +53,27 @@ class Part:
             raise Rejected("integrity", "replayed", f"sequence {sequence}: expected a newer one")
         return age == "new"
 
+    def is_first(self, letter: int) -> bool:
+        """Whether a dead letter that is replayed has not come before, by its identity."""
+        if letter in self._letters or self._memory.identities.seen(np.array([letter], np.int64))[0]:
+            return False
+        self._letters.add(letter)
+        return True
+
     def take(
         self, origin: MessageOrigin, measurements: list[Measurement], identity: int, policy: str
     ) -> None:
         """Take a message of a device that the registry gives `policy`; one without an identity has 0."""
-        if policy != self.policies.noted.get(origin.device, FIRST_POLICY):
-            self.policies.noted[origin.device] = policy
+        if policy != self.policies.noted.get(origin.device, KEEP_EVERYTHING):
+            self.policies.note(origin.device, policy)
             self._assigned.setdefault(policy, []).append(origin.device)
         self._identities.append(identity)
         self._messages.append((origin, measurements))
 
     def finish(self, rows: RowBuilder, result: TaskResult) -> None:
         """Leave out what has come before; let policies decide about the rest, and about what they hold."""
-        for policy, devices in self._assigned.items():
-            self._records += self.policies.assign(policy, devices)
+        for policy, assigned in self._assigned.items():
+            self._assign(policy, assigned, result)
         fresh = self._fresh()
         result.duplicates += len(self._messages) - len(fresh)
         host = self.policies.host
@@ -74,14 +85,34 @@ class Part:
             outcomes = Counter(self.policies.take(origin, measurements) for origin, measurements in fresh)
             result.stored += outcomes["stored"]
             result.filtered += outcomes["filtered"]
-        self.policies.pass_time(self._end.clock)
+        self.policies.pass_time()
         for origin, measurements in host.kept:
             rows.add(origin, measurements)
         result.stored += host.settled[True]
         result.filtered += host.settled[False]
         result.held += host.held
-        result.transitions += [record.to_dict() for record in self._records]
-        self._memory.policies = self.policies.export()
+        for name, devices in self.policies.names().items():
+            result.policies[name] = devices if devices is None else devices + (result.policies.get(name) or 0)
+        result.failed += [
+            f"plan {record.plan}: {record.target}: {record.error}"
+            for record in self._records
+            if record.outcome == "failed" and record.plan != REGISTRY
+        ]
+
+    def _assign(self, policy: str, devices: list[str], result: TaskResult) -> None:
+        """Have devices served as the registry says; those of a policy that cannot be used keep everything,
+        which is told once."""
+        try:
+            action = policy_action(policy).model_copy(update={"members": tuple(devices)})
+            records = self.policies.execute(Plan(plan=REGISTRY, actions=(action,)))
+            error = next((record.error for record in records if record.outcome == "failed"), "")
+        except (ValueError, TransitionError) as problem:
+            records, error = [], str(problem)
+        if error:
+            result.unusable += [(device, policy, error) for device in devices]
+            action = policy_action(KEEP_EVERYTHING).model_copy(update={"members": tuple(devices)})
+            records += self.policies.execute(Plan(plan=REGISTRY, actions=(action,)))
+        self._records += records
 
     def _fresh(self) -> list[tuple[MessageOrigin, list[Measurement]]]:
         """The messages that have not come before, in an earlier batch or in this one."""
@@ -90,8 +121,11 @@ class Part:
         first[np.unique(identities, return_index=True)[1]] = True
         exempt = identities == 0
         fresh = exempt | first & ~self._memory.identities.seen(identities)
-        self._memory.remember(self._end.step, identities[fresh & ~exempt])
+        letters = np.array(sorted(self._letters), np.int64)
+        self._memory.remember(self._end.step, np.concatenate([identities[fresh & ~exempt], letters]))
         return [message for message, new in zip(self._messages, fresh.tolist(), strict=True) if new]
 
-    def _has(self, device: str) -> bool:
-        return partition_of(device) % PARTS == self._number
+
+def _has(part: int, device: str) -> bool:
+    """Whether a device belongs to a part."""
+    return partition_of(device) % PARTS == part

@@ -13,6 +13,8 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS plans (number INTEGER PRIMARY KEY, at REAL NOT NULL, plan BLOB NOT NULL)"
 )
 
+_KEPT = 1_000
+
 
 def submit_plan(path: Path, plan: Plan) -> int:
     """Store a plan; gives its number. Tasks carry it out with the first batch that begins afterwards."""
@@ -54,6 +56,14 @@ def plans_by(path: Path, who: str, most: int = 100) -> list[tuple[int, Plan]]:
             (who, most),
         ).fetchall()
     return [(number, Plan.from_bytes(data)) for number, data in reversed(rows)]
+
+
+def forget_plans(path: Path, done: int) -> None:
+    """Remove plans that were carried out, those up to number `done`, but for the latest `_KEPT`: an adaptive
+    policy and people look at them."""
+    if done > _KEPT:
+        with closing(_open(path)) as database, database:
+            database.execute("DELETE FROM plans WHERE number <= ?", (done - _KEPT,))
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -1,19 +1,22 @@
-"""The policies of a task: which mechanism serves which device, exchanged by plans between batches."""
+"""The policies of a part of the devices: which mechanism serves which device, exchanged by plans between
+batches."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
+from bypass.ingest.stream.variants import PRECOMPUTE, TooManyVariants, aimed, kind_name, plain, variant
 from bypass.mechanisms.precompute.base import Precompute
 from bypass.mechanisms.registry import Registry
 from bypass.mechanisms.row_models import RowModel
 from bypass.ports.measurements import Measurement, MessageOrigin
 from bypass.transitions import Action, Engine, Plan, Record
 
-PRECOMPUTE = "precompute"
 ROW_MODEL = "row-model"
+FIRST = {"mechanisms": [["keep-everything", {}]], "row_model": "standard", "held": 0}
+"""Everything is kept in rows of the standard model, until plans or the registry say otherwise."""
 
 
 class PolicyHost:
@@ -49,35 +52,25 @@ class PolicyHost:
 class Policies:
     """Shows messages to the mechanism that serves their device, and carries out plans."""
 
-    def __init__(
-        self, registry: Registry, mine: Callable[[str], bool], state: dict[str, Any] | None = None
-    ) -> None:
-        """Begin with what `export` has given, or with keeping everything in rows of the standard model."""
+    def __init__(self, registry: Registry, mine: Callable[[str], bool], memory: Mapping[str, Any]) -> None:
+        """Begin with all that `changes` has given, the latest of each key. Raises UnknownMechanism if one
+        that has run is not there any more."""
         self.host = PolicyHost()
         self._mine = mine
         self._registry = registry
-        state = state or {"mechanisms": [], "row_model": "standard", "held": 0, "noted": {}}
-        self.host.held = state["held"]
-        self.noted: dict[str, str] = state["noted"]
+        self._head: dict[str, Any] = memory.get("", FIRST)
+        self.host.held = self._head["held"]
+        self.noted: dict[str, str] = {}
         """The policies that the registry has given devices, if they were ever others than to keep
         everything."""
         self._engine = Engine("pipeline", lease=lambda _: self.host, clock=self._time)
-        running: list[dict[str, Any]] = state["mechanisms"]
-        first = (
-            running[0]
-            if running
-            else {"name": "keep-everything", "settings": {}, "members": [], "memory": None}
-        )
-        self._group = registry.create(
-            self._engine, "pipeline", PRECOMPUTE, first["name"], set=first["settings"]
-        )
-        self._rows: RowModel = registry.create(self._engine, "pipeline", ROW_MODEL, state["row_model"])
-        self._default.serve(first["members"])
-        self._default.load(first["memory"])
-        for each in running[1:]:
-            self._restore(each)
-        self._served: dict[str, Precompute] = {}
-        self._note_served()
+        self._rows: RowModel = registry.create(self._engine, "pipeline", ROW_MODEL, self._head["row_model"])
+        self._served: dict[str, Precompute] = {}  # devices that another one than the default serves
+        self._touched: set[str] = set()
+        self._keys: dict[Precompute, set[str]] = {}  # of what each remembers
+        first = kind_name(self._head["mechanisms"][0][0])
+        self._group = registry.create(self._engine, "pipeline", PRECOMPUTE, first)
+        self._restore(memory)
 
     @property
     def _default(self) -> Precompute:
@@ -97,36 +90,45 @@ class Policies:
         """Whether rows are of the batched model."""
         return self._rows.is_batched()
 
-    def names(self) -> dict[str, int]:
-        """The mechanisms that run, with the number of devices that each serves by name."""
-        return {each.name: len(each.members()) for each in self._all}
+    def begin(self, clock: int) -> None:
+        """Begin a batch, with its time (ms)."""
+        self.host.clock = clock
+        self.host.kept, self.host.settled = [], Counter()
+
+    def names(self) -> dict[str, int | None]:
+        """The mechanisms that run, with parameters, and how many devices each serves; None stands for all
+        that no other serves."""
+        served = Counter(_described(each) for each in self._served.values())
+        return {**served, _described(self._default): None}
+
+    def note(self, device: str, policy: str) -> None:
+        """Note the policy that the registry gives a device."""
+        self.noted[device] = policy
+        self._touched.add(device)
 
     def execute(self, plan: Plan) -> list[Record]:
-        """Carry out a plan for the devices of this task. What it names and is not there is told by the
+        """Carry out a plan for the devices of this part. What it names and is not there is told by the
         records."""
-        actions = []
+        records: list[Record] = []
         for action in plan.actions:
-            if action.members is None:
-                actions.append(action)
-                continue
-            members = tuple(str(member) for member in action.members if self._mine(str(member)))
-            if members:
+            if action.members is not None:
+                members = tuple(str(member) for member in action.members if self._mine(str(member)))
+                if not members:
+                    continue
+                action = action.model_copy(update={"members": members})
                 self._default.serve(member for member in members if member not in self._served)
-                self._note_served()
-                actions.append(action.model_copy(update={"members": members}))
-        if not actions:
-            return []
-        self._registry.prepare(self._engine, "pipeline", actions)
-        records = self._engine.execute(plan.model_copy(update={"actions": tuple(actions)}))
-        if any(action.proxy == PRECOMPUTE and action.to and action.members is None for action in actions):
-            self.noted.clear()  # devices that have a policy of their own go back to it with the next message
-        self._note_served()
+            try:
+                for each in aimed(action, self._all, self._registry):
+                    records += self._do(each, plan)
+            except TooManyVariants as error:
+                records.append(self._failed(action, plan, error))
+            if action.proxy == PRECOMPUTE and action.to and action.members is None:
+                # Devices that have a policy of their own go back to it with their next message.
+                self._touched.update(self.noted)
+                self.noted.clear()
+            if plan.on_error == "abort" and any(record.outcome == "failed" for record in records):
+                break
         return records
-
-    def assign(self, policy: str, devices: Iterable[str]) -> list[Record]:
-        """Have a mechanism serve devices, as the registry says."""
-        plan = Plan(plan="registry", actions=(Action(proxy=PRECOMPUTE, to=policy, members=tuple(devices)),))
-        return self.execute(plan)
 
     def take(
         self, origin: MessageOrigin, measurements: list[Measurement]
@@ -139,49 +141,109 @@ class Policies:
             return "held"  # or settled again already, which is counted by itself
         return "stored" if any(kept is origin for kept, _ in self.host.kept[before:]) else "filtered"
 
-    def pass_time(self, clock: int) -> None:
-        """Let time pass up to that of a batch."""
-        self.host.clock = clock
+    def pass_time(self) -> None:
+        """Let time pass up to that of the batch."""
         for each in self._all:
             each.pass_time()
 
-    def export(self) -> dict[str, Any]:
-        """Everything that the next batch must know, as plain data."""
-        return {
-            "mechanisms": [
-                {
-                    "name": each.name,
-                    "settings": _plain(each.settings()),
-                    "members": sorted(cast("Iterable[str]", each.members())),
-                    "memory": each.export(),
-                }
-                for each in self._all
-            ],
+    def changes(self) -> dict[str, Any]:
+        """Give what the next batch must know and did not before, as plain data by key; None for a key that
+        is gone."""
+        found: dict[str, Any] = {}
+        running = self._all
+        for stopped in [each for each in self._keys if each not in running]:
+            found |= dict.fromkeys(_key(stopped, key) for key in self._keys.pop(stopped))
+        for each in running:
+            keys = self._keys.setdefault(each, set())
+            for key, data in each.changes():
+                if data is not None:
+                    keys.add(key)
+                elif key in keys:
+                    keys.remove(key)
+                else:
+                    continue  # it came and went within this batch
+                found[_key(each, key)] = data
+        for device in self._touched:
+            by = self._served.get(device)
+            record = [None if by is None else by.name, self.noted.get(device)]
+            found[f"device\n{device}"] = record if any(record) else None
+        self._touched = set()
+        head = {
+            "mechanisms": [[each.name, plain(each.settings())] for each in running],
             "row_model": self._engine.active(ROW_MODEL).name,
             "held": self.host.held,
-            "noted": self.noted,
         }
+        if head != self._head:
+            self._head = found[""] = head
+        return found
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Have a mechanism run again beside the default."""
-        members = tuple(state["members"])
-        self._default.serve(members)
-        action = Action(proxy=PRECOMPUTE, to=state["name"], set=state["settings"], members=members)
-        self._registry.prepare(self._engine, "pipeline", [action])
-        self._engine.execute(Plan(plan="restore", actions=(action,)))
-        restored = self._group.get(state["name"])
-        if restored is not None:
-            cast("Precompute", restored).load(state["memory"])
+    def _do(self, action: Action, plan: Plan) -> list[Record]:
+        """Carry out one action, and note who serves whom then."""
+        if action.to is not None and kind_name(action.to) != action.to:
+            kind = self._registry.find("pipeline", PRECOMPUTE, kind_name(action.to))
+            if not self._engine.knows(PRECOMPUTE, action.to):
+                self._engine.register(PRECOMPUTE, variant(kind, action.to))
+        else:
+            self._registry.prepare(self._engine, "pipeline", [action])
+        # Each action is a plan of its own, without an id: it is done once because a batch is.
+        records = self._engine.execute(plan.model_copy(update={"id": "", "actions": (action,)}))
+        if action.members is None:
+            self._touched.update(self._served)
+            self._served = {cast("str", member): each for each in self._all[1:] for member in each.members()}
+        else:
+            default, others = self._default, self._all[1:]
+            for member in cast("tuple[str, ...]", action.members):
+                by = next((each for each in others if member in each.members()), default)
+                self._touched.add(member)
+                if by is default:
+                    self._served.pop(member, None)
+                else:
+                    self._served[member] = by
+        return records
 
-    def _note_served(self) -> None:
-        self._served = {cast("str", member): each for each in self._all for member in each.members()}
+    def _failed(self, action: Action, plan: Plan, error: Exception) -> Record:
+        return Record(
+            plan.id, plan.plan, plan.who, plan.why, "pipeline", self._time(), action.proxy,
+            target=action.to or "", outcome="failed", error=str(error),
+        )  # fmt: skip
+
+    def _restore(self, memory: Mapping[str, Any]) -> None:
+        """Have the mechanisms run again that have run, with their devices and what they remember."""
+        members: dict[str, list[str]] = {}
+        parts: dict[str, dict[str, Any]] = {}
+        for key, data in memory.items():
+            sort, _, rest = key.partition("\n")
+            if sort == "device":
+                by, noted = data
+                if noted is not None:
+                    self.noted[rest] = noted
+                if by is not None:
+                    members.setdefault(by, []).append(rest)
+            elif sort == "memory":
+                by, _, inner = rest.partition("\n")
+                parts.setdefault(by, {})[inner] = data
+        for number, (name, settings) in enumerate(self._head["mechanisms"]):
+            self._registry.find("pipeline", PRECOMPUTE, kind_name(name))
+            mine = tuple(members.get(name, ())) if number else None
+            if mine is not None:
+                self._default.serve(mine)
+            action = Action(proxy=PRECOMPUTE, to=name, set=settings, members=mine)
+            self._do(action, Plan(plan="restore", actions=(action,)))
+        for each in self._all:
+            each.restore(parts.get(each.name, {}))
+            self._keys[each] = set(parts.get(each.name, ()))
+        self._touched = set()
 
     def _time(self) -> float:
         return self.host.clock / 1000
 
 
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as they can be in a plan."""
-    return {
-        name: sorted(value) if isinstance(value, frozenset) else value for name, value in settings.items()
-    }
+def _key(mechanism: Precompute, key: str) -> str:
+    """The key of what a mechanism remembers among those of all."""
+    return f"memory\n{mechanism.name}\n{key}"
+
+
+def _described(mechanism: Precompute) -> str:
+    """A mechanism with its parameters, as people read it."""
+    values = [f"{name}={value}" for name, value in sorted(plain(mechanism.settings()).items())]
+    return " ".join([kind_name(mechanism.name), *values])

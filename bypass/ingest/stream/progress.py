@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS batches (
     dead_letters TEXT NOT NULL, measurements INTEGER NOT NULL, bytes INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS totals (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS policies (name TEXT PRIMARY KEY, devices INTEGER);
 """
 _KEPT = 10_000
 """How many batches are kept one by one; totals have all of them."""
@@ -39,7 +40,11 @@ class BatchLoad(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamProgress:
-    """The messages that the stream has taken, by what became of them. `held` wait in open buckets."""
+    """The messages that the stream has taken, by what became of them. `held` wait in open buckets.
+
+    `policies` are the mechanisms that run, with the devices that each serves; None stands for all others.
+    `unusable` counts devices whose policy could not be used, by policy.
+    """
 
     batch: int = -1
     at: float = 0.0
@@ -52,6 +57,8 @@ class StreamProgress:
     dead_letters: dict[str, int] = field(default_factory=dict)
     measurements: int = 0
     bytes: int = 0
+    policies: dict[str, int | None] = field(default_factory=dict)
+    unusable: dict[str, int] = field(default_factory=dict)
 
 
 def note_batch(path: Path, batch: int, offset: StreamOffset, results: Iterable[TaskResult]) -> None:
@@ -82,11 +89,25 @@ def note_batch(path: Path, batch: int, offset: StreamOffset, results: Iterable[T
             return
         totals = {name: value for name, value in sums.items() if name != "held"}
         totals |= {f"dead_letters.{reason}": value for reason, value in letters.items()}
+        unusable = Counter(policy for result in results for _, policy, _ in result.unusable)
+        totals |= {f"unusable.{policy}": value for policy, value in unusable.items()}
         database.executemany(
             "INSERT INTO totals VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
             totals.items(),
         )
+        database.execute("DELETE FROM policies")
+        database.executemany("INSERT INTO policies VALUES (?, ?)", _served(results).items())
         database.execute("DELETE FROM batches WHERE batch <= ?", (batch - _KEPT,))
+
+
+def _served(results: Iterable[TaskResult]) -> dict[str, int | None]:
+    """The mechanisms that run in all parts, with the devices that each serves."""
+    served: dict[str, int | None] = {}
+    for result in results:
+        for name, devices in result.policies.items():
+            known = served.get(name, 0)
+            served[name] = None if devices is None or known is None else devices + known
+    return served
 
 
 def read_progress(path: Path) -> StreamProgress:
@@ -99,16 +120,25 @@ def read_progress(path: Path) -> StreamProgress:
             "SELECT batch, at, offset, held FROM batches ORDER BY batch DESC LIMIT 1"
         ).fetchone()
         totals = dict(database.execute("SELECT name, value FROM totals"))
+        policies = dict(database.execute("SELECT name, devices FROM policies"))
     if latest is None:
         return StreamProgress()
     batch, at, offset, held = latest
-    letters = {
-        name.partition(".")[2]: value for name, value in totals.items() if name.startswith("dead_letters.")
-    }
+    letters, unusable = (
+        {name.partition(".")[2]: value for name, value in totals.items() if name.startswith(kind)}
+        for kind in ("dead_letters.", "unusable.")
+    )
     summed = ("read", "stored", "filtered", "duplicates", "measurements", "bytes")
     named = {name: totals.get(name, 0) for name in summed}
     return StreamProgress(
-        batch, at, StreamOffset.from_json(json.loads(offset)), held=held, dead_letters=letters, **named
+        batch,
+        at,
+        StreamOffset.from_json(json.loads(offset)),
+        held=held,
+        dead_letters=letters,
+        policies=policies,
+        unusable=unusable,
+        **named,
     )
 
 

@@ -13,7 +13,7 @@ class SequenceWindow:
 
     def __init__(self) -> None:
         self._devices: dict[str, tuple[int, int]] = {}  # highest, and a bit for each of those up to it
-        self.changed: set[str] = set()
+        self._changed: set[str] = set()
 
     def take(self, device: str, sequence: int) -> Literal["new", "seen", "old"]:
         """Note a message, and say whether it is new; it is `old` if nobody can tell any more."""
@@ -33,18 +33,18 @@ class SequenceWindow:
 
     def _set(self, device: str, highest: int, bits: int) -> None:
         self._devices[device] = highest, bits
-        self.changed.add(device)
+        self._changed.add(device)
 
-    def export(self, devices: set[str] | None = None) -> dict[str, tuple[int, bytes]]:
-        """Give all that is known of these devices, or of all, as plain data."""
-        chosen = self._devices if devices is None else devices
+    def changes(self) -> dict[str, tuple[int, bytes]]:
+        """Give all that is known of the devices that have changed since the last call, as plain data."""
+        changed, self._changed = self._changed, set()
         return {
             device: (highest, bits.to_bytes(WINDOW // 8, "little").rstrip(b"\0"))
-            for device in chosen
+            for device in changed
             for highest, bits in (self._devices[device],)
         }
 
     def load(self, data: dict[str, tuple[int, bytes]]) -> None:
-        """Take over what `export` gave."""
+        """Take over what `changes` gave."""
         for device, (highest, bits) in data.items():
             self._devices[device] = highest, int.from_bytes(bits, "little")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from bypass.ingest.stream.progress import note_batch
 from bypass.ingest.stream.task import TaskResult
 from bypass.ingest.tables.delta import commit_batch
 from bypass.ingest.tables.schema import DEAD_LETTERS, MEASUREMENTS
+
+log = logging.getLogger(__name__)
 
 PARTITIONS = {"measurements": ("region", "day"), "dead_letters": ("day",)}
 SCHEMAS = {"measurements": MEASUREMENTS, "dead_letters": DEAD_LETTERS}
@@ -62,8 +65,20 @@ class TableWriter(DataSourceStreamArrowWriter):
         for name in ("measurements", "dead_letters"):
             files = [file for result in results for file in result.files.get(name, ())]
             commit_batch(folder.path / name, SCHEMAS[name], PARTITIONS[name], files, batchId)
+        _tell(results)
         if done:
             note_batch(folder.progress, batchId, StreamOffset.from_json(done[0][0]), results)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Nothing was added: files that no commit names are removed by compaction."""
+
+
+def _tell(results: list[TaskResult]) -> None:
+    """Say what operators must know of a batch, beyond its counts."""
+    for result in results:
+        if result.lost:
+            log.warning("%d messages were in the log and are not any more: they are lost", result.lost)
+        for device, policy, error in result.unusable:
+            log.warning("device %s keeps everything: its policy %s cannot be used: %s", device, policy, error)
+    for failure in sorted({failure for result in results for failure in result.failed}):
+        log.warning("%s", failure)

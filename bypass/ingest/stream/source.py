@@ -12,12 +12,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
+from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.devices.snapshot import remove_snapshots
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.stream.memory import forget_steps
 from bypass.ingest.stream.offsets import StreamOffset
-from bypass.ingest.stream.plans import latest_plan
+from bypass.ingest.stream.plans import forget_plans, latest_plan
 from bypass.ingest.stream.progress import read_progress
 from bypass.ingest.stream.task import TaskOrder
 
@@ -71,7 +73,8 @@ class LogReader(DataSourceStreamReader):
         with DeviceRegistry(self.folder.registry) as registry:
             version = int(registry.snapshot(self.folder.snapshots).stem)
         clock = max(before.clock, int(time.time() * 1000))
-        return StreamOffset(before.step + 1, logs, version, plans, clock, self.tasks).to_json()
+        keys = KeyStore(self.folder.keys).version
+        return StreamOffset(before.step + 1, logs, version, plans, clock, self.tasks, keys).to_json()
 
     def _is_due(self, before: StreamOffset) -> bool:
         """Whether a batch without messages is of use: something is held back, and a second has passed."""
@@ -92,3 +95,12 @@ class LogReader(DataSourceStreamReader):
         offset = StreamOffset.from_json(end)
         find_log(self.folder).consume(offset.logs)
         forget_steps(self.folder.state, offset.step)
+        self._forget_versions(offset)
+
+    def _forget_versions(self, committed: StreamOffset) -> None:
+        """Remove what only batches before this one have used: no batch after it is fixed with less."""
+        if remove_snapshots(self.folder.snapshots, committed.registry):
+            with DeviceRegistry(self.folder.registry) as registry:
+                registry.forget(committed.registry)
+        forget_plans(self.folder.plans, committed.plans)
+        KeyStore(self.folder.keys).forget(committed.keys)

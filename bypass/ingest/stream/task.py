@@ -25,15 +25,16 @@ from bypass.ingest.stream.memory import part_memory
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.part import Part
 from bypass.ingest.stream.plans import plans_between
+from bypass.ingest.stream.replays import REPLAYS, decode_replay
 from bypass.ingest.tables.files import WrittenFile, write_rows
 from bypass.ingest.tables.rows import RowBuilder, day_of
 from bypass.ingest.tables.schema import DEAD_LETTERS, PARTITION
 from bypass.ports.measurements import MessageOrigin
 
-REPLAYS = "replay"
-"""The writer of messages that an operator sends through once more: they are not taken for copies."""
+DAMAGED = "damaged log"
+"""The reason of messages that were in the log and that the disk has forgotten."""
 
-_chains: dict[tuple[Path, int], Chains] = {}
+_chains: dict[tuple[Path, int, int], Chains] = {}
 
 
 class TaskOrder(msgspec.Struct, frozen=True):
@@ -46,7 +47,13 @@ class TaskOrder(msgspec.Struct, frozen=True):
 
 
 class TaskResult(msgspec.Struct):
-    """The work of a task: the files it wrote, by table, and how many messages ended in which way."""
+    """The work of a task: the files it wrote, by table, and how many messages ended in which way.
+
+    `lost` messages were in blocks that the log has forgotten; they are dead letters without bytes.
+    `policies` are the mechanisms that run, with the devices that each serves by name; None stands for all
+    others. `unusable` are devices whose policy cannot be used, with the policy and why; `failed` says which
+    actions of plans could not be carried out.
+    """
 
     files: dict[str, list[WrittenFile]]
     read: int = 0
@@ -56,7 +63,10 @@ class TaskResult(msgspec.Struct):
     held: int = 0
     dead_letters: dict[str, int] = msgspec.field(default_factory=dict)
     measurements: int = 0
-    transitions: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    lost: int = 0
+    policies: dict[str, int | None] = msgspec.field(default_factory=dict)
+    unusable: list[tuple[str, str, str]] = msgspec.field(default_factory=list)
+    failed: list[str] = msgspec.field(default_factory=list)
 
 
 class Letter(NamedTuple):
@@ -126,6 +136,8 @@ class _Task:
             table = pa.concat_tables([rows[False].table("standard"), rows[True].table("batched")])
             result.measurements = sum(map(len, rows.values()))
             result.dead_letters = dict(Counter(letter.reason for letter in self.letters))
+            if result.lost:
+                result.dead_letters[DAMAGED] = result.lost
             if table.num_rows:
                 result.files["measurements"] = write_rows(self.folder.measurements, table, PARTITION, name)
             if self.letters:
@@ -134,21 +146,30 @@ class _Task:
         return result
 
     def _records(self) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The records of the task's parts, log by log."""
-        parts = frozenset(range(self.number, PARTS, self.end.tasks))
-        return find_log(self.folder).read(self.start.logs, self.end.logs, parts)
+        """The records of the task's parts, log by log. Those that no log has any more are of no part: the
+        first task counts them."""
+        log = find_log(self.folder)
+        if self.number == 0:
+            self.result.lost = log.lost(self.start.logs, self.end.logs)
+            self.result.read += self.result.lost
+        return log.read(self.start.logs, self.end.logs, frozenset(range(self.number, PARTS, self.end.tasks)))
 
     def _decode(self, log: str, records: pa.RecordBatch, parts: dict[int, Part]) -> None:
         replays = log.partition("/")[0] == REPLAYS
         self.result.read += records.num_rows
-        find = _find_chains(self.folder, self.end.registry).find
+        find = _find_chains(self.folder, self.end.registry, self.end.keys).find
         names = ("category", "sequence", "received", "device", "payload")
         columns = (records.column(name).to_pylist() for name in names)
         for category, number, received, device, payload in zip(*columns, strict=True):
+            part = parts[category % PARTS]
+            if replays:
+                letter, payload = decode_replay(payload)
+                if not part.is_first(letter):
+                    self.result.duplicates += 1
+                    continue
             try:
                 chain = find(device)
                 sequence, measurements = chain(payload, received)
-                part = parts[category % PARTS]
                 if sequence is not None and not replays and not part.is_new(device, sequence):
                     self.result.duplicates += 1
                     continue
@@ -162,14 +183,14 @@ class _Task:
             part.take(origin, measurements, identity(device, payload) if unnumbered else 0, of.policy)
 
 
-def _find_chains(folder: IngestFolder, version: int) -> Chains:
-    """The devices of a version of the registry, with their stages. A worker keeps those of the latest one."""
-    key = folder.path, version
+def _find_chains(folder: IngestFolder, version: int, keys: int) -> Chains:
+    """The devices of a version of the registry, with their stages, and with keys of a version of the key
+    store. A worker keeps the latest ones."""
+    key = folder.path, version, keys
     if key not in _chains:
         _chains.clear()
-        _chains[key] = Chains(
-            RegistrySnapshot.load(snapshot_file(folder.snapshots, version)), KeyStore(folder.keys)
-        )
+        snapshot = RegistrySnapshot.load(snapshot_file(folder.snapshots, version))
+        _chains[key] = Chains(snapshot, KeyStore(folder.keys, keys))
     return _chains[key]
 
 

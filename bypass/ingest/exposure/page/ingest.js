@@ -49,7 +49,7 @@ watch(
     showBars("letters", snapshot.status.dead_letters, "none");
     showBars("refused", snapshot.status.refused, "none");
     showBars("writers", Object.fromEntries(snapshot.writers.map(({ name, logged }) => [name, logged])), "no connector has run yet");
-    showBars("policies", snapshot.policies, "no devices");
+    showBars("policies", snapshot.status.policies, "no devices");
     showPlans();
     showAlert();
   },

@@ -82,7 +82,7 @@ class JetStreamLog(MessageLog):
         if gone:
             self._stream.remove(gone[-1])
 
-    def appended(self) -> int:
+    def appended(self, taken: Positions) -> int:  # noqa: ARG002
         """Records that were consumed are known by number; those behind them are counted."""
         for _ in range(MOST_ATTEMPTS):
             consumed = self._stream.consumed()

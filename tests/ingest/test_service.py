@@ -1,0 +1,124 @@
+"""The service: one at a time has a folder, and its processes end with it, however it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bypass.ingest.devices.device import Device
+from bypass.ingest.devices.policy import DevicePolicy
+from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.folder import IngestFolder
+from bypass.ingest.folder_lock import only_one
+from tests.command import bypass, refused
+from tests.ingest.pipeline import Pipeline, message
+
+PATIENCE_S = 120
+BYPASS = [sys.executable, "-c", "from bypass.cli import main; main()"]
+
+
+def wait_for(what: Callable[[], object], log: Path) -> None:
+    """Wait until `what()` is true; says what the service printed if it never is."""
+    looked, end = threading.Event(), time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < end, log.read_text()
+        looked.wait(0.1)
+
+
+def descendants(process: int) -> dict[int, str]:
+    """The processes that one has started, and those that they have: their commands by id."""
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").iterdir():
+        if path.name.isdecimal():
+            try:
+                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            parents.setdefault(parent, []).append(int(path.name))
+    found: dict[int, str] = {}
+    left = [process]
+    while left:
+        for child in parents.get(left.pop(), ()):
+            left.append(child)
+            found[child] = command(child)
+    return found
+
+
+def command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_a_service_that_is_killed_leaves_no_process_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, log = tmp_path / "ingest", tmp_path / "service.log"
+    with DeviceRegistry(IngestFolder(folder).registry) as registry:
+        registry.register(Device(id="device0"))
+    pipeline = Pipeline(folder)
+    pipeline.append(("device0", message("device0", 1_763_459_000_000, a=1)))
+    pipeline.log.close()
+    with log.open("wb") as output:
+        service = subprocess.Popen(
+            [*BYPASS, "ingest", "start", "--folder", str(folder), "--tcp", "127.0.0.1:0"],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_for(lambda: pipeline.progress().stored, log)
+        started = descendants(service.pid)
+        for kind in ("connector_process", "stream_process", "java", "pyspark"):
+            assert any(kind in line for line in started.values()), (kind, started)
+        _, error = refused(capsys, "ingest", "start", "--folder", folder)
+        assert error == f"{folder}: another `bypass ingest start` runs here: expected one at a time"
+    finally:
+        os.kill(service.pid, signal.SIGKILL)
+        service.wait()
+    wait_for(lambda: not any(command(each) == line for each, line in started.items()), log)
+
+
+def test_a_stream_that_runs_is_not_started_twice(tmp_path: Path) -> None:
+    with only_one(tmp_path / "stream.lock", "a test"):
+        told = subprocess.run(
+            [sys.executable, "-m", "bypass.ingest.service.stream_process", str(tmp_path)],
+            capture_output=True,
+            check=False,
+        )
+    assert told.returncode != 0
+    assert f"{tmp_path}: its stream runs already: expected one at a time" in told.stderr.decode()
+
+
+def test_the_status_shows_which_mechanisms_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    thin = Device(id="device0", policy=DevicePolicy(to="every-nth", set={"n": 3}))
+    pipeline = Pipeline(tmp_path, thin, *(Device(id=f"device{n}") for n in (1, 2)))
+    pipeline.append(("device0", message("device0", 1_763_459_000_000, a=1)))
+    pipeline.run()
+    assert bypass("ingest", "status", "--folder", tmp_path, "--json") == 0
+    status = json.loads(capsys.readouterr().out)
+    assert status["policies"] == {"keep-everything": 2, "every-nth n=3": 1}
+    assert bypass("ingest", "status", "--folder", tmp_path) == 0
+    assert "every-nth n=3" in capsys.readouterr().out
+
+
+def test_a_device_whose_policy_is_not_there_is_not_registered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    devices = tmp_path / "devices.yaml"
+    devices.write_text("[{id: a}, {id: b, policy: {to: every-nth, set: {n: 0}}}]")
+    _, error = refused(capsys, "ingest", "register", devices, "--folder", tmp_path / "ingest")
+    assert error.startswith("device 'b': policy parameter 'n' of 'every-nth' cannot be 0")
+    devices.write_text("[{id: a}, {id: b, policy: nonsense}]")
+    _, error = refused(capsys, "ingest", "register", devices, "--folder", tmp_path / "ingest")
+    assert error.startswith("device 'b': policy 'precompute' has no mechanism 'nonsense'; it has: batch,")
+    assert not (tmp_path / "ingest" / "registry.db").exists()
