@@ -275,3 +275,14 @@ def test_who_has_read_a_segment_that_is_removed_goes_on_with_the_next(tmp_path: 
         b"1"
     ]
     log.close()
+
+
+def test_segments_that_are_completed_while_others_are_removed_count(tmp_path: Path) -> None:
+    most = 200_000
+    for attempt in range(5):
+        log = SegmentLog(tmp_path / str(attempt), limits=LogLimits(bytes=most, segment_bytes=1))
+        with suppress(LogFull):
+            while True:
+                log.append(records(("d", 0, os.urandom(4000))))
+        assert log.sequence <= most // 4000
+        log.close()

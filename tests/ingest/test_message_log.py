@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nats.js import JetStreamContext
+from nats.js.errors import NoStreamResponseError
 
 from bypass.errors import UnusableMechanism
 from bypass.ingest.categories import PARTS
@@ -21,7 +22,8 @@ from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.block import DamagedBlock, Records
 from bypass.ingest.log.catalogue import choose_log, find_log, log_name, make_log
 from bypass.ingest.log.jetstream.connection import NatsConnection
-from bypass.ingest.log.jetstream.stream import LogStream, StreamSettings
+from bypass.ingest.log.jetstream.reader import BlockSearch
+from bypass.ingest.log.jetstream.stream import LogStream, StreamPosition, StreamSettings
 from bypass.ingest.log.jetstream.writer import divide
 from bypass.ingest.log.message_log import InvalidLog, LogFailed, LogFull, LogInUse, LogWriter, MessageLog
 from bypass.testing.worlds.broker import until
@@ -344,6 +346,53 @@ def test_a_block_that_is_gone_is_noticed(tmp_path: Path, nats: NatsServer) -> No
     connection.close()
     with pytest.raises(DamagedBlock, match="1 blocks before sequence 3 are gone: expected 2 from 1 on"):
         rows(log, {}, end)
+    writer.close()
+
+
+def test_messages_that_no_writer_has_sent_are_left_out(tmp_path: Path, nats: NatsServer) -> None:
+    folder, name = IngestFolder(tmp_path / "f"), f"strange{next(_numbers)}"
+    choose_log(folder, f"nats://{nats.address}?name={name}")
+    log = find_log(folder)
+    writer, connection = log.open_writer("w"), NatsConnection([nats.address])
+
+    async def disturb(_: object, js: JetStreamContext) -> None:
+        await js.publish(f"{name}.ingest.0", b"?")
+        await js.publish(f"{name}.ingest.0", b"?", headers={"Bypass-Log": "w", "Bypass-Records": "many"})
+        with pytest.raises(NoStreamResponseError):
+            await js.publish(f"{name}.ingest.zz", b"?")
+
+    for number in range(2):
+        connection.call("disturb", disturb)
+        writer.append(records(("d", 0, b"%d" % number)))
+    connection.call("disturb", disturb)
+    assert rows(log, {}, log.ends({}, EVERYTHING, EVERYTHING)) == [b"0", b"1"]
+    assert log.appended() == 2
+    connection.close()
+    writer.close()
+
+
+def test_a_block_that_is_not_heard_of_makes_the_search_begin_again(tmp_path: Path, nats: NatsServer) -> None:
+    folder = IngestFolder(tmp_path / "f")
+    settings = {"name": f"unheard{next(_numbers)}"}
+    choose_log(folder, f"nats://{nats.address}?name={settings['name']}")
+    writer = find_log(folder).open_writer("w")
+    for number in range(3):
+        writer.append(records(("d", 0, b"%d" % number)))
+    stream = LogStream(folder, StreamSettings.of(nats.address, settings))
+    lost = count()
+
+    class Interrupted(BlockSearch):
+        async def follow(self, subscription: JetStreamContext.PullSubscription) -> StreamPosition:
+            if not next(lost):
+                await subscription.fetch(1)  # as if the connection had ended with it under way
+            return await super().follow(subscription)
+
+    search = Interrupted(stream, StreamPosition(), 3, EVERYTHING, EVERYTHING, EVERYTHING)
+    assert stream.connection.call("find", search.run).records == 3
+    assert next(lost) == 2
+    until(lambda: stream.connection.call("stream", lambda _, js: js.stream_info(settings["name"]))
+          .state.consumer_count == 0)  # fmt: skip
+    stream.connection.close()
     writer.close()
 
 

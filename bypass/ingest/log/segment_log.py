@@ -111,7 +111,8 @@ class SegmentLog(LogWriter):
         _sync_folder(writer)
         self.sequence = 0
         self._segment = self._begin_segment()
-        self._complete_bytes = 0
+        self._completed = 0  # bytes of all segments that this life has completed
+        self._kept = 0, 0  # bytes that were kept at the last look, and `_completed` before it
         self._housekeeper = ThreadPoolExecutor(1, "log housekeeping")
         self._retired = self._housekeeper.submit(self._retire, self._limits.retention_s)
 
@@ -125,9 +126,9 @@ class SegmentLog(LogWriter):
             return self.sequence
         pieces = encode(records, self.sequence)
         size = sum(map(len, pieces))
-        if self._complete_bytes + self._segment.size + size > self._limits.bytes and self._retired.done():
+        if self._taken + size > self._limits.bytes and self._retired.done():
             self._retired = self._housekeeper.submit(self._retire, 0.0)
-        taken = self._complete_bytes + self._segment.size
+        taken = self._taken
         if taken + size > self._limits.bytes:
             raise LogFull(
                 f"{self._writer}: {taken} bytes and {size} more: expected {self._limits.bytes} at most"
@@ -186,13 +187,20 @@ class SegmentLog(LogWriter):
         self._segment.flush()
         self._segment.sync()
         complete, self._segment = self._segment, self._begin_segment()
-        self._complete_bytes += complete.size
+        self._completed += complete.size
         complete.close()
         self._retired = self._housekeeper.submit(self._retire, self._limits.retention_s)
 
     def _retire(self, retention_s: float) -> None:
         """Remove what was consumed so long ago; where there is no room, at once."""
-        self._complete_bytes = retire(self._writer, self.life, self._clock() - retention_s)
+        before = self._completed  # what is completed meanwhile is counted twice until the next time
+        self._kept = retire(self._writer, self.life, self._clock() - retention_s), before
+
+    @property
+    def _taken(self) -> int:
+        """The bytes of all segments that are there, at least."""
+        kept, before = self._kept
+        return kept + self._completed - before + self._segment.size
 
 
 def _sync_folder(folder: Path) -> None:

@@ -18,7 +18,7 @@ from nats.js.errors import APIError, NoStreamResponseError, ServerError, Service
 from bypass.ingest.log.message_log import LogFailed, LogFull
 
 PATIENCE_S = 30.0
-"""How long an answer is tried for; servers elect a leader in 4 to 8 s. It is less than the time for which
+"""How long an answer is tried for; servers elect a leader in 4 to 9 s. It is less than the time for which
 servers recognise a message that comes again."""
 
 ANSWER_S = 2.0

@@ -9,7 +9,7 @@ replica that has not got them yet is asked again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -19,7 +19,6 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-from bypass.ingest.categories import PARTS
 from bypass.ingest.log.block import DamagedBlock
 from bypass.ingest.log.jetstream.connection import ANSWER_S
 from bypass.ingest.log.jetstream.stream import LogStream, StreamPosition
@@ -35,7 +34,8 @@ CONSUMER_S = 30.0
 
 
 class StoredBlock(NamedTuple):
-    """A block as it is in the stream: its sequence there, the log of its writer, and its bytes."""
+    """A block as it is in the stream: its sequence there, the log of its writer, and its bytes. Messages
+    that no writer has sent have no log."""
 
     sequence: int
     log: str
@@ -56,7 +56,7 @@ def find_position(
     last = last_sequence(stream, start)
     if last < start.sequence:
         return start
-    search = _Search(stream, start, last, most_records, most_bytes, most_blocks)
+    search = BlockSearch(stream, start, last, most_records, most_bytes, most_blocks)
     return stream.connection.call("find", search.run)
 
 
@@ -71,7 +71,7 @@ def last_sequence(stream: LogStream, start: StreamPosition) -> int:
     return last
 
 
-class _Search:
+class BlockSearch:
     """One search from a position on, up to a sequence that the stream has reached."""
 
     def __init__(
@@ -97,12 +97,13 @@ class _Search:
         )
         subscription = await js.pull_subscribe_bind(consumer=consumer, stream=name)
         try:
-            return await self._follow(subscription)
+            return await self.follow(subscription)
         finally:
             await subscription.unsubscribe()
             await client.publish(f"$JS.API.CONSUMER.DELETE.{name}.{consumer}")  # else it goes by itself
 
-    async def _follow(self, subscription: JetStreamContext.PullSubscription) -> StreamPosition:
+    async def follow(self, subscription: JetStreamContext.PullSubscription) -> StreamPosition:
+        """Count blocks until there are enough. Raises TimeoutError if one was not heard of."""
         most_records, most_bytes, most_blocks = self._most
         position, blocks = self._start.sequence - 1, list(self._start.blocks)
         records = size = seen = 0
@@ -110,12 +111,15 @@ class _Search:
             for message in await subscription.fetch(min(FETCH_BLOCKS, self._last - position), ANSWER_S):
                 if records >= most_records or size >= most_bytes or seen >= most_blocks:
                     break
-                headers = message.headers or {}
-                position = message.metadata.sequence.stream
-                blocks[int(message.subject.rpartition(".")[2], 16) % PARTS] += 1
-                records += int(headers[COUNT_HEADER])
-                size += int(headers["Nats-Msg-Size"])
                 seen += 1
+                at, headers = message.metadata.sequence, message.headers or {}
+                if at.consumer != seen:  # a connection that ended took one with it: the search begins again
+                    raise TimeoutError("a block was not heard of")
+                position = at.stream
+                if is_block(headers):
+                    blocks[int(message.subject.rpartition(".")[2], 16)] += 1
+                    records += int(headers[COUNT_HEADER])
+                    size += int(headers["Nats-Msg-Size"])
         return StreamPosition(position + 1, self._start.records + records, tuple(blocks))
 
 
@@ -132,14 +136,15 @@ def read_blocks(
             "next_by_subj": stream.subject(part),
         }
         for block in stream.connection.call("read", _Fetch(stream.settings.name, request).run):
+            sequence = block.sequence + 1
             if block.sequence >= end.sequence:
                 raise DamagedBlock(
                     f"{stream.subject(part)}: {left} blocks before sequence {end.sequence} are gone: "
                     f"expected {end.blocks[part] - start.blocks[part]} from {start.sequence} on"
                 )
-            yield block
-            left -= 1
-            sequence = block.sequence + 1
+            if block.log:
+                yield block
+                left -= 1
 
 
 class _Fetch:
@@ -173,4 +178,10 @@ def _stored(message: Msg, before: int) -> StoredBlock:
     headers = message.headers or {}
     if int(headers["Nats-Last-Sequence"]) != before:
         raise TimeoutError("an answer was lost")
-    return StoredBlock(int(headers["Nats-Sequence"]), headers[LOG_HEADER], message.data)
+    log = headers[LOG_HEADER] if is_block(headers) else ""
+    return StoredBlock(int(headers["Nats-Sequence"]), log, message.data)
+
+
+def is_block(headers: Mapping[str, str]) -> bool:
+    """Whether a message of the stream is one of a writer; others are left out."""
+    return bool(headers.get(LOG_HEADER)) and headers.get(COUNT_HEADER, "").isdecimal()

@@ -116,9 +116,9 @@ class LogStream:
         self._folder = folder
         self._is_ready = False
 
-    def subject(self, part: int | str) -> str:
+    def subject(self, part: int) -> str:
         """The subject of the blocks of a part."""
-        return f"{self.settings.name}.ingest.{part if isinstance(part, str) else format(part, 'x')}"
+        return f"{self.settings.name}.ingest.{part:x}"
 
     def prepare(self) -> None:
         """Make sure that the stream and the bucket are there. Raises InvalidLog and LogFailed."""
@@ -206,7 +206,7 @@ class LogStream:
             info = await js.add_stream(
                 StreamConfig(
                     name=settings.name,
-                    subjects=[self.subject("*")],
+                    subjects=[self.subject(part) for part in range(PARTS)],
                     storage=StorageType.FILE,
                     num_replicas=settings.replicas,
                     discard=DiscardPolicy.NEW,
