@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -72,11 +74,10 @@ def main() -> None:
         reader = MeasurementReader(folder)
         selections = {name: Selection("default", *both) for name, both in PREDICATES.items()}
         found = {name: reader.range(each).num_rows for name, each in selections.items()}
-        actions = {name: lambda each=each: reader.range(each) for name, each in selections.items()}
-        actions |= {
-            f"page: {name}": lambda each=each: reader.page(each, reader.begin(), given.page)
-            for name, each in selections.items()
-        }
+        actions: dict[str, Callable[[], object]] = {}
+        for name, each in selections.items():
+            actions[name] = partial(reader.range, each)
+            actions[f"page: {name}"] = partial(reader.page, each, reader.begin(), given.page)
         taken = rounds(actions, given.repetitions)
     rows = [
         {
