@@ -27,6 +27,7 @@ NEARBY = {
 }
 EVALUATION = {
     "traces": ["--clients", "30", "--duration", "45", "--repetitions", "1"],
+    "ingest_queries": ["--measurements", "5000", "--repetitions", "1"],
     "evaluation": ["--clients", "300", "--duration", "6", "--repetitions", "1"],
     "ingest": [
         *("--messages", "300", "--batch", "100", "--warm", "100", "--devices", "20", "--rate", "50"),

@@ -106,6 +106,10 @@ def test_files_stay_while_an_archive_is_late(pipeline: Pipeline, tmp_path: Path)
     commit = max((pipeline.folder.measurements / "_delta_log").glob("*.json"))
     os.utime(commit, (time.time() - 3600, time.time() - 3600))
     assert needs_old_files(pipeline.folder)
+    os.utime(commit, (time.time() - 90_000, time.time() - 90_000))
+    assert not needs_old_files(pipeline.folder)  # an archive that nobody runs any more holds nothing up
+    os.utime(commit, (time.time() - 3600, time.time() - 3600))
+    assert needs_old_files(pipeline.folder)
     while archive.step():
         pass
     assert not needs_old_files(pipeline.folder)

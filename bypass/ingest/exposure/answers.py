@@ -18,7 +18,7 @@ JSON = "application/json"
 _RETRY = {"Retry-After": "1"}
 
 
-class InvalidRequest(BypassError):
+class InvalidCall(BypassError):
     """A request with a parameter or a body that is not understood."""
 
 
@@ -35,7 +35,7 @@ class SlowSubscriber(BypassError):
 
 
 _STATUS: dict[type[BypassError], tuple[int, dict[str, str]]] = {
-    InvalidRequest: (400, {}),
+    InvalidCall: (400, {}),
     InvalidSelection: (400, {}),
     InvalidCursor: (400, {}),
     InvalidDevice: (400, {}),

@@ -15,7 +15,7 @@ from bypass.ingest.devices.device import Device, InvalidDevice, make_device
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.devices.record import DeviceRecord
 from bypass.ingest.devices.registry import DeviceConflict, DeviceRegistry
-from bypass.ingest.exposure.answers import InvalidRequest, RequestTooLarge, ServerBusy, answer
+from bypass.ingest.exposure.answers import InvalidCall, RequestTooLarge, ServerBusy, answer
 from bypass.ingest.exposure.parameters import (
     granted,
     limit_of,
@@ -32,7 +32,7 @@ from bypass.ingest.queries.reader import MeasurementReader
 from bypass.ingest.queries.rows_query import PAGE_BYTES
 from bypass.ingest.queries.selection import Selection
 
-Result = TypeVar("Result")
+Answered = TypeVar("Answered")
 
 BODY_S = 30.0
 MOST_DEVICES = 1000
@@ -114,10 +114,10 @@ class Calls:
         try:
             content = msgspec.json.decode(await self._body(request))
         except (ValueError, RecursionError):
-            raise InvalidRequest("body: is no JSON: expected a device, or a list of them") from None
+            raise InvalidCall("body: is no JSON: expected a device, or a list of them") from None
         given = content if isinstance(content, list) else [content]
         if not 1 <= len(given) <= MOST_DEVICES:
-            raise InvalidRequest(f"body: has {len(given)} devices: expected 1 to {MOST_DEVICES}")
+            raise InvalidCall(f"body: has {len(given)} devices: expected 1 to {MOST_DEVICES}")
         devices = [_device_of(each, grant.tenant) for each in given]
         added, changed = await self._in_turn(lambda: self._put(devices, grant.tenant))
         return answer({"registered": added, "changed": changed})
@@ -130,7 +130,7 @@ class Calls:
         parameters = parameters_of(request, known)
         return selection_of(parameters, grant.tenant), parameters, limit_of(parameters, self._limits.rows)
 
-    async def _in_turn(self, work: Callable[[], Result]) -> Result:
+    async def _in_turn(self, work: Callable[[], Answered]) -> Answered:
         """Work in a thread, when there is room. Raises ServerBusy if too many wait."""
         if self._waiting >= self._limits.waiting:
             raise ServerBusy(f"{self._waiting} calls wait: expected {self._limits.waiting} at most")
@@ -159,9 +159,9 @@ class Calls:
                         most = self._limits.request_bytes
                         raise RequestTooLarge(f"body of {len(body)} bytes or more: expected {most} at most")
         except TimeoutError:
-            raise InvalidRequest(f"body: took over {BODY_S:g} s: expected it sooner") from None
+            raise InvalidCall(f"body: took over {BODY_S:g} s: expected it sooner") from None
         except ClientDisconnect:
-            raise InvalidRequest("body: ended early: expected all of it") from None
+            raise InvalidCall("body: ended early: expected all of it") from None
         return bytes(body)
 
     def _put(self, devices: list[Device], tenant: str) -> tuple[int, int]:

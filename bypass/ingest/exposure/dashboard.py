@@ -73,7 +73,8 @@ class Dashboard:
         if refused is not None:
             return refused
         observer = self._observer
-        text = ingest_exposition(self._snapshot, observer.latency, observer.batch_time)
+        snapshot = {**self._snapshot, "subscribers": self._tenants.subscribers()}
+        text = ingest_exposition(snapshot, observer.latency, observer.batch_time)
         return Response(text, 200, {**_HEADERS, "Content-Type": CONTENT_TYPE})
 
     async def part(self, request: Request) -> Response:

@@ -50,10 +50,10 @@ _OVER = (NotConnected, ConnectionRefused)
 _POSITIONS = attr("metric").in_([axis for axes in AXES for axis in axes])
 
 log = logging.getLogger(__name__)
-Place = PlanarLocation | GeoLocation
+DevicePlace = PlanarLocation | GeoLocation
 
 
-class Reading(NamedTuple):
+class DeviceReading(NamedTuple):
     """The measurements of a device at one time."""
 
     device: str
@@ -76,7 +76,7 @@ class EventBridge:
             place = self._reader.end(), 0
             self._kept.keep(*place)
         self._cursor, self._pages = place
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, DevicePlace] = {}
         self.published = 0
         self.left_out: Counter[str] = Counter()
 
@@ -115,7 +115,7 @@ class EventBridge:
             await asyncio.to_thread(self._kept.keep, cursor, self._pages + 1)
             self._cursor, self._pages = cursor, self._pages + 1
 
-    async def _publish(self, connection: Connection, readings: list[Reading]) -> None:
+    async def _publish(self, connection: Connection, readings: list[DeviceReading]) -> None:
         """Publish readings, and wait until the broker has all of them. Raises NotConnected and
         ConnectionRefused."""
         located = [made for reading in readings if (made := self._located(reading)) is not None]
@@ -133,7 +133,7 @@ class EventBridge:
             else:
                 self.published += 1
 
-    def _located(self, reading: Reading) -> tuple[Event, Place] | None:
+    def _located(self, reading: DeviceReading) -> tuple[Event, DevicePlace] | None:
         """The event of a reading, and its place; None if it cannot be published."""
         try:
             place = place_of(reading.values) or self._places.get(reading.device)
@@ -148,7 +148,7 @@ class EventBridge:
             self._leave_out("no event", str(error))
             return None
 
-    def _remember(self, device: str, place: Place) -> None:
+    def _remember(self, device: str, place: DevicePlace) -> None:
         self._places.pop(device, None)
         self._places[device] = place
         if len(self._places) > MOST_PLACES:
@@ -171,13 +171,13 @@ class EventBridge:
         self.left_out[reason] += 1
 
 
-def readings_of(rows: pa.Table) -> Iterator[Reading]:
+def readings_of(rows: pa.Table) -> Iterator[DeviceReading]:
     """The measurements of a page, by device and time, in the order in which they come."""
     for (device, time), values in groupby(_values_of(rows), key=itemgetter(0)):
-        yield Reading(device, time, [(name, value) for _, name, value in values])
+        yield DeviceReading(device, time, [(name, value) for _, name, value in values])
 
 
-def place_of(values: list[tuple[str, Any]]) -> Place | None:
+def place_of(values: list[tuple[str, Any]]) -> DevicePlace | None:
     """The place that measurements name; None for none. Raises InvalidLocation for one that is none."""
     named = dict(values)
     for (first, second), kind in AXES.items():

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 
 from bypass.errors import shown
 from bypass.ingest.devices.key_store import KeyStore
-from bypass.ingest.exposure.answers import InvalidRequest
+from bypass.ingest.exposure.answers import InvalidCall
 from bypass.ingest.exposure.tokens import Grant, InvalidToken, check_token
 from bypass.ingest.queries.invalid import InvalidCursor
 from bypass.ingest.queries.selection import Selection, parse_time
@@ -38,13 +38,13 @@ def granted(request: HTTPConnection, keys: KeyStore, operation: str) -> Grant:
 
 
 def parameters_of(request: HTTPConnection, known: Collection[str]) -> dict[str, str]:
-    """The parameters, each once. Raises InvalidRequest for one that is not known."""
+    """The parameters, each once. Raises InvalidCall for one that is not known."""
     found: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name not in known:
-            raise InvalidRequest(f"parameter {shown(name)}: expected one of {', '.join(known)}")
+            raise InvalidCall(f"parameter {shown(name)}: expected one of {', '.join(known)}")
         if name in found:
-            raise InvalidRequest(f"parameter {name}: is there twice: expected it once")
+            raise InvalidCall(f"parameter {name}: is there twice: expected it once")
         found[name] = value
     return found
 
@@ -61,19 +61,19 @@ def selection_of(parameters: dict[str, str], tenant: str) -> Selection:
 
 
 def limit_of(parameters: dict[str, str], most: int) -> int:
-    """The number of rows that a request wants. Raises InvalidRequest."""
+    """The number of rows that a request wants. Raises InvalidCall."""
     text = parameters.get("limit", str(min(ROWS, most)))
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most):
-        raise InvalidRequest(f"parameter limit: is {shown(text)}: expected 1 to {most}")
+        raise InvalidCall(f"parameter limit: is {shown(text)}: expected 1 to {most}")
     return int(text)
 
 
 def truth_of(parameters: dict[str, str], name: str, default: bool) -> bool:
-    """A parameter that is yes or no. Raises InvalidRequest."""
+    """A parameter that is yes or no. Raises InvalidCall."""
     if name not in parameters:
         return default
     if parameters[name] not in _TRUTHS:
-        raise InvalidRequest(f"parameter {name}: is {shown(parameters[name])}: expected yes or no")
+        raise InvalidCall(f"parameter {name}: is {shown(parameters[name])}: expected yes or no")
     return _TRUTHS[parameters[name]]
 
 

@@ -10,8 +10,9 @@ from bypass.ingest.queries.commits import CommitLog
 from bypass.ingest.queries.cursor import QueryCursor
 from bypass.ingest.queries.invalid import InvalidCursor
 
-LATE_S = 1800.0
-"""A reader that is so far behind needs files which compaction has replaced: they must not be removed."""
+LATE_S, GIVEN_UP_S = 1800.0, 86_400.0
+"""A reader that is so far behind may need files which compaction has replaced, and they must not be removed;
+one that is a day behind is not waited for."""
 
 _SUFFIX = ".cursor"
 
@@ -44,9 +45,10 @@ class KeptCursor:
 
 
 def needs_old_files(folder: IngestFolder) -> bool:
-    """Whether a reader is so late that old files of the table must stay. One whose place the table's log has
-    forgotten does not count: it cannot go on."""
+    """Whether a reader is so late that old files of the table must stay. Raises InvalidCursor if a place is
+    damaged."""
     log, now = CommitLog(folder.measurements), time.time()
     names = [path.stem for path in folder.readers.glob(f"*{_SUFFIX}")] if folder.readers.exists() else []
     places = [KeptCursor(folder, name).load() for name in names]
-    return any(place is not None and log.age(place[0].version + 1, now) > LATE_S for place in places)
+    ages = [log.age(place[0].version + 1, now) for place in places if place is not None]
+    return any(LATE_S < age < GIVEN_UP_S for age in ages)
