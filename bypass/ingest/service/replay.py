@@ -31,7 +31,7 @@ MOST_BYTES = 64 << 20
 REPLAYED = "replayed"
 
 
-class Portion(msgspec.Struct):
+class ReplayPortion(msgspec.Struct):
     """Letters that are logged together: as a block that ends at a sequence of a life of the log."""
 
     life: int
@@ -55,7 +55,7 @@ def replay_letters(folder: IngestFolder, reason: str | None = None) -> int:
         try:
             for portion in _portions(letters):
                 names = [(row["log"], row["sequence"]) for row in portion]
-                _write(_note(folder), Portion(log.life, log.sequence + len(portion), names))
+                _write(_note(folder), ReplayPortion(log.life, log.sequence + len(portion), names))
                 log.append(_records(portion))
                 _finish(folder)
         finally:
@@ -68,7 +68,7 @@ def _finish(folder: IngestFolder) -> None:
     note = _note(folder)
     if not note.exists():
         return
-    portion = msgspec.json.decode(note.read_bytes(), type=Portion)
+    portion = msgspec.json.decode(note.read_bytes(), type=ReplayPortion)
     life = folder.logs / REPLAYS / str(portion.life)
     if max(repair(life).sequence, consumed(life)) >= portion.end:
         delete_letters(folder.dead_letters, portion.letters)
@@ -79,7 +79,7 @@ def _note(folder: IngestFolder) -> Path:
     return folder.path / "replay.json"
 
 
-def _write(path: Path, portion: Portion) -> None:
+def _write(path: Path, portion: ReplayPortion) -> None:
     """Write a file whole or not at all, and have the disk keep it."""
     unfinished = path.with_suffix(".new")
     with unfinished.open("wb") as file:
