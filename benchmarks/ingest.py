@@ -54,7 +54,10 @@ class Bench:
     def rate(self, spark: SparkSession, installation: Installation) -> StreamRate:
         """The rate of the stream over a log that is full: the median of the batches that find all warm."""
         installation.fill(self.options.messages)
-        return drain(spark, installation, self.options.messages, self.options.batch)
+        found = drain(spark, installation, self.options.messages, self.options.batch)
+        what = f"{installation.kind.name}, {installation.devices:,} devices"
+        print(f"{what}: {found.rate:,.0f} messages/s, {found.cpu_us:.1f} µs", flush=True)
+        return found
 
 
 def show_rates(title: str, found: dict[str, StreamRate], of: str) -> None:
