@@ -18,6 +18,10 @@ KEPT_PARTS = "kept-parts"
 RETRY = "retry"
 """The capability to come again after a refusal that is for a while only."""
 
+TEMPORARY = "temporary"
+"""The capability to say of refused publications and subscriptions, too, when they may be asked for again: a
+refusal that does not is final. Earlier brokers never say."""
+
 OBSOLETE = "obsolete"
 """The capability to know this outcome of a plan."""
 
@@ -37,7 +41,16 @@ WINDOW = 2000
 WINDOW_BYTES = 1 << 20  # compiled into kernels
 """Events, and bytes of them, that may be on their way to a client at a time; others wait in the store."""
 
-CAPABILITIES: tuple[str, ...] = (KEPT_PARTS, RETRY, OBSOLETE, EXPRESSIONS, RICH_EVENTS, MISSED, SCHEMES)
+CAPABILITIES: tuple[str, ...] = (
+    KEPT_PARTS,
+    RETRY,
+    TEMPORARY,
+    OBSOLETE,
+    EXPRESSIONS,
+    RICH_EVENTS,
+    MISSED,
+    SCHEMES,
+)
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
 

@@ -24,7 +24,7 @@ from bypass.protocol.messages import (
     Subscribe,
     Unsubscribe,
 )
-from bypass.protocol.session import Ack, Refused
+from bypass.protocol.session import CAPABILITIES, Ack, Refused
 from bypass.protocol.wire import MalformedMessage
 from tests.live.scripted import (
     NEWS,
@@ -108,7 +108,7 @@ async def test_a_refused_subscription_raises() -> None:
     accepted, later = await subscribed(me, script)
     waiting = asyncio.ensure_future(anext(accepted))
     await script.restart()
-    assert (await script.greet()).handles == (later,)
+    assert (await script.greet(capabilities=CAPABILITIES)).handles == (later,)
     script.send(Refused("no more", handle=later))
     with pytest.raises(SubscriptionRefused, match="no more"):
         await waiting

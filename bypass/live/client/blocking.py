@@ -75,6 +75,11 @@ class BlockingSubscription:
         """The handle that callbacks get."""
         return self._subscription.handle
 
+    @property
+    def error(self) -> Exception | None:
+        """As `LiveSubscription.error`."""
+        return self._subscription.error
+
     def get(self, timeout: float | None = None) -> Event:
         """The next event. Raises TimeoutError if none comes within `timeout` seconds, and NotConnected if
         none will come any more."""
@@ -214,6 +219,16 @@ class BlockingConnection:
     def missed_by(self) -> dict[str, int]:
         """As `Connection.missed_by`."""
         return self._connection.missed_by
+
+    @property
+    def resubscribing(self) -> int:
+        """As `Connection.resubscribing`."""
+        return self._connection.resubscribing
+
+    @property
+    def subscriptions_lost(self) -> int:
+        """As `Connection.subscriptions_lost`."""
+        return self._connection.subscriptions_lost
 
     @property
     def held_up(self) -> int:

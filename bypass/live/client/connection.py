@@ -216,7 +216,8 @@ class Connection:
 
         Returns when the broker has it safe. `callback(event, handle)` is called for each event, which then
         counts as received; without one, iterate over what this gives. A subscription that equals a `kept`
-        one takes its place, and gets what has arrived meanwhile.
+        one takes its place, and gets what has arrived meanwhile; a broker that refuses it for the moment
+        is asked again.
 
         All subscriptions of a connection share what may be on its way: who does not iterate over one stops
         the others once 1,000 events of it wait, or 1 MiB of them. That is logged and counted (`held_up`).
@@ -238,8 +239,8 @@ class Connection:
     async def unsubscribe(self, subscription: LiveSubscription | SubHandle) -> None:
         """Withdraw a subscription, or one of the `kept`; returns when the broker has forgotten it.
 
-        No event of it is handed over any more, from the call on. Raises UnknownHandle, and
-        SubscriptionRefused if the broker did not listen.
+        No event of it is handed over any more, from the call on. A broker that refuses it for the moment is
+        asked again. Raises UnknownHandle, and SubscriptionRefused if the broker did not listen.
         """
         handle = subscription.handle if isinstance(subscription, LiveSubscription) else subscription
         await self._exchange.unsubscribe(handle)
@@ -325,6 +326,20 @@ class Connection:
         """Those that were `missed`, by reason: "too many waiting", "too old", "not durable and not taken",
         "unclaimed", "withdrawn" and others."""
         return self._exchange.missed.by_reason()
+
+    @property
+    def resubscribing(self) -> int:
+        """Subscriptions that the broker has not confirmed on the present connection. Those that it refuses
+        for the moment, for the rate of its key or for want of room, are asked for again until it takes them.
+        A durable session's are in force meanwhile, others are not."""
+        return self._exchange.resubscribing
+
+    @property
+    def subscriptions_lost(self) -> int:
+        """Subscriptions that were in force, and that the broker has refused for good when it was told of them
+        again. Each is logged, has ended, and says why: those that iterate get the `SubscriptionRefused`, and
+        others find it in `error`."""
+        return self._exchange.subscriptions_lost
 
     @property
     def held_up(self) -> int:

@@ -23,11 +23,17 @@ class ConnectionRefused(BypassError):
 
 
 class PublicationRefused(BypassError):
-    """The broker has not accepted an event."""
+    """The broker has not accepted an event. `retry` is after how many seconds it may be published again; 0:
+    it would be refused again, or the broker has not said."""
+
+    retry = 0.0
 
 
 class SubscriptionRefused(BypassError):
-    """The broker has not accepted a subscription."""
+    """The broker has not accepted a subscription, or not any more. `retry` is after how many seconds it may
+    be asked for again; 0: it would be refused again, or the broker has not said."""
+
+    retry = 0.0
 
 
 class Unsupported(BypassError):

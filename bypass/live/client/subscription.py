@@ -61,6 +61,11 @@ class LiveSubscription:
         return True
 
     @property
+    def error(self) -> Exception | None:
+        """Why it has ended, if that was not the application's wish; None while it has not."""
+        return self._why
+
+    @property
     def has_room(self) -> bool:
         """Whether, after it was filled, more events may come again."""
         return len(self._waiting) <= MOST_WAITING // 2

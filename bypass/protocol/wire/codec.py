@@ -150,18 +150,20 @@ class Codec:
 
 
 class Outline(NamedTuple):
-    """The name of a message's body, and the publication, or the subscription, that it is about, if any."""
+    """The name of a message's body, the publication, or the subscription, that it is about, if any, and
+    whether a context message `rides` on it."""
 
     body: str
     id: int | None
     handle: int | None
+    rides: bool
 
 
 def outline(data: bytes) -> Outline:
     """Say what a message is about; that costs the same whatever else it says. Raises as `decode` does for
     bytes that cannot be read so far."""
     envelope, field = _envelope(data)
-    return Outline(field, *_about(getattr(envelope, field)))
+    return Outline(field, *_about(getattr(envelope, field)), envelope.WhichOneof("piggyback") is not None)
 
 
 def _envelope(data: bytes) -> tuple[pb.Envelope, str]:

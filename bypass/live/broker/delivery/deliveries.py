@@ -24,7 +24,11 @@ from bypass.live.broker.store.reader import Reader
 from bypass.live.broker.store.store import Store
 from bypass.models.queueing import DelayEstimator
 from bypass.protocol.messages import Message
+from bypass.protocol.session import RETRY
 from bypass.protocol.wire import Codec
+
+STORE_RETRY_S = 1.0
+"""After so long a client may ask again for what could not be stored; it waits longer each time."""
 
 
 class Deliveries:
@@ -158,9 +162,15 @@ class Deliveries:
         give where that has failed."""
         self.kept.refused(turn)
         self.turn.retry(turn)
-        return self.sending.send(turn.refusals(reason))
+        return self.sending.send(turn.refusals(reason, self._retry))
 
     # -- internals ----------------------------------------------------------------------------------------
+
+    def _retry(self, route: bytes) -> float:
+        """After how many seconds the client on a route may ask again for what could not be stored; 0 if its
+        version knows of no such thing."""
+        session = self._sessions.by_route.get(route)
+        return STORE_RETRY_S if session is not None and RETRY in session.capabilities else 0.0
 
     def _work(self, client: int) -> tuple[int, float]:
         """How many events a client has got, and how long it took to send so many."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bypass.live.broker.sessions.notifications import Notifications
@@ -220,17 +220,20 @@ class Turn:
                 later = self._confirmed[route][0]
                 later[:] = set(later) - failed._taken.intersection(publications)
 
-    def refusals(self, reason: str) -> dict[bytes, list[bytes]]:
+    def refusals(self, reason: str, retry: Callable[[bytes], float]) -> dict[bytes, list[bytes]]:
         """Give the messages to be sent, by route, if this turn could not be written.
 
-        Its events and changes of subscriptions are refused, for a `reason`. An event or subscription of an
-        earlier turn, which came again, is acknowledged.
+        Its events and changes of subscriptions are refused, for a `reason`; `retry` gives after how many
+        seconds the client on a route is to ask again. An event or subscription of an earlier turn, which came
+        again, is acknowledged.
         """
         changed = {(each.session.route, each.handle) for each in self._changes}
         for route, (publications, handles) in self._confirmed.items():
             refused = self._taken.intersection(publications)
-            self.send(route, *(encode(Refused(reason, id=n)) for n in publications if n in refused))
-            self.send(route, *(encode(Refused(reason, handle=h)) for h in handles if (route, h) in changed))
+            later = retry(route)
+            lost = [Refused(reason, id=n, retry=later) for n in publications if n in refused]
+            lost += [Refused(reason, handle=h, retry=later) for h in handles if (route, h) in changed]
+            self.send(route, *map(encode, lost))
             known = tuple(number for number in publications if number not in refused)
             claimed = tuple(handle for handle in handles if (route, handle) not in changed)
             if known or claimed:

@@ -15,11 +15,15 @@ from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.reception.presence import ADMIN, ClientPresence
 from bypass.live.broker.reception.publications import PendingPublications
 from bypass.live.broker.reception.refusals import COUNT, NotTaken, refuse
+from bypass.live.broker.sessions.quotas import BURST_S
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.protocol.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
 from bypass.protocol.session import Ack, Bye, Control, Hello, Ping
 from bypass.protocol.wire import MalformedMessage, outline
 from bypass.transitions import TransitionError
+
+TAKEN_OVER_QUOTA = ("ack", "bye", "context_update", "assignment_request", "scheme_context")
+"""Messages that are taken as long as they can be answered, whatever else their client has sent."""
 
 
 class Reception:
@@ -84,11 +88,12 @@ class Reception:
         """One message that is over a quota, and counted as that. Raises MalformedMessage.
 
         It is read no further than it takes to answer it. What the client would have to repeat for ever if it
-        were dropped is taken: that it has got events, or leaves, or what an operator asks. An event that was
-        taken before is not refused when it comes again.
+        were dropped is taken: that it has got events, or leaves, or what an operator asks; and, because a
+        client takes it for known, where it is. An event that was taken before is not refused when it comes
+        again.
         """
         about = outline(data)
-        if about.body in ("ack", "bye") or (about.body == "control" and ADMIN in session.rights):
+        if about.body in TAKEN_OVER_QUOTA or (about.body == "control" and ADMIN in session.rights):
             self.receive(session, data)
             return
         self._publications.process()
@@ -96,7 +101,20 @@ class Reception:
         if about.id is not None and session.knows(about.id) and session.route is not None:
             self._deliveries.turn.confirm(session.route, publication=about.id)
         else:
-            refuse(self._deliveries, session, reason, about.id, about.handle)
+            refuse(self._deliveries, session, reason, about.id, about.handle, BURST_S)
+        if about.rides:
+            self._take_riding(session, data)
+
+    def _take_riding(self, session: Session, data: bytes) -> None:
+        """Take what rides on a message that is refused. Raises MalformedMessage."""
+        message = self._codec.decode(data, self._contexts)
+        if isinstance(message, Publish | Subscribe) and message.piggyback is not None:
+            context = message.piggyback
+            context.client, context.scheme, context.address = session.number, message.scheme, message.address
+            try:
+                self._other(session, context)
+            except (BypassError, TransitionError) as error:
+                raise MalformedMessage(f"{type(context).__name__}: {error}") from error
 
     def _other(self, session: Session, message: Message) -> None:
         assert session.route is not None

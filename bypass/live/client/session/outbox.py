@@ -90,11 +90,13 @@ class Outbox:
         for each in [each for each in self._unsettled if each <= number]:
             self.acknowledged(each)
 
-    def refused(self, number: int, reason: str) -> None:
-        """The broker does not want a publication."""
+    def refused(self, number: int, reason: str, retry: float = 0.0) -> None:
+        """The broker does not want a publication, or not before so many seconds have passed."""
         settled = self._settle(number)
         if settled is not None:
-            settled.set_exception(PublicationRefused(f"event {number}: {reason}"))
+            error = PublicationRefused(f"event {number}: {reason}")
+            error.retry = retry
+            settled.set_exception(error)
 
     def renumber(self, number: Callable[[], int]) -> None:
         """Give all publications new numbers, in their order."""

@@ -21,6 +21,7 @@ from bypass.live.client.session.inbound_events import InboundEvents
 from bypass.live.client.session.missed_counts import MissedCounts
 from bypass.live.client.session.pending_replies import PendingReplies
 from bypass.live.client.session.receipts import Receipts
+from bypass.live.client.session.resubscriptions import Resubscriptions
 from bypass.live.client.session.uplink import Uplink
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.client.subscription import LiveSubscription
@@ -29,7 +30,7 @@ from bypass.mechanisms import Registry
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.messages import Message, Notify, Subscribe
-from bypass.protocol.session import CAPABILITIES, OBSOLETE, Ack, Hello, Missed, Refused, Welcome
+from bypass.protocol.session import CAPABILITIES, OBSOLETE, TEMPORARY, Ack, Hello, Missed, Refused, Welcome
 from bypass.protocol.wire import NO_CONTEXTS, Contexts, MalformedMessage
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,9 @@ class ClientSession:
         self._events = InboundEvents(name, clock, self._receipts, lambda: self._read_on(), self.unsubscribe)
         self.unread = self._events.unread
         self._subscribing, self._withdrawing = PendingReplies(), PendingReplies()  # by handle
+        self._claims: set[int] = set()  # handles of `_subscribing` that the broker has kept
+        self.again = Resubscriptions(clock.after, self._ask_again)
+        self.subscriptions_lost = 0
         self._answered = asyncio.Event()  # something was
 
     # -- connections --------------------------------------------------------------------------------------
@@ -126,23 +130,29 @@ class ClientSession:
         self._read_on = read_on
         if client.subscriptions.kept:
             if self._drop_kept:
-                for kept_handle in [*client.subscriptions.kept.values()]:
-                    self.unsubscribe(kept_handle)
+                self._named = (*self._named, *client.subscriptions.kept)
+                for number in [*client.subscriptions.kept]:
+                    del client.subscriptions.kept[number]
+                    self._events.remove(client, number)
+                    self._withdrawing.ask(number)
             else:
                 self._clock.after(CLAIMED_WITHIN_S, self._warn_of_kept)
+        again: list[int] = []
         for each in list(client.subscriptions):
             handle = each.handle
             if lacking := self._uplink.lacking(
                 Subscribe(handle.id, handle.subscription)
             ):  # the one before had it
-                self._refused(client, Refused(lacking, handle=handle.id))
+                self._refused_for_good(client, handle.id, lacking)
             else:
-                client.filter.subscribe(each)
+                again.append(handle.id)
+        named = {*self._named}
         for number in self._withdrawing:
-            if number in self._named:  # it was withdrawn while the greeting was on its way
-                client.filter.unsubscribe(number)
+            if number in named:  # it was withdrawn while the greeting was on its way
+                again.append(number)
             else:
                 self._withdrawing.give(number)
+        self.again.begin(again)
         self._uplink.publish_again(client)
         self._answered.set()
 
@@ -159,6 +169,7 @@ class ClientSession:
 
     def disconnected(self) -> None:
         """The connection is gone."""
+        self.again.disconnected()
         self._uplink.disconnected()
         self._read_on = _nothing
         self._receipts.disconnected()
@@ -211,16 +222,21 @@ class ClientSession:
         if lacking := self._uplink.lacking(message):
             raise Unsupported(f"subscription to {wanted}: {lacking}")
         subscription = LiveSubscription(self._events, callback)
+        last = client.subscriptions.last_number
         handle = client.subscribe(
             wanted, subscription.callback, radius=radius, exact=exact, location_request=location_request
         )
         subscription.handle = handle
         self._events.add(client, subscription)
+        if handle.id <= last:  # the number of one that was kept
+            self._claims.add(handle.id)
         return subscription, self._ask(client, self._subscribing, handle.id)
 
     def unsubscribe(self, handle: SubHandle) -> Answer:
         """Withdraw a subscription or a kept one, and the broker's answer. Raises UnknownHandle."""
         client = self.usable()
+        if isinstance(handle, SubHandle):
+            self.again.forget(handle.id)
         if isinstance(handle, SubHandle) and client.subscriptions.kept.get(handle.id) == handle:
             del client.subscriptions.kept[handle.id]
             client.filter.unsubscribe(handle.id)
@@ -281,7 +297,7 @@ class ClientSession:
 
     def may_read(self) -> bool:
         """Say whether more may be read: not if events cannot be taken, unless an answer is on its way too."""
-        return not self._events.full or self.unanswered
+        return not self._events.full or self.unanswered or self.again.asked
 
     def receive(self, message: Message, size: int) -> None:
         """Anything but what is about the connection itself; it has so many bytes."""
@@ -293,9 +309,7 @@ class ClientSession:
             for number in message.ids:
                 self._outbox.acknowledged(number)
             for handle in message.handles:
-                # Subscribed and withdrawn at once: the first answer is about the former.
-                if not self._subscribing.give(handle):
-                    self._withdrawing.give(handle)
+                self._confirmed(handle)
         elif isinstance(message, Missed):
             self.missed.say(message)
         elif isinstance(message, Refused):
@@ -312,19 +326,63 @@ class ClientSession:
             self.events_unreadable += 1
             self._receipts.handed_over(error.id)
 
+    def _confirmed(self, handle: int) -> None:
+        """The broker has a subscription, or it has not any more."""
+        stale = self.again.answered(handle)
+        self._claims.discard(handle)
+        # Subscribed and withdrawn at once: the first answer is about the former.
+        if not self._subscribing.give(handle) and not stale:
+            self._withdrawing.give(handle)
+
     def _refused(self, client: Client, message: Refused) -> None:
-        handle = message.handle
+        handle, retry = message.handle, message.retry
         if message.id is not None:
-            self._outbox.refused(message.id, message.reason)
+            self._outbox.refused(message.id, message.reason, retry)
         elif handle is not None:
-            error = SubscriptionRefused(f"handle {handle}: {message.reason}")
-            registered = client.subscriptions.get(handle)
-            client.subscriptions.kept.pop(handle, None)
-            if registered is not None:
-                client.subscriptions.remove(registered.handle)
-            self._events.remove(client, handle, error)
-            if not (self._subscribing.refuse(handle, error) or self._withdrawing.refuse(handle, error)):
-                log.warning("refused by the broker, though nobody waits for it: %s", error)
+            stated = TEMPORARY in self._uplink.capabilities
+            wanted = client.subscriptions.get(handle) is not None or handle in self._withdrawing
+            first = handle in self._subscribing and handle not in self._claims
+            if wanted and not first and (retry or not stated):
+                # The application was granted it before, or cannot withdraw it once more.
+                self.again.refused(handle, retry, message.reason)
+            elif not self.again.answered(handle):
+                self._refused_for_good(client, handle, message.reason, retry)
+
+    def _refused_for_good(self, client: Client, handle: int, reason: str, retry: float = 0.0) -> None:
+        """A subscription ends, which whoever waits for it is told, or all others see."""
+        error = SubscriptionRefused(f"handle {handle}: {reason}")
+        error.retry = retry
+        registered = client.subscriptions.get(handle)
+        client.subscriptions.kept.pop(handle, None)
+        self._claims.discard(handle)
+        if registered is not None:
+            client.subscriptions.remove(registered.handle)
+        self._events.remove(client, handle, error)
+        if not (self._subscribing.refuse(handle, error) or self._withdrawing.refuse(handle, error)):
+            self.subscriptions_lost += registered is not None
+            log.warning("refused by the broker, though nobody waits for it: %s", error)
+
+    def _ask_again(self, handle: int) -> bool:
+        """Tell the broker of a subscription, or of its withdrawal; gives whether there is any to tell."""
+        client = self.client
+        assert client is not None
+        registered = client.subscriptions.get(handle)
+        if client.network.silent:
+            self._withdrawing.give(handle)
+            return False
+        if registered is not None:
+            client.filter.subscribe(registered)
+        elif handle in self._withdrawing:
+            client.filter.unsubscribe(handle)
+        else:
+            return False
+        return True
+
+    @property
+    def resubscribing(self) -> int:
+        """Subscriptions that the broker has not confirmed since it was told of them again."""
+        client = self.client
+        return 0 if client is None else sum(client.subscriptions.get(each) is not None for each in self.again)
 
     def _acknowledge(self, events: tuple[int, ...]) -> None:
         if self.client is not None:
