@@ -53,7 +53,7 @@ def _keep_house(folder: IngestFolder, stop: threading.Event, letter_days: int) -
         try:
             done = compact(folder.measurements)
             if done.files:
-                log.info("compaction: %d files to %d, %d rows to %d", *done)
+                log.info("compaction: %d files with %d rows to %d files with %d rows", *done)
             expire_letters(folder.dead_letters, letter_days, time.time())
             remove_orphans(folder.measurements)
             remove_orphans(folder.dead_letters)
