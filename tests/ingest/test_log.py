@@ -27,7 +27,13 @@ def records(*contents: tuple[str, int, bytes]) -> Records:
 
 
 def fill(log: SegmentLog, payload: bytes) -> None:
+    """Append until the log is full, also when its segments are compressed. Raises LogFull."""
     while True:
+        with suppress(LogFull):
+            while True:
+                log._retired.result()
+                log.append(records(("d", 0, payload)))
+        log._retired.result()
         log.append(records(("d", 0, payload)))
 
 

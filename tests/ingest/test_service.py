@@ -20,7 +20,7 @@ from bypass.ingest.folder_lock import only_one
 from tests.command import bypass, refused
 from tests.ingest.pipeline import Pipeline, message
 
-PATIENCE_S = 120
+PATIENCE_S = 200
 BYPASS = [sys.executable, "-c", "from bypass.cli import main; main()"]
 
 
