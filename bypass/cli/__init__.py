@@ -12,9 +12,7 @@ import click
 from bypass.cli import (  # noqa: F401
     broker,
     evaluate,
-    exposure,
     ingest,
-    ingest_storage,
     keygen,
     operate,
     run,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bypass.cli.console import show_table
-from bypass.cli.ingest import folder_option, ingest
+from bypass.cli.ingest.group import folder_option, ingest
 from bypass.ingest.quantities import parse_bytes, parse_seconds
 
 

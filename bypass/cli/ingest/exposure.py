@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bypass import attr
-from bypass.cli.ingest import folder_option, ingest
+from bypass.cli.ingest.group import folder_option, ingest
 from bypass.events.filters import Subscription
 
 if TYPE_CHECKING:

@@ -1,42 +1,15 @@
-"""`bypass ingest`: the data pipeline."""
+"""`bypass ingest start`: the processes of an installation."""
 
 from __future__ import annotations
 
-import json
 import logging
 import signal
 import threading
 from pathlib import Path
-from typing import Any
 
 import click
 
-from bypass.cli.console import show_table
-from bypass.cli.group import commands, need_ingest
-
-folder_option = click.option(
-    "--folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("ingest"),
-    show_default=True,
-    help="The folder of the installation: its log, registry, tables and state.",
-)
-
-
-@commands.group()
-def ingest() -> None:
-    """Take in messages of devices, keep them as measurements, and query them while they flow.
-
-    \b
-    Examples:
-      bypass ingest register devices.yaml
-      bypass ingest start --tcp 127.0.0.1:7791 --http 127.0.0.1:7792
-      bypass ingest status --json
-      bypass ingest query --tenant fleet --devices "kind = truck" --where "metric = speed" --since -1h
-      bypass ingest query --tenant fleet --follow
-      bypass ingest token --tenant fleet --allow query --for 1h
-    """
-    need_ingest()
+from bypass.cli.ingest.group import folder_option, ingest
 
 
 @ingest.command()
@@ -162,90 +135,6 @@ def start(
     with only_one(folder / "start.lock", "another `bypass ingest start` runs here"):
         click.echo(f"Ingesting into {folder}; Ctrl-C ends it.")
         Supervisor(processes).run(stop)
-
-
-@ingest.command()
-@folder_option
-@click.option("--json", "as_json", is_flag=True, help="Print everything, for programs.")
-def status(folder: Path, as_json: bool) -> None:
-    """Say what became of all messages: received = refused + stored + filtered + duplicates + dead letters
-    + lag."""
-    from bypass.ingest.folder import IngestFolder
-    from bypass.ingest.service.status import read_status
-
-    found = read_status(IngestFolder(folder))
-    if as_json:
-        click.echo(json.dumps(found.to_dict(), indent=2))
-        return
-    rows = [["messages", ""]]
-    for name, value in found.to_dict().items():
-        if isinstance(value, dict):
-            rows.append([name, str(sum(value.values()))])
-            rows += [[f"  {reason}", str(count)] for reason, count in sorted(value.items())]
-        else:
-            rows.append([name, f"{value:.1f}" if isinstance(value, float) else str(value)])
-    show_table(rows)
-
-
-@ingest.command()
-@folder_option
-@click.argument("devices", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-def register(folder: Path, devices: Path) -> None:
-    """Register the devices of a YAML or JSON file: a list, or one. Those that are known are changed."""
-    from bypass.ingest.devices.device import InvalidDevice, make_device
-    from bypass.ingest.devices.registry import DeviceRegistry
-    from bypass.ingest.folder import IngestFolder
-    from bypass.transitions.yaml_text import load_yaml
-
-    content: Any = load_yaml(str(devices), devices.read_text(), InvalidDevice)
-    made = [make_device(fields) for fields in (content if isinstance(content, list) else [content])]
-    with DeviceRegistry(IngestFolder(folder).registry) as registry:
-        added, changed = registry.put(*made)
-        click.echo(f"{added} registered, {changed} changed; version {registry.version}")
-
-
-@ingest.command()
-@folder_option
-@click.option("--reason", help="Only those with this reason.")
-def replay(folder: Path, reason: str | None) -> None:
-    """Send dead letters through the stages once more, with the registry as it is now.
-
-    They are not refused as copies of earlier messages.
-    """
-    from bypass.ingest.folder import IngestFolder
-    from bypass.ingest.service.replay import replay_letters
-
-    click.echo(f"{replay_letters(IngestFolder(folder), reason)} messages are in the log again")
-
-
-@ingest.command()
-@folder_option
-def compact(folder: Path) -> None:
-    """Join small files of the table now; a stream that runs does so by itself."""
-    from bypass.ingest.folder import IngestFolder
-    from bypass.ingest.tables.compaction import compact as join
-    from bypass.ingest.tables.compaction import remove_orphans
-
-    done = join(IngestFolder(folder).measurements)
-    removed = remove_orphans(IngestFolder(folder).measurements)
-    click.echo(
-        f"{done.files} files became {done.files_after}, {done.rows} rows {done.rows_after}; {removed} removed"
-    )
-
-
-@ingest.command()
-@folder_option
-@click.argument("plan", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-def plan(folder: Path, plan: Path) -> None:
-    """Submit a plan (YAML): policies and row models are exchanged with the next batch."""
-    from bypass.ingest.folder import IngestFolder
-    from bypass.ingest.stream.plans import submit_plan
-    from bypass.mechanisms.registry import Registry
-    from bypass.transitions import Plan
-
-    parsed = Plan.from_yaml(plan.read_text())
-    Registry().check(parsed, ["pipeline"])
-    click.echo(f"plan {submit_plan(IngestFolder(folder).plans, parsed)} is carried out with the next batch")
 
 
 def _serving(
