@@ -25,3 +25,56 @@ def register(folder: Path, devices: Path) -> None:
     with DeviceRegistry(IngestFolder(folder).registry) as registry:
         added, changed = registry.put(*made)
         click.echo(f"{added} registered, {changed} changed; version {registry.version}")
+
+
+@ingest.command()
+@folder_option
+@click.argument("name", required=False)
+@click.option("--suite", help="Make a new key set for this security suite.")
+@click.option("--rotate", is_flag=True, help="Make new keys for a set; those of before stay valid.")
+@click.option("--retire", is_flag=True, help="Have the newest keys of a set alone be valid.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="With --suite and --rotate: the file for the device.  [default: NAME.keys]",
+)
+def keys(
+    folder: Path, name: str | None, suite: str | None, rotate: bool, retire: bool, out: Path | None
+) -> None:
+    """Make, rotate and retire key sets of devices; without a name, list them.
+
+    \b
+    Examples:
+      bypass ingest keys truck-7 --suite AES256-GCM --out truck-7.keys
+      bypass ingest keys truck-7 --rotate --out truck-7.new.keys
+      bypass ingest keys truck-7 --retire
+    """
+    from bypass.ingest.devices.key_store import KeyStore
+    from bypass.ingest.folder import IngestFolder
+    from bypass.ingest.security.suite import find_suite
+
+    store = KeyStore(IngestFolder(folder).keys)
+    if name is None:
+        click.echo("\n".join(store.names()) or "no key sets")
+        return
+    if sum((suite is not None, rotate, retire)) != 1:
+        raise click.UsageError(f"keys {name}: expected one of --suite, --rotate and --retire")
+    if retire:
+        store.retire(name)
+        click.echo(f"{name}: the newest keys alone are valid")
+        return
+    file = out or Path(f"{name}.keys")
+    if file.exists():
+        raise click.UsageError(f"--out {file}: exists: expected a new file")
+    if suite is not None:
+        try:
+            roles = find_suite(suite).roles
+        except ValueError as error:
+            raise click.UsageError(f"--suite {error}") from None
+        if not roles:
+            raise click.UsageError(f"--suite {suite}: expected one that has keys")
+        made = store.generate(name, roles)
+    else:
+        made = store.renew(name)
+    made.write(file)
+    click.echo(f"{name}: keys for the device: {file}")

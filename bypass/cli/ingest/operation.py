@@ -67,12 +67,21 @@ def compact(folder: Path) -> None:
 @folder_option
 @click.argument("plan", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def plan(folder: Path, plan: Path) -> None:
-    """Submit a plan (YAML): policies and row models are exchanged with the next batch."""
+    """Submit a plan (YAML): policies and row models are exchanged with the next batch, the durability of the
+    log and the distribution of categories to connectors within a second or two.
+
+    \b
+    Example:
+      plan: careful
+      actions:
+        - {proxy: durability, to: full-sync}
+        - {proxy: precompute, to: every-nth, set: {n: 10}, members: [truck-7]}
+    """
     from bypass.ingest.folder import IngestFolder
     from bypass.ingest.stream.plans import submit_plan
     from bypass.mechanisms.registry import Registry
     from bypass.transitions import Plan
 
     parsed = Plan.from_yaml(plan.read_text())
-    Registry().check(parsed, ["pipeline"])
-    click.echo(f"plan {submit_plan(IngestFolder(folder).plans, parsed)} is carried out with the next batch")
+    Registry().check(parsed, ["pipeline", "connector"])
+    click.echo(f"plan {submit_plan(IngestFolder(folder).plans, parsed)} is submitted")

@@ -100,6 +100,7 @@ def start(
     from bypass.ingest.folder_lock import only_one
     from bypass.ingest.log.catalogue import choose_log
     from bypass.ingest.service.supervisor import Supervisor
+    from bypass.ingest.stream.plans import latest_plan
 
     if addresses["keys"] is not None and addresses["broker"] is None:
         raise click.UsageError("--keys without --broker: expected the broker that they are for")
@@ -115,7 +116,9 @@ def start(
         command.append(f"--letter-days={letter_days}")
         processes["stream"] = [*command, *([f"--master={master}"] if master else [])]
     if given:
-        given += [f"--name={name}", f"--durability={durability}"]
+        # Connectors that are started again go on with the plans that came since this command was given.
+        after = latest_plan(IngestFolder(folder).plans)
+        given += [f"--name={name}", f"--durability={durability}", f"--plans-after={after}"]
         processes["connectors"] = ["bypass.ingest.service.connector_process", str(folder), *given]
     if serve is not None:
         processes["serving"] = _serving(folder, serve, tls_cert, tls_key, insecure)

@@ -102,6 +102,13 @@ class KeyStore:
                 )
             _write(path, states, version, [material, newest])
 
+    def renew(self, name: str) -> KeySet:
+        """Rotate to random keys of the same lengths. Gives them for the device. Raises InvalidKeyFile."""
+        newest = self.find(name)[0]
+        material = {role: token_bytes(len(key)) for role, key in newest.items()}
+        self.rotate(name, material)
+        return KeySet(material)
+
     def retire(self, name: str) -> None:
         """Leave the newest version alone valid. Raises InvalidKeyFile."""
         path = self._path(name)

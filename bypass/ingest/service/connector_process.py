@@ -7,6 +7,7 @@ import asyncio
 import logging
 import signal
 import socket
+from collections.abc import Coroutine
 from pathlib import Path
 
 from bypass.ingest.categories import Node
@@ -25,21 +26,24 @@ from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.log.segment_log import SegmentLog
 from bypass.ingest.service.attachment import ATTACHED, end_with_supervisor
+from bypass.ingest.service.connector_plans import ConnectorPlans
 from bypass.ingest.service.status import REFUSED
 
 log = logging.getLogger(__name__)
 
 
 async def run_connectors(
-    folder: IngestFolder, name: str, connectors: list[Connector], durability: str
+    folder: IngestFolder, name: str, connectors: list[Connector], durability: str, plans_after: int
 ) -> None:
-    """Run connectors until the task is cancelled. What they have taken is in the log when it ends.
+    """Run connectors until the task is cancelled, and carry out the plans with a higher number than
+    `plans_after`. What they have taken is in the log when it ends.
 
     Raises LogInUse if another process has this name, InvalidConnector, LogFailed and InvalidLog.
     """
     writer = find_log(folder).open_writer(name, synced=durability == "full-sync")
+    settled = None
     if isinstance(writer, SegmentLog):  # servers have one durability, that of their configuration
-        LogDurability(writer, first=durability)
+        settled = LogDurability(writer, first=durability)
     intake = LogIntake(writer, folder.logs / name / REFUSED)
     started: list[Connector] = []
     try:
@@ -47,7 +51,8 @@ async def run_connectors(
             await connector.start(intake)
             started.append(connector)
         log.info("%d connectors run", len(started))
-        await asyncio.get_running_loop().create_future()
+        balances = [each.balance for each in started if isinstance(each, MqttConnector)]
+        await ConnectorPlans(folder, plans_after, intake, settled, balances).run()
     finally:
         for connector in reversed(started):
             await connector.stop()
@@ -70,6 +75,7 @@ def main() -> None:
     parser.add_argument("--files", type=Path)
     parser.add_argument("--broker")
     parser.add_argument("--keys", type=Path)
+    parser.add_argument("--plans-after", type=int, default=0)
     given = parser.parse_args()
     if given.attached:
         end_with_supervisor()
@@ -90,13 +96,13 @@ def main() -> None:
         connectors.append(MqttConnector(given.mqtt, members))
     if given.broker:
         connectors.append(BrokerConnector(given.broker, EVERYTHING, name=given.name, keys=given.keys))
-    asyncio.run(_until_terminated(folder, given.name, connectors, given.durability))
+    asyncio.run(
+        _until_terminated(run_connectors(folder, given.name, connectors, given.durability, given.plans_after))
+    )
 
 
-async def _until_terminated(
-    folder: IngestFolder, name: str, connectors: list[Connector], durability: str
-) -> None:
-    task = asyncio.ensure_future(run_connectors(folder, name, connectors, durability))
+async def _until_terminated(work: Coroutine[None, None, None]) -> None:
+    task = asyncio.ensure_future(work)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     try:

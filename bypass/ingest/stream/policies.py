@@ -108,9 +108,11 @@ class Policies:
 
     def execute(self, plan: Plan) -> list[Record]:
         """Carry out a plan for the devices of this part. What it names and is not there is told by the
-        records."""
+        records. Actions for connectors are left to these."""
         records: list[Record] = []
         for action in plan.actions:
+            if action.proxy in self._registry.proxies("connector"):
+                continue
             if action.members is not None:
                 members = tuple(str(member) for member in action.members if self._mine(str(member)))
                 if not members:
