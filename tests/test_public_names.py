@@ -86,7 +86,7 @@ PACKAGES = {
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
         "ChurnSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite GatewayLogicSuite "
-        "GatewaySelectionSuite LiveWorld LocatedSubscriber MobilitySuite ModeSuite ParserSuite "
+        "GatewaySelectionSuite LiveWorld LocatedSubscriber MobilitySuite ModeSuite ParserSuite PrecomputeSuite "
         "SimulatedWorld SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite events "
         "filters places plans radii scenarios subscriptions walks write_replay"
     ),

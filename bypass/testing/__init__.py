@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bypass.testing.suites.models.workloads import WorkloadSuite
     from bypass.testing.suites.modes import ModeSuite
     from bypass.testing.suites.pipeline.parsers import ParserSuite
+    from bypass.testing.suites.pipeline.precompute import PrecomputeSuite
     from bypass.testing.suites.pipeline.protection import FrameProtectionSuite
     from bypass.testing.suites.suite import UnknownCapability
     from bypass.testing.suites.transports import TransportSuite
@@ -54,6 +55,7 @@ else:
             "MobilitySuite": "bypass.testing.suites.models.mobility",
             "ModeSuite": "bypass.testing.suites.modes",
             "ParserSuite": "bypass.testing.suites.pipeline.parsers",
+            "PrecomputeSuite": "bypass.testing.suites.pipeline.precompute",
             "SimulatedWorld": "bypass.testing.worlds.simulated",
             "SystemMachine": "bypass.testing.machine",
             "TransportSuite": "bypass.testing.suites.transports",
@@ -84,6 +86,7 @@ __all__ = [
     "MobilitySuite",
     "ModeSuite",
     "ParserSuite",
+    "PrecomputeSuite",
     "SimulatedWorld",
     "SystemMachine",
     "TransportSuite",
