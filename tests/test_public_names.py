@@ -86,9 +86,9 @@ PACKAGES = {
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
         "ChurnSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite GatewayLogicSuite "
-        "GatewaySelectionSuite LiveWorld LocatedSubscriber MobilitySuite ModeSuite ParserSuite PrecomputeSuite "
-        "SimulatedWorld SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite events "
-        "filters places plans radii scenarios subscriptions walks write_replay"
+        "GatewaySelectionSuite LiveWorld LocatedSubscriber LogSuite MobilitySuite ModeSuite ParserSuite "
+        "PrecomputeSuite SimulatedWorld SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite "
+        "events filters places plans radii scenarios subscriptions walks write_replay"
     ),
 }
 

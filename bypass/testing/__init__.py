@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bypass.testing.suites.models.mobility import MobilitySuite
     from bypass.testing.suites.models.workloads import WorkloadSuite
     from bypass.testing.suites.modes import ModeSuite
+    from bypass.testing.suites.pipeline.logs import LogSuite
     from bypass.testing.suites.pipeline.parsers import ParserSuite
     from bypass.testing.suites.pipeline.precompute import PrecomputeSuite
     from bypass.testing.suites.pipeline.protection import FrameProtectionSuite
@@ -52,6 +53,7 @@ else:
             "GatewaySelectionSuite": "bypass.testing.suites.gateway_selections",
             "LiveWorld": "bypass.testing.worlds.live",
             "LocatedSubscriber": "bypass.testing.rules",
+            "LogSuite": "bypass.testing.suites.pipeline.logs",
             "MobilitySuite": "bypass.testing.suites.models.mobility",
             "ModeSuite": "bypass.testing.suites.modes",
             "ParserSuite": "bypass.testing.suites.pipeline.parsers",
@@ -83,6 +85,7 @@ __all__ = [
     "GatewaySelectionSuite",
     "LiveWorld",
     "LocatedSubscriber",
+    "LogSuite",
     "MobilitySuite",
     "ModeSuite",
     "ParserSuite",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -11,8 +10,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from nats.js import JetStreamContext
 from nats.js.errors import NoStreamResponseError
 
@@ -25,7 +22,8 @@ from bypass.ingest.log.jetstream.connection import NatsConnection
 from bypass.ingest.log.jetstream.reader import BlockSearch
 from bypass.ingest.log.jetstream.stream import LogStream, StreamPosition, StreamSettings
 from bypass.ingest.log.jetstream.writer import divide
-from bypass.ingest.log.message_log import InvalidLog, LogFailed, LogFull, LogInUse, LogWriter, MessageLog
+from bypass.ingest.log.message_log import InvalidLog, LogFailed, MessageLog
+from bypass.testing import LogSuite
 from bypass.testing.worlds.broker import until
 from tests.ingest.nats_servers import PROGRAM, NatsServer, free_ports, nats_server
 
@@ -65,126 +63,15 @@ def rows(log: MessageLog, start: dict[str, tuple[int, ...]], end: dict[str, tupl
     return sorted(row["payload"] for _, block in log.read(start, end, ALL_PARTS) for row in block.to_pylist())
 
 
-def appends_large(writer: LogWriter) -> bool:
-    """Append what takes a tenth of a small log. Gives False if there is no room."""
-    try:
-        writer.append(records(("d", 0, os.urandom(100_000))))
-    except LogFull:
-        return False
-    return True
+@pytest.mark.parametrize("test", [name for name in dir(LogSuite) if name.startswith("test_")])
+def test_a_log_keeps_what_all_logs_promise(make: Make, test: str) -> None:
+    class Kept(LogSuite):
+        examples = 10
 
+        def new(self, **options: object) -> MessageLog:
+            return make(**options)[1]
 
-appends = st.lists(
-    st.lists(st.tuples(st.text(max_size=4), st.integers(0, 255), st.binary(max_size=40)), max_size=8),
-    max_size=5,
-)
-
-
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_what_is_appended_is_read_once_by_part(make: Make, data: st.DataObject) -> None:
-    _, log = make()
-    writers = [log.open_writer(name) for name in ("a", "b")]
-    written: list[tuple[int, tuple[str, int, bytes]]] = []
-    read: list[tuple[int, tuple[str, int, bytes]]] = []
-    identities: list[tuple[str, int]] = []
-    start: dict[str, tuple[int, ...]] = {}
-    for append in (*data.draw(appends), []):
-        writers[data.draw(st.integers(0, 1))].append(records(*append))
-        written += [(message[1] % PARTS, message) for message in append]
-        tasks = data.draw(st.integers(0, 4))
-        if append and not tasks:
-            continue
-        end, tasks = log.ends(start, EVERYTHING, EVERYTHING), tasks or 1
-        for task in range(tasks):
-            for name, block in log.read(start, end, frozenset(range(task, PARTS, tasks))):
-                for row in block.to_pylist():
-                    part = row["category"] % PARTS
-                    assert part % tasks == task
-                    read.append((part, (row["device"], row["category"], row["payload"])))
-                    identities.append((name, row["sequence"]))
-        start = end
-    assert sorted(read) == sorted(written)
-    assert len({*identities}) == len(identities) == log.appended({})
-    assert log.ends(start, EVERYTHING, EVERYTHING) == start
-    for writer in writers:
-        writer.close()
-
-
-def test_messages_of_a_device_stay_in_order(make: Make) -> None:
-    _, log = make()
-    writer = log.open_writer("w")
-    for number in range(30):
-        writer.append(records(*((f"d{n}", n, b"%d" % number) for n in range(3))))
-    end = log.ends({}, EVERYTHING, EVERYTHING)
-    seen = [row for _, block in log.read({}, end, ALL_PARTS) for row in block.to_pylist()]
-    for device in ("d0", "d1", "d2"):
-        assert [int(row["payload"]) for row in seen if row["device"] == device] == list(range(30))
-    writer.close()
-
-
-def test_the_end_is_within_limits_by_one_block(make: Make) -> None:
-    _, log = make()
-    writer = log.open_writer("w")
-    for number in range(10):
-        writer.append(records(("d", 0, b"%d" % number), ("d", 0, b"x" * 1000)))
-    first = log.ends({}, 3, EVERYTHING)
-    assert 3 <= len(rows(log, {}, first)) <= 4
-    second = log.ends(first, EVERYTHING, 2000)
-    assert 3 <= len(rows(log, first, second)) <= 4
-    rest = log.ends(second, EVERYTHING, EVERYTHING)
-    assert len(rows(log, {}, rest)) == 20
-    assert log.ends(rest, EVERYTHING, EVERYTHING) == rest
-    writer.close()
-
-
-def test_a_full_log_refuses_until_something_was_consumed(make: Make) -> None:
-    _, log = make(bytes=1 << 20)
-    writer, appended = log.open_writer("w"), 0
-    while appends_large(writer):
-        appended += 1
-    assert 5 <= appended <= 10
-    with pytest.raises(LogFull, match="expected"):
-        writer.append(records(("d", 0, os.urandom(100_000))))
-    end = log.ends({}, EVERYTHING, EVERYTHING)
-    assert len(rows(log, {}, end)) == appended == log.appended({})
-    log.consume(end)
-    until(lambda: appends_large(writer))  # though what was consumed is kept for an hour otherwise
-    assert log.appended({}) == appended + 1
-    writer.close()
-
-
-def test_what_was_consumed_goes_and_is_still_counted(make: Make) -> None:
-    _, log = make(retention=0, bytes=1 << 20)
-    writer = log.open_writer("w")
-    end: dict[str, tuple[int, ...]] = {}
-    for number in range(40):  # four times what there is room for
-        until(lambda: appends_large(writer))
-        end = log.ends(end, EVERYTHING, EVERYTHING)
-        log.consume(end)
-        assert log.appended({}) == number + 1
-    try:
-        left = len(rows(log, {}, end))
-    except DamagedBlock:
-        left = 0
-    else:
-        assert log.lost({}, end) == 40 - left
-    assert left < 40
-    writer.close()
-    again = log.open_writer("w")
-    again.append(records(("d", 0, b"")))
-    assert log.appended({}) == 41
-    assert rows(log, end, log.ends(end, EVERYTHING, EVERYTHING)) == [b""]
-    again.close()
-
-
-def test_one_process_at_a_time_has_the_name_of_a_writer(make: Make) -> None:
-    _, log = make()
-    writer = log.open_writer("w")
-    with pytest.raises(LogInUse, match="w: expected a log that no other process writes to"):
-        log.open_writer("w")
-    writer.close()
-    log.open_writer("w").close()
+    getattr(Kept(), test)()
 
 
 @pytest.mark.slow
@@ -216,16 +103,6 @@ def test_a_writer_that_is_killed_loses_nothing_that_was_acknowledged(make: Make)
             assert {*range(21)} <= {number for each, number in found if each == category}
     assert {(c, n) for c in range(4) for n in range(acknowledged + 1)} <= {*list(lives.values())[-1]}
     assert log.appended({}) == sum(map(len, lives.values()))
-
-
-def test_the_largest_message_is_taken(make: Make) -> None:
-    _, log = make()
-    writer = log.open_writer("w")
-    largest = min(writer.message_bytes, 2 << 20)
-    assert largest >= 1 << 20
-    writer.append(records(("d" * 256, 0, b"x" * largest), ("e", 0, b"")))
-    assert [len(each) for each in rows(log, {}, log.ends({}, EVERYTHING, EVERYTHING))] == [0, largest]
-    writer.close()
 
 
 def test_a_folder_has_one_log_for_ever(tmp_path: Path) -> None:
