@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -52,6 +52,7 @@ def broker(
       BYPASS_BROKER_LIMITS__CLIENT_RATE=50 bypass broker
       bypass broker --open --listen ipc:///tmp/bypass.sock
     """
+    signal.signal(signal.SIGTERM, _not_serving_yet)
     need_broker()
     from bypass.live.broker.config_file import load_config
     from bypass.live.broker.loop.descriptors import raise_limit
@@ -97,6 +98,11 @@ def _serve(settings: BrokerConfig) -> None:
     # The thread that writes to the store must not wait long for the one that serves clients.
     sys.setswitchinterval(SWITCH_S)
     service.run()
+
+
+def _not_serving_yet(*_: object) -> NoReturn:
+    """End well after SIGTERM, as a broker that serves does: nothing was begun."""
+    sys.exit(0)
 
 
 def _hung_up(*_: object) -> None:

@@ -57,10 +57,11 @@ class AllowList:
     """The clients that have a file in a folder, up to date: who is added or removed counts at once, a file
     that is changed within a second, or ten where there are thousands.
 
-    A file that is wrong admits nobody, one that is deleted nobody any more. What cannot be read now, be it a
-    file or the folder, is as it was when it could be: a lack of descriptors, or a disk that is away, expels
-    nobody. Each has one line in `problems`, by name or by the folder's path, and is logged; `not_read` counts
-    looks at which something could not be read. Of two files with the same key the first by name counts.
+    A file that is deleted, or names somebody else, admits nobody any more. What cannot be read now, be it the
+    folder or a file that is garbage or half-written, is as it was when it could be, and admits nobody if it
+    never was: a lack of descriptors, or a disk that is away, expels nobody. Each has one line in `problems`,
+    by name or by the folder's path, and is logged; `not_read` counts looks at which something could not be
+    read. Of two files with the same key the first by name counts.
     Nothing raises. Files are opened within `opening`.
     """
 
@@ -157,10 +158,14 @@ def _read_listed(folder: Path, file: str) -> tuple[bytes, Admitted]:
     name = check_name(f"{folder}: .pub file of", file.removesuffix(".pub"))
     path = folder / file
     data = read_key_file(path, private=False)
-    check_fields(path, data, ("name", "public"), "rights")
+    try:
+        check_fields(path, data, ("name", "public"), "rights")
+        key, rights = key_bytes(path, data, "public"), check_rights(str(path), data.get("rights", []))
+    except InvalidKeys as error:  # it may be that somebody is writing it
+        raise KeysNotRead(str(error)) from None
     if data["name"] != name:  # names are unique because files' names are
         raise InvalidKeys(f"{path}: name: {shown(data['name'])}: expected that of the file, {name!r}")
-    return key_bytes(path, data, "public"), Admitted(name, check_rights(str(path), data.get("rights", [])))
+    return key, Admitted(name, rights)
 
 
 def _is_gone(path: Path) -> bool:

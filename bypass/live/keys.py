@@ -36,7 +36,7 @@ class InvalidKeys(BypassError):
 
 
 class KeysNotRead(InvalidKeys):
-    """A file that is there and may be all right, but cannot be read now."""
+    """A file that is there and may be all right, but cannot be read now, or is no key file yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _write_new(path: Path, data: Mapping[str, Any], mode: int) -> None:
 def read_key_file(path: Path, *, private: bool) -> dict[str, Any]:
     """Give the keys and values in a file; a `private` one must be its owner's alone.
 
-    Raises InvalidKeys, and KeysNotRead if the file is there and cannot be read now.
+    Raises InvalidKeys, and KeysNotRead if the file is there and cannot be read now, or not to its end.
     """
     try:
         # Without O_NONBLOCK a pipe that has the name of a file would stop whoever opens it.
@@ -167,15 +167,15 @@ def read_key_file(path: Path, *, private: bool) -> dict[str, Any]:
             f" chmod 600 {shlex.quote(str(path))}"
         )
     if len(content) > _LARGEST_FILE:
-        raise InvalidKeys(f"{path}: more than {_LARGEST_FILE} bytes: expected a key file")
+        raise KeysNotRead(f"{path}: more than {_LARGEST_FILE} bytes: expected a key file")
     try:
         data = parse_yaml(content.decode(), texts=True)  # whatever a key looks like
     except (NotYaml, UnicodeDecodeError) as error:
         line = getattr(error, "line", None)  # the error itself may quote the line with the secret
         where = f" at line {line}" if line else ""
-        raise InvalidKeys(f"{path}: not YAML{where}: expected a key file, with keys in quotes") from None
+        raise KeysNotRead(f"{path}: not YAML{where}: expected a key file, with keys in quotes") from None
     if not isinstance(data, dict):
-        raise InvalidKeys(f"{path}: no keys and values: expected a key file")
+        raise KeysNotRead(f"{path}: no keys and values: expected a key file")
     return data
 
 

@@ -86,9 +86,7 @@ class Columns(RuleBasedStateMachine):
         client = data.draw(st.sampled_from([*self.clients.values()]))
         client.connected = True
         self.awaited.connected(client.slot, client.durable)
-        self.awaited.renew(client.slot)
         client.unsent = list(client.waiting)
-        client.fresh = list(client.waiting)
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data())

@@ -108,6 +108,28 @@ def test_a_broker_outlives_its_terminal(tmp_path: Path) -> None:
         assert running.process.wait(PATIENCE) == 0
 
 
+SLOW_TO_START = """
+import time
+from bypass.cli import main
+from bypass.live.broker import service
+
+class SlowToStart(service.Service):
+    def __init__(self, config):
+        print("starts", flush=True)
+        time.sleep(600)
+
+service.Service = SlowToStart
+main()
+"""
+
+
+def test_a_broker_that_does_not_serve_yet_ends_well_too(tmp_path: Path) -> None:
+    with broker(tmp_path, {"open": True}, source=SLOW_TO_START) as running:
+        assert running.line == "starts\n"
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(PATIENCE) == 0
+
+
 FAILING = """
 import threading, warnings
 from bypass.cli import main

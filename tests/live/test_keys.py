@@ -466,6 +466,27 @@ def test_a_file_that_cannot_be_read_now_counts_as_it_was(folder: Path) -> None:
     assert listed.find(key) is None
 
 
+def test_a_file_that_is_being_written_counts_as_it_was(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, entry = create_client_keys(folder, "alice", rights=("admin",))
+    key, content = public(folder, "alice"), entry.read_bytes()
+    listed = AllowList(folder / "clients")
+    was = listed.find(key)
+    assert was == ("alice", frozenset({"admin"}))
+    unfinished = [content[:length] for length in range(content.index(key) + len(key))]
+    for half in (*unfinished, b"\xff\0garbage", b"[" * 4000, b"x" * 5000, content + b"more: 1\n"):
+        entry.unlink()
+        entry.write_bytes(half)
+        assert listed.find(key) == was
+        assert listed.problems.keys() == {"alice.pub"}
+    assert listed.not_read >= len(unfinished)
+    assert all(each.startswith("not read: ") for each in caplog.messages)
+    assert listed.changes == 1
+    entry.unlink()
+    assert listed.find(key) is None
+
+
 def test_descriptors_that_are_kept_back_read_the_list(folder: Path) -> None:
     create_client_keys(folder, "alice")
     listed = AllowList(folder / "clients", reserved)

@@ -258,6 +258,42 @@ def test_what_nobody_claims_takes_no_place_of_others(tmp_path: Path, make: Make)
         assert totals_agree(service)
 
 
+@pytest.mark.parametrize("handles", [(1,), (1, 2)])
+@pytest.mark.parametrize("between", ["nobody", "a life that claims nothing", "a restart"])
+def test_what_an_earlier_life_may_have_got_is_not_given_up_for_its_number(
+    tmp_path: Path, make: Make, handles: tuple[int, ...], between: str
+) -> None:
+    """What nobody was sent is missed, and nothing else."""
+    with ExitStack() as brokers:
+        service = brokers.enter_context(running(config(tmp_path, limits=FEW)))
+        old, publisher = make(endpoint(service), "s", life=1), make(endpoint(service), "p")
+        for handle in handles:
+            old.subscribe(handle)
+        seen = [publisher.publish() for _ in range(5)]
+        assert [old.event(acknowledge=False) for _ in seen] == seen
+        leaves(old)
+        if between == "a life that claims nothing":
+            idle = make(endpoint(service), "s", life=2)
+            numbers = [publisher.publish() for _ in range(25)]
+            leaves(idle)
+        else:
+            numbers = [publisher.publish() for _ in range(25)]
+        if between == "a restart":
+            brokers.close()
+            service = brokers.enter_context(running(config(tmp_path, limits=FEW)))
+        new = make(endpoint(service), "s", life=3, capabilities=(MISSED,))
+        for handle in handles:
+            new.subscribe(handle)
+        got: set[int] = set()
+        while in_loop(service, lambda: service.server.deliveries.waiting):
+            came = [each.publication.id for each in new.settle() if isinstance(each, Notify)]
+            new.send(Ack(tuple(came)))
+            got.update(came)  # each once for each lane
+        assert sorted(got) == [*seen, *numbers[-10:]]
+        assert service.server.sessions.by_name["s"].missed == {TOO_MANY: 15}
+        assert totals_agree(service)
+
+
 def test_what_waits_unclaimed_survives_a_restart(tmp_path: Path, make: Make) -> None:
     with running(config(tmp_path)) as service:
         old, publisher = make(endpoint(service), "s", life=1), make(endpoint(service), "p")

@@ -181,6 +181,52 @@ def test_a_full_disk_stops_nothing_but_writing(small_disk: Path) -> None:
     store.close()
 
 
+def turned_over(first: int, count: int) -> Batch:
+    """So many publications, and those before them released: nothing is to be kept for long."""
+    batch = filled(first, count, size=1000)
+    batch.released(range(first - count, first))
+    return batch
+
+
+def test_a_small_disk_is_not_filled_by_what_is_released(small_disk: Path) -> None:
+    """Five times its size is written, a little at a time."""
+    store = Store(small_disk / "bypass.db", sync="normal")
+    for first in range(1, 20_000, 50):
+        store.write(turned_over(first, 50))
+    store.close()
+
+
+def test_what_the_log_takes_is_given_back_when_others_have_filled_the_disk(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "SHARE", 1)  # the log may grow to the size of the disk
+    path, wal = small_disk / "bypass.db", small_disk / "bypass.db-wal"
+    first = 1
+    for size in (1 << 18, 1 << 20):  # first the file itself gets as large as it has to be
+        store = Store(path, sync="normal")
+        while wal.stat().st_size < size:
+            store.write(turned_over(first, 50))
+            first += 50
+        if size < 1 << 20:
+            store.close()
+    for each in (path, wal):  # as a process leaves them that is killed
+        shutil.copy(each, tmp_path / each.name)
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(PAGE))
+    assert "no room to write" in refusal(lambda: store.write(turned_over(first, 50)), path)
+    os.truncate(filler, filler.stat().st_size - 16 * PAGE)  # less than a batch has
+    with suppress(StoreFailed):
+        store.write(turned_over(first, 50))
+    for again in range(first, first + 2500, 50):
+        store.write(turned_over(again, 50))
+    store.close()
+    store = Store(tmp_path / path.name)
+    assert (tmp_path / wal.name).stat().st_size == 0
+    store.close()
+
+
 def test_a_store_that_has_no_room_to_be_made_is_made_later(small_disk: Path) -> None:
     path = small_disk / "bypass.db"
     filler = small_disk / "filler"
@@ -200,7 +246,7 @@ def test_a_store_that_has_no_room_to_be_made_is_made_later(small_disk: Path) -> 
 def test_a_disk_error_is_taken_for_want_of_room_if_there_is_little(
     free: int, meaning: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_room", lambda path: free)
+    monkeypatch.setattr(database, "room", lambda path: free)
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
     assert meaning in str(database.failure(tmp_path / "bypass.db", error))

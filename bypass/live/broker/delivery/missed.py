@@ -63,9 +63,10 @@ class MissedEvents:
             self._pass_over(session)
 
     def _pass_over(self, session: Session) -> None:
-        """Have no lane wait for events that were given up before they were divided."""
+        """Have no lane wait for events that were given up before they were divided; those before them may
+        have to be divided yet."""
         awaited, slot = self._awaited, session.slot
-        done = min(awaited.done(slot), awaited.first_fresh(slot) - 1)
+        done = min(awaited.done(slot), awaited.first(slot) - 1)
         for lane in session.lanes.values():
             if done > awaited.reached(lane):
                 awaited.pass_over(lane, done)

@@ -75,11 +75,8 @@ class Retention:
         self._sessions.quotas.released(seq)
 
     def renewed(self, session: Session) -> None:
-        """A client has a new life: it has got nothing, and claims or withdraws what an earlier one had."""
-        for slot in (session.slot, *session.lanes.values()):
-            self._awaited.renew(slot)
-            gone = self._awaited.give_up(slot, self._expired, fresh=True)
-            self.missing.give_up(session, slot, TOO_OLD, gone)
+        """A client has a new life, which claims or withdraws what an earlier one had. What that was sent and
+        did not acknowledge it may have had: it is sent again, and not given up."""
         session.unclaimed_since = self._now() if session.unclaimed else None
 
     def forget(self, session: Session) -> None:

@@ -155,8 +155,8 @@ class UnclaimedQueues:
 
     def _pass_over(self, session: Session, lane: int, seq: int) -> None:
         """Have a lane that gets to a place in the log wait for nothing before it that was done with when this
-        connection began."""
-        done = min(session.torn, seq - 1)
+        connection began, or is now: what is left before it was divided."""
+        done = min(max(session.torn, self._awaited.done(session.slot)), seq - 1)
         if done > self._awaited.reached(lane):
             self._awaited.pass_over(lane, done)
 

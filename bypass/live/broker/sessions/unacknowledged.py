@@ -140,13 +140,8 @@ class Unacknowledged:
         self.connected(slot, True)
         self.slots[slot, STATE] = LANE
 
-    def renew(self, slot: int) -> None:
-        """The client has a new life: whatever was sent to an earlier one, it has nothing of it."""
-        row = self.slots[slot]
-        row[FRESH], row[FRESH_COUNT] = row[FIRST], row[COUNT]
-
     def doubt(self, slot: int, sent: int) -> None:
-        """The present life may have been sent events up to this place in the log."""
+        """The client may have been sent events up to this place in the log."""
         row = self.slots[slot]
         while row[FRESH] != NONE and self._place(row[FRESH]) <= sent:
             row[FRESH] = self._entries[row[FRESH], AFTER]
@@ -225,29 +220,34 @@ class Unacknowledged:
         if size is not None:
             row[BYTES] += size
         else:
-            self._unsent(slot, entry)
+            self._unsent(slot, entry, fresh=True)
         return event
 
-    def _unsent(self, slot: int, entry: int) -> None:
+    def _unsent(self, slot: int, entry: int, fresh: bool) -> None:
+        """The last entry was not sent on this connection; nor, if it is `fresh`, on any."""
         row = self.slots[slot]
-        columns.freshen(self.slots, slot, entry)
+        if fresh or row[FRESH] != NONE:  # all that follow a fresh one are
+            columns.freshen(self.slots, slot, entry)
         if row[STATE] >= CONNECTED:
             row[UNSENT_COUNT] += 1
             if row[UNSENT] == NONE:
                 row[UNSENT] = entry
 
     def divide(self, slot: int, lane: int) -> None:
-        """The first event that was not sent waits in a lane as well."""
+        """The first event that was not sent waits in a lane as well; the client may have it from an earlier
+        connection there, too."""
         self._make_room(1)
         event = int(self._entries[self.slots[slot, UNSENT], EVENT])
-        self._unsent(lane, columns.append(self._entries, self._events, self.slots, self._free, event, lane))
+        fresh = self._place(self.slots[slot, UNSENT]) >= self.first_fresh(slot)
+        entry = columns.append(self._entries, self._events, self.slots, self._free, event, lane)
+        self._unsent(lane, entry, fresh)
 
     def waits(self, slot: int, number: int, again: bool) -> bool:
         """Whether a client waits for an event; only the latest is looked at unless it has come `again`."""
         return columns.waits_for(self._entries, self._events, self.slots, slot, signed(number), again)
 
     def fresh(self, slot: int) -> int:
-        """How many events a client waits for that its present life was never sent."""
+        """How many events a client waits for that it was never sent."""
         return int(self.slots[slot, FRESH_COUNT])
 
     def is_on_its_way(self, slot: int, number: int) -> bool:
@@ -311,9 +311,14 @@ class Unacknowledged:
         """Up to this place in the log, nothing waits in a slot but for what is there."""
         return int(self.slots[slot, DONE])
 
+    def first(self, slot: int) -> int:
+        """The place in the log of the first event that a client waits for; LAST_PLACE if there is none."""
+        first = self.slots[slot, FIRST]
+        return LAST_PLACE if first == NONE else self._place(first)
+
     def first_fresh(self, slot: int) -> int:
-        """The place in the log of the first event that a client's present life was never sent; LAST_PLACE if
-        there is none."""
+        """The place in the log of the first event that a client was never sent; LAST_PLACE if there is
+        none."""
         fresh = self.slots[slot, FRESH]
         return LAST_PLACE if fresh == NONE else self._place(fresh)
 

@@ -20,7 +20,7 @@ CLIENT, STATE, CONNECTION, FIRST, LAST, COUNT, UNSENT, UNSENT_COUNT, BYTES, RECE
 FRESH, FRESH_COUNT, DONE, TORN = range(11, 15)
 """Columns of a slot. `CONNECTION` changes with each connection and when one is gone. `UNSENT` is the first
 entry that was not sent on this connection: all that follow it were not sent either. `FRESH` is the first that
-the client's present life was not sent on any connection: it cannot have it. `BYTES` are on their way,
+the client was not sent on any connection, in none of its lives: it cannot have it. `BYTES` are on their way,
 `RECEIVED` events were acknowledged, `MOVED` is whether some were since that was noted last. Up to the place
 `DONE` in the log nothing waits but for entries that are there, and `TORN` is whether these are others than
 those that were noted last."""

@@ -18,8 +18,11 @@ from bypass.live.broker.store.migration import OLDEST, PRESENT, CopyFailed, migr
 
 log = logging.getLogger(__name__)
 
-WAL_PAGES = 4000
-"""Pages that gather in the log before they are put into their places (16 MB)."""
+WAL_PAGES, FEWEST_WAL_PAGES = 4000, 100
+"""Pages that gather in the log before they are put into their places (16 MB); fewer on a small disk."""
+
+SHARE = 8
+"""The log is to take one part in so many of the room that a disk has when the store is opened."""
 
 _APPLICATION = 0x62797073  # "byps"
 _MAGIC = b"SQLite format 3\0"
@@ -56,6 +59,10 @@ INSERT INTO latest VALUES (0);
 
 class StoreFailed(BypassError):
     """A store cannot be opened, read or written: names the file, what is wrong with it and what to do."""
+
+
+class StoreFull(StoreFailed):
+    """There is no room to write."""
 
 
 class Lock:
@@ -99,7 +106,10 @@ def open_database(path: Path, sync: Literal["full", "normal"]) -> sqlite3.Connec
         if mode != "wal":
             raise StoreFailed(f"{path}: its file system cannot keep a write-ahead log: use a local disk")
         connection.execute(f"PRAGMA synchronous = {sync}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+        (page,) = connection.execute("PRAGMA page_size").fetchone()
+        pages = min(max(room(path) // SHARE // page, FEWEST_WAL_PAGES), WAL_PAGES)
+        connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+        begin_log_anew(connection)  # one that has filled a disk must not stay there
         connection.execute("PRAGMA cache_size = -16000")
         # A file for what does not fit into the cache could not be opened while descriptors are used up.
         connection.execute("PRAGMA temp_store = MEMORY")
@@ -116,7 +126,7 @@ def open_database(path: Path, sync: Literal["full", "normal"]) -> sqlite3.Connec
     except CopyFailed as error:
         connection.close()
         raise StoreFailed(
-            f"{path}: cannot be copied before its schema is changed ({error}; {_room(path)} bytes free): "
+            f"{path}: cannot be copied before its schema is changed ({error}; {room(path)} bytes free): "
             "nothing was changed, make room or check permissions"
         ) from error
     except sqlite3.Error as error:
@@ -142,7 +152,7 @@ def failure(path: Path, error: sqlite3.Error) -> StoreFailed:
     match None if code is None else code & 0xFF:
         case sqlite3.SQLITE_FULL:
             return _full(path)
-        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN if _room(path) < _LITTLE:
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN if room(path) < _LITTLE:
             return _full(path)
         case sqlite3.SQLITE_IOERR:
             return StoreFailed(f"{path}: cannot be read or written ({error}): check the disk")
@@ -154,6 +164,13 @@ def failure(path: Path, error: sqlite3.Error) -> StoreFailed:
             return StoreFailed(f"{path}: locked by another program: end what else has it open")
         case _:
             return StoreFailed(f"{path}: {error}")
+
+
+def begin_log_anew(connection: sqlite3.Connection) -> None:
+    """Put what is in the log into its places, and give back the room that it takes. No effect if that is not
+    possible now: nothing is lost then."""
+    with suppress(sqlite3.Error):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def damaged(path: Path, found: str) -> StoreFailed:
@@ -196,8 +213,8 @@ def _check(path: Path, connection: sqlite3.Connection) -> int:
     return int(version) if tables else 0
 
 
-def _full(path: Path) -> StoreFailed:
-    return StoreFailed(f"{path}: no room to write ({_room(path)} bytes free): make room on its disk")
+def _full(path: Path) -> StoreFull:
+    return StoreFull(f"{path}: no room to write ({room(path)} bytes free): make room on its disk")
 
 
 def _inaccessible(path: Path, error: OSError) -> StoreFailed:
@@ -206,7 +223,8 @@ def _inaccessible(path: Path, error: OSError) -> StoreFailed:
     return StoreFailed(f"{path}: cannot be opened for writing ({error.strerror}): check path and permissions")
 
 
-def _room(path: Path) -> int:
+def room(path: Path) -> int:
+    """How many bytes are free on the disk of a file."""
     try:
         return shutil.disk_usage(path.parent).free
     except OSError:  # then it is not room that is missing

@@ -13,14 +13,25 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from bypass.live.broker.store.batch import MAIN, Batch, Logged, Mark, unpack_places
-from bypass.live.broker.store.database import Lock, StoreFailed, connect, damaged, failure, open_database
+from bypass.live.broker.store.database import (
+    Lock,
+    StoreFailed,
+    StoreFull,
+    begin_log_anew,
+    connect,
+    damaged,
+    failure,
+    open_database,
+    room,
+)
 from bypass.live.broker.store.recipients import Recipient, own_recipients, unpack_recipients
 from bypass.live.broker.store.statements import UNSIGNED, Row, changes
 
 __all__ = ["Batch", "Loaded", "Logged", "Recipient", "Store", "StoreFailed", "StoredClient", "Waiting"]
 
 WAL_BYTES = 64 << 20
-"""Size of the write-ahead log at which writing waits for readers, so that the log can begin anew."""
+"""Size of the write-ahead log at which writing waits for readers, so that the log can begin anew. It does so
+earlier if less than its size is left on the disk."""
 
 
 NO_MARK = Mark(0, 0, [])
@@ -144,6 +155,7 @@ class Store:
         rows_of = [(change, rows) for change, rows in changes(batch) if rows]
         if not rows_of:
             return
+        self._shorten_log(room(self._path))  # before the batch takes the room that this may need
         try:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
@@ -155,11 +167,17 @@ class Store:
                     self._writer.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise failure(self._path, error) from error
-        # The batch is safe now: that the log could not begin anew is no failure of this write.
-        with suppress(sqlite3.Error, OSError):
-            if self._wal.stat().st_size > WAL_BYTES:
-                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            failed = failure(self._path, error)
+            if isinstance(failed, StoreFull):  # it may be the log itself that takes the room
+                begin_log_anew(self._writer)
+            raise failed from error
+        self._shorten_log(WAL_BYTES)
+
+    def _shorten_log(self, most: int) -> None:
+        """Have the log begin anew if it has more bytes. That it cannot is no failure of a write."""
+        with suppress(OSError):
+            if self._wal.stat().st_size > most:
+                begin_log_anew(self._writer)
 
     def read(self, seqs: Sequence[int]) -> list[Logged]:
         """Publications in the order of `seqs`, without those that are not there. From any thread."""
