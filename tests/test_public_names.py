@@ -87,8 +87,8 @@ PACKAGES = {
     "bypass.testing": (
         "ChurnSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite GatewayLogicSuite "
         "GatewaySelectionSuite LiveWorld LocatedSubscriber LogSuite MobilitySuite ModeSuite ParserSuite "
-        "PrecomputeSuite SimulatedWorld SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite "
-        "events filters places plans radii scenarios subscriptions walks write_replay"
+        "PrecomputeSuite SimulatedWorld SystemMachine TransportSuite UnknownCapability Waypoint "
+        "WorkloadSuite events filters places plans radii scenarios subscriptions walks write_replay"
     ),
 }
 

@@ -66,7 +66,7 @@ def test_messages_go_from_a_connector_through_the_log_into_the_table(make: Make)
 
     async def exchange() -> None:
         tcp = TcpConnector("127.0.0.1:0")
-        running = asyncio.create_task(run_connectors(pipeline.folder, "connectors", [tcp], "full-sync"))
+        running = asyncio.create_task(run_connectors(pipeline.folder, "connectors", [tcp], "full-sync", 0))
         while not hasattr(tcp, "_server"):
             assert not running.done(), running
             await asyncio.sleep(0.005)
