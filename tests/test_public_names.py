@@ -85,10 +85,11 @@ PACKAGES = {
     ),
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
-        "ChurnSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite GatewayLogicSuite "
-        "GatewaySelectionSuite LiveWorld LocatedSubscriber LogSuite MobilitySuite ModeSuite ParserSuite "
-        "PrecomputeSuite SimulatedWorld SystemMachine TransportSuite UnknownCapability Waypoint "
-        "WorkloadSuite events filters places plans radii scenarios subscriptions walks write_replay"
+        "ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
+        "GatewayLogicSuite GatewaySelectionSuite LiveWorld LocatedSubscriber LogSuite MobilitySuite "
+        "ModeSuite ParserSuite PrecomputeSuite SimulatedWorld SystemMachine TransportSuite "
+        "UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios "
+        "subscriptions walks write_replay"
     ),
 }
 

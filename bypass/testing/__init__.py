@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bypass.testing.suites.models.mobility import MobilitySuite
     from bypass.testing.suites.models.workloads import WorkloadSuite
     from bypass.testing.suites.modes import ModeSuite
+    from bypass.testing.suites.pipeline.connectors import ConnectorSuite
     from bypass.testing.suites.pipeline.logs import LogSuite
     from bypass.testing.suites.pipeline.parsers import ParserSuite
     from bypass.testing.suites.pipeline.precompute import PrecomputeSuite
@@ -46,6 +47,7 @@ else:
         __name__,
         {
             "ChurnSuite": "bypass.testing.suites.models.churn",
+            "ConnectorSuite": "bypass.testing.suites.pipeline.connectors",
             "DisseminationSuite": "bypass.testing.suites.dissemination",
             "FilterSchemeSuite": "bypass.testing.suites.filter_schemes",
             "FrameProtectionSuite": "bypass.testing.suites.pipeline.protection",
@@ -78,6 +80,7 @@ else:
 
 __all__ = [
     "ChurnSuite",
+    "ConnectorSuite",
     "DisseminationSuite",
     "FilterSchemeSuite",
     "FrameProtectionSuite",

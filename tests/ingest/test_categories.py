@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bypass.ingest.categories import Node, assign, category_of, java_hash, partition_of, topic_of
 from bypass.ingest.connectors.filters import ApplicationFilters
 from bypass.ingest.log.segments import LogPosition, find_end, read
-from tests.ingest.reception import reception
+from bypass.testing.worlds.reception import reception
 
 KNOWN = {
     "device1": (99, "63"),

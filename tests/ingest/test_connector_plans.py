@@ -11,9 +11,9 @@ from bypass.ingest.devices.device import Device
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.service.connector_plans import ConnectorPlans
 from bypass.ingest.stream.plans import submit_plan
+from bypass.testing.worlds.reception import reception
 from bypass.transitions import Action, Plan
 from tests.ingest.pipeline import Pipeline, message
-from tests.ingest.reception import reception
 
 
 def plan(*actions: Action) -> Plan:

@@ -30,7 +30,7 @@ from bypass.ingest.connectors.http import HttpConnector
 from bypass.ingest.connectors.intake import IntakeLimits
 from bypass.ingest.connectors.tcp import MOST_UNANSWERED, TcpConnector
 from bypass.ingest.connectors.udp import UdpConnector
-from tests.ingest.reception import Reception, logged, reception
+from bypass.testing.worlds.reception import Reception, logged, reception
 
 LIMITS = IntakeLimits(message_bytes=1000, id_bytes=16)
 PATIENCE = 20

@@ -24,7 +24,7 @@ from bypass.ingest.parsers.schema import ParserSchema
 from bypass.live.broker.service import Service
 from bypass.places.geo import PlanarLocation
 from bypass.testing.worlds.broker import PATIENCE, config, running, until
-from tests.ingest.reception import reception
+from bypass.testing.worlds.reception import reception
 
 WANTED = attr("kind") == "reading"
 

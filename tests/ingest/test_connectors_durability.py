@@ -9,8 +9,8 @@ from bypass.ingest.connectors.durability import LogDurability
 from bypass.ingest.connectors.intake import LogIntake
 from bypass.ingest.log.segment_log import SegmentLog
 from bypass.mechanisms.durability import MOST_HELD
+from bypass.testing.worlds.reception import logged
 from bypass.transitions import Action, Plan
-from tests.ingest.reception import logged
 
 PATIENCE = 20
 

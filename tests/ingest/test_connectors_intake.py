@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from bypass.ingest.connectors.intake import IntakeLimits, MessageRefused
-from tests.ingest.reception import blocks, logged, reception
+from bypass.testing.worlds.reception import blocks, logged, reception
 
 PATIENCE = 20
 

@@ -21,9 +21,9 @@ from bypass.ingest.connectors.mqtt import MOST_IN_FLIGHT, MqttConnector
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.leases import FileLeases
 from bypass.testing.worlds.broker import PATIENCE, until
+from bypass.testing.worlds.reception import logged, reception
 from bypass.transitions import Action, Plan
 from tests.ingest.mosquitto import Mosquitto, Publisher, mosquitto, needs_mosquitto
-from tests.ingest.reception import logged, reception
 
 pytestmark = [pytest.mark.slow, needs_mosquitto]
 

@@ -15,8 +15,8 @@ from bypass.ingest.queries.selection import Selection
 from bypass.live.broker.service import Service
 from bypass.places.geo import GeoLocation, PlanarLocation
 from bypass.testing.worlds.broker import PATIENCE, config, running, until
+from bypass.testing.worlds.reception import reception
 from tests.ingest.pipeline import Pipeline, message
-from tests.ingest.reception import reception
 
 T = 1_763_459_000_000
 

@@ -1,4 +1,4 @@
-"""An intake with a log of its own, for tests of what hands in messages."""
+"""An intake with a log in a folder, for tests of what hands in messages."""
 
 from __future__ import annotations
 
