@@ -30,14 +30,14 @@ from bypass.ingest.connectors.http import HttpConnector
 from bypass.ingest.connectors.intake import IntakeLimits
 from bypass.ingest.connectors.tcp import MOST_UNANSWERED, TcpConnector
 from bypass.ingest.connectors.udp import UdpConnector
-from bypass.testing.worlds.reception import Reception, logged, reception
+from bypass.testing.worlds.reception import LoggedIntake, logged, reception
 
 LIMITS = IntakeLimits(message_bytes=1000, id_bytes=16)
 PATIENCE = 20
 
 
 @asynccontextmanager
-async def started(connector: Connector, here: Reception) -> AsyncIterator[None]:
+async def started(connector: Connector, here: LoggedIntake) -> AsyncIterator[None]:
     await connector.start(here.intake)
     try:
         yield
@@ -323,7 +323,7 @@ def test_a_file_is_gone_on_with_where_the_log_has_it(tmp_path: Path) -> None:
     folder.mkdir()
     drop(folder, "a.frames", b"".join(encode_frame("f", b"%d" % n) for n in range(2500)))
 
-    async def take(there: Reception, fails: bool) -> None:
+    async def take(there: LoggedIntake, fails: bool) -> None:
         settle = there.gate.settle
 
         def fail_later(segment: Any) -> None:

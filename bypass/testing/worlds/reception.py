@@ -34,7 +34,7 @@ class Gate:
 
 
 @dataclass
-class Reception:
+class LoggedIntake:
     """The intake and its log."""
 
     log: SegmentLog
@@ -48,14 +48,14 @@ class Reception:
 @contextmanager
 def reception(
     folder: Path, limits: IntakeLimits | None = None, clock: Callable[[], float] | None = None
-) -> Iterator[Reception]:
+) -> Iterator[LoggedIntake]:
     """An intake until the block ends. Its log is in `folder`/log."""
     gate = Gate()
     log = SegmentLog(folder / "log", settle=gate.settle)
     options = {} if clock is None else {"clock": clock}
     intake = LogIntake(log, folder / "refused.json", limits=limits, **options)
     try:
-        yield Reception(log, intake, gate)
+        yield LoggedIntake(log, intake, gate)
     finally:
         gate.open.set()
         intake.close()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bypass.ingest.connectors.connector import Connector
 from bypass.testing.suites.suite import Suite
-from bypass.testing.worlds.reception import Reception, reception
+from bypass.testing.worlds.reception import LoggedIntake, reception
 
 PATIENCE_S = 30.0
 SHORT_S = 0.2
@@ -37,7 +37,7 @@ class ConnectorSuite(Suite):
 
     def test_what_is_acknowledged_is_in_the_log(self) -> None:
         def is_logged(messages: list[tuple[str, bytes]]) -> None:
-            async def exchange(here: Reception, connector: Connector) -> None:
+            async def exchange(here: LoggedIntake, connector: Connector) -> None:
                 for device, payload in messages:
                     assert await self.send(connector, device, payload), "a good message was refused"
                     logged = here.logged()
@@ -52,7 +52,7 @@ class ConnectorSuite(Suite):
         )
 
     def test_nothing_is_acknowledged_before_it_is_in_the_log(self) -> None:
-        async def exchange(here: Reception, connector: Connector) -> None:
+        async def exchange(here: LoggedIntake, connector: Connector) -> None:
             here.gate.open.clear()
             sending = asyncio.create_task(self.send(connector, "device", b"message"))
             await _until(here.gate.waiting.is_set)
@@ -66,7 +66,7 @@ class ConnectorSuite(Suite):
     def test_what_cannot_be_logged_is_not_acknowledged(self) -> None:
         """It may be sent again, and is in the log once if that succeeds."""
 
-        async def exchange(here: Reception, connector: Connector) -> None:
+        async def exchange(here: LoggedIntake, connector: Connector) -> None:
             here.gate.error = OSError(28, "No space left on device")
             sending = asyncio.create_task(self.send(connector, "device", b"message"))
             await _until(lambda: here.intake.refused["log failed"])
@@ -81,7 +81,7 @@ class ConnectorSuite(Suite):
         assert {*self._run(exchange)} == {("device", b"message")}
 
     def test_it_ends_and_takes_nothing_more(self) -> None:
-        async def work(here: Reception) -> None:
+        async def work(here: LoggedIntake) -> None:
             connector = self.make()
             await connector.start(here.intake)
             assert await self.send(connector, "device", b"before")
@@ -97,11 +97,11 @@ class ConnectorSuite(Suite):
             assert here.logged() == [("device", b"before")]
 
     def _run(
-        self, exchange: Callable[[Reception, Connector], Coroutine[Any, Any, None]]
+        self, exchange: Callable[[LoggedIntake, Connector], Coroutine[Any, Any, None]]
     ) -> list[tuple[str, bytes]]:
         """Have a connector run while messages are exchanged. Gives what the log has then."""
 
-        async def work(here: Reception) -> None:
+        async def work(here: LoggedIntake) -> None:
             connector = self.make()
             await connector.start(here.intake)
             try:
