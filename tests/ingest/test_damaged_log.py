@@ -8,6 +8,7 @@ import pytest
 from bypass.ingest.devices.device import Device
 from bypass.ingest.log.segment_log import LogLimits, SegmentLog
 from bypass.ingest.log.segments import segment_file
+from bypass.ingest.sealing import Sealer
 from bypass.ingest.service.status import IngestStatus, read_status
 from tests.ingest.pipeline import Pipeline, message
 
@@ -114,3 +115,41 @@ def test_a_segment_that_is_gone_does_not_hide_those_behind_it(tmp_path: Path, co
     status = read_status(pipeline.folder)
     assert stored(pipeline) == [0, 1, 3, 4]
     assert (status.dead_letters, is_balanced(status)) == ({"damaged log": 1}, True)
+
+
+def test_lives_of_a_writer_are_read_one_after_the_other(tmp_path: Path) -> None:
+    """A connector that began anew while the stream was behind: what a device has numbered stays in order."""
+    device = Device(id="device0", sequenced=True)
+    pipeline = Pipeline(tmp_path, device, most=500)
+    sealer = Sealer(suite=device.suite)
+    number = 0
+    for _ in range(3):
+        for _ in range(8):
+            sealed = [
+                ("device0", sealer.seal(message("device0", T + at, a=at), at))
+                for at in range(number, number + 250)
+            ]
+            pipeline.append(*sealed)
+            number += 250
+        pipeline.log.close()
+        pipeline.log = SegmentLog(pipeline.folder.logs / "test")
+    SegmentLog(pipeline.folder.logs / "another").close()  # a life without messages holds nobody up
+    progress = pipeline.run()
+    assert (progress.stored, progress.dead_letters) == (6000, {})
+
+
+def test_a_compressed_segment_that_cannot_be_unpacked_is_counted(tmp_path: Path) -> None:
+    pipeline = begin(tmp_path)
+    append(pipeline, *range(4))
+    lost = file_of(pipeline).parent
+    lose_power(pipeline)
+    assert isinstance(pipeline.log, SegmentLog)
+    pipeline.log._retired.result()
+    (compressed,) = lost.glob("*.zst")
+    compressed.write_bytes(compressed.read_bytes()[:-5])
+    lose_power(pipeline)
+    append(pipeline, 4, 5)
+    pipeline.run()
+    status = read_status(pipeline.folder)
+    assert stored(pipeline) == [4, 5]
+    assert (status.received, status.dead_letters, is_balanced(status)) == (6, {"damaged log": 4}, True)

@@ -39,7 +39,8 @@ def appended(writer: Path, taken: Mapping[int, int] = NOTHING) -> int:
         there = [writer / str(life) for life in lives(writer) if life > latest]
         try:
             total = removed + sum(
-                max(log_end(log).sequence, consumed(log), taken.get(int(log.name), 0)) for log in there
+                max(log_end(log).sequence, ended(log), consumed(log), taken.get(int(log.name), 0))
+                for log in there
             )
         except FileNotFoundError:  # one was removed meanwhile
             continue
@@ -63,6 +64,11 @@ def end_life(log: Path, sequence: int) -> None:
 def ended(log: Path) -> int:
     """The sequence behind the last record of a log that nobody appends to any more; 0 if somebody may."""
     return _read(log / ENDED)[0]
+
+
+def is_ended(log: Path) -> bool:
+    """Whether nobody appends to a log any more, which may have had no records."""
+    return (log / ENDED).exists()
 
 
 def consume(log: Path, sequence: int) -> None:

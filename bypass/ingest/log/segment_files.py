@@ -12,7 +12,7 @@ from bypass.errors import shown
 from bypass.ingest.categories import PARTS
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.leases import FileLeases, LeaseTable
-from bypass.ingest.log.lives import appended, consume, ended, lives
+from bypass.ingest.log.lives import appended, consume, ended, is_ended, lives
 from bypass.ingest.log.message_log import (
     InvalidLog,
     LogWriter,
@@ -42,23 +42,35 @@ class SegmentFiles(MessageLog):
         return SegmentLog(self._folder.logs / name, settle=settle, limits=self._limits)
 
     def ends(self, start: Positions, most_records: int, most_bytes: int) -> dict[str, Position]:
-        """The room for records is shared among the logs that have any."""
-        there = {
-            f"{writer.name}/{life}": writer / str(life)
-            for writer in self._writers()
-            for life in lives(writer)
-        }
+        """The room for records is shared among the writers. Lives of one are read one after the other: what
+        a device sends to it stays in order."""
         found: dict[str, Position] = {}
+        writers = self._writers()
         left = most_records
-        for index, (name, log) in enumerate(there.items()):
-            begin = LogPosition(*start.get(name, ()))
-            if begin.sequence and 0 < ended(log) <= begin.sequence:
-                found[name] = begin  # nothing follows
-                continue
-            end = find_end(log, begin, max(1, left // (len(there) - index)), most_bytes)
-            left -= end.sequence - begin.sequence
-            found[name] = end
+        for index, writer in enumerate(writers):
+            room = max(1, left // (len(writers) - index))
+            for life in lives(writer):
+                name, log = f"{writer.name}/{life}", writer / str(life)
+                begin = LogPosition(*start.get(name, ()))
+                end = self._end(log, begin, room, most_bytes) if room > 0 else begin
+                room -= end.sequence - begin.sequence
+                left -= end.sequence - begin.sequence
+                if name in start or end.sequence:
+                    found[name] = end
+                if not is_ended(log) or end.sequence < ended(log):
+                    break  # there is more to come of this life
         return found
+
+    def _end(self, log: Path, begin: LogPosition, most_records: int, most_bytes: int) -> LogPosition:
+        """The end of one life within bounds: that of all records if nobody writes to it any more, also of
+        those that the disk has forgotten."""
+        last = ended(log)
+        if is_ended(log) and last <= begin.sequence:
+            return begin
+        end = find_end(log, begin, most_records, most_bytes)
+        if end.sequence < last and find_end(log, end, 1, 1) == end:
+            return end._replace(sequence=last)
+        return end
 
     def read(self, start: Positions, end: Positions, parts: Set[int]) -> Iterator[tuple[str, pa.RecordBatch]]:
         wanted = np.isin(np.arange(PARTS), list(parts))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bypass.ingest.log.block import MOST_BYTES, Records, encode
-from bypass.ingest.log.lives import end_life, latest_life, lives, retire
+from bypass.ingest.log.lives import consumed, end_life, is_ended, latest_life, lives, retire
 from bypass.ingest.log.message_log import LogFailed, LogFull, LogWriter
-from bypass.ingest.log.segments import OPEN, repair, segment_name, segments
+from bypass.ingest.log.segments import OPEN, repair, segment_name
 from bypass.ingest.log.writer_lock import WriterLock
 
 MOST_PIECES = 1024
@@ -103,8 +103,9 @@ class SegmentLog(LogWriter):
         self._writer = writer
         self._lock = WriterLock(writer)
         for life in lives(writer):
-            if segments(writer / str(life)):  # else it was consumed as a whole, and says how much it had
-                end_life(writer / str(life), repair(writer / str(life)).sequence)
+            log = writer / str(life)
+            if not is_ended(log):  # one that was knows how much it had, whatever the disk has forgotten since
+                end_life(log, max(repair(log).sequence, consumed(log)))
         self.life = latest_life(writer) + 1
         self.path = writer / str(self.life)
         self.path.mkdir()
