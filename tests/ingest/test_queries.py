@@ -1,7 +1,9 @@
 """Queries: devices by metadata, telemetry by predicates, what is there and what comes."""
 
 import asyncio
+import json
 import random
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -266,3 +268,18 @@ def test_a_time_that_is_none_is_refused(text: str) -> None:
 def test_times_are_relative_or_absolute() -> None:
     assert parse_time("-1h", now=7200) == 3_600_000
     assert parse_time("1970-01-01T00:00:01") == 1000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ["t", 0, True, [-(1 << 63), "a", "b", 0, 0, 0]],
+        ["t", 0, True, [0, "a", "b", -(1 << 63), 5, 5]],
+        ["t", 1 << 62, False, None],
+        ["t", -2, False, None],
+    ],
+)
+def test_a_cursor_that_no_answer_had_is_refused(content: list[object]) -> None:
+    made_up = urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+    with pytest.raises(InvalidCursor, match="expected one that an answer had"):
+        QueryCursor.parse(made_up)

@@ -9,8 +9,10 @@ import msgspec
 
 from bypass.errors import shown
 from bypass.ingest.queries.invalid import InvalidCursor
+from bypass.ports.measurements import LAST_TIME
 
 _LONGEST = 2048
+_MOST = 1 << 60
 
 
 class RowKey(NamedTuple):
@@ -46,6 +48,13 @@ class QueryCursor(msgspec.Struct, frozen=True, array_like=True):
         try:
             if len(text) > _LONGEST:
                 raise ValueError
-            return msgspec.json.decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=cls)
+            cursor = msgspec.json.decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=cls)
+            after = cursor.after
+            if not -1 <= cursor.version <= _MOST or (
+                after is not None
+                and not (0 <= after.time <= LAST_TIME and all(0 <= n <= _MOST for n in after[3:]))
+            ):
+                raise ValueError
+            return cursor
         except (ValueError, RecursionError):
             raise InvalidCursor(f"cursor {shown(text)}: expected one that an answer had") from None

@@ -45,7 +45,7 @@ class DailyFiles(ArchiveSink):
         for day in sorted(pc.unique(rows["day"]).to_pylist()):
             folder = self._folder / day
             folder.mkdir(parents=True, exist_ok=True)
-            unfinished = folder / f".{page}.{os.getpid()}.new"
+            unfinished = folder / f".{page}.new"  # of one that failed: it is written again
             self._write(unfinished, rows.filter(pc.equal(rows["day"], day)))
             with unfinished.open("rb") as file:
                 os.fsync(file.fileno())
