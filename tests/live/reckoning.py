@@ -22,7 +22,19 @@ from bypass.live.broker.sessions.sessions import Session
 from bypass.live.broker.store.batch import Batch
 from bypass.live.broker.store.store import StoreFailed
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Notify, Publish, Subscribe, Unsubscribe
-from bypass.protocol.session import KEPT_PARTS, MISSED, Ack, Bye, Hello, Kept, Missed, Ping, Refused, Welcome
+from bypass.protocol.session import (
+    KEPT_PARTS,
+    MISSED,
+    RETRY,
+    Ack,
+    Bye,
+    Hello,
+    Kept,
+    Missed,
+    Ping,
+    Refused,
+    Welcome,
+)
 from tests.live.brokers import Peer, config, in_loop, running, until
 
 HERE = (10.0, 10.0)
@@ -195,10 +207,12 @@ class World:
             return
 
         def act() -> None:
-            session = self._session(client)
-            if session.unclaimed_since is not None:
+            session, attendance = self._session(client), self._service.server.attendance
+            since = session.unclaimed_since
+            if since is not None:
                 session.unclaimed_since = -1e9
-            self._service.server.attendance.look_after()
+            attendance.look_after()
+            session.unclaimed_since = since  # what could not be stored is not tried again at some moment
 
         in_loop(self._service, act)
         self._quiet()
@@ -293,7 +307,9 @@ class World:
 
     def _greeted(self, client: Client, handles: tuple[int, ...]) -> Peer:
         """A connection that the broker has welcomed; if it could not store that, it wants another one."""
-        hello = Hello(client.name, client.life, handles, client.durable, capabilities=(MISSED, KEPT_PARTS))
+        hello = Hello(
+            client.name, client.life, handles, client.durable, capabilities=(MISSED, KEPT_PARTS, RETRY)
+        )
         while True:
             peer = self._make(self._endpoint)
             peer.send(hello)
@@ -334,6 +350,7 @@ class World:
                 if isinstance(message, Ack) and handle in message.handles:
                     return True
                 if isinstance(message, Refused) and message.handle == handle:
+                    assert message.retry, message  # nothing is asked for that is refused for good
                     return False
 
     def take(self, client: Client, share: float, draw: Callable[[], float]) -> None:
@@ -370,8 +387,9 @@ class World:
                 client.held.add(number)
             elif isinstance(message, Missed):
                 client.said[message.reason] = message.count
-            elif isinstance(message, Refused) and message.handle in client.kept:
-                client.kept.discard(message.handle)  # withdrawn by the broker
+            elif isinstance(message, Refused) and message.handle in client.kept and not message.retry:
+                # Withdrawn by the broker. With `retry`, a change was not stored: all is as before.
+                client.kept.discard(message.handle)
                 client.subscribed.discard(message.handle)
             else:
                 assert isinstance(message, Ack | Refused | Notify), message
