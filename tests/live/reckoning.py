@@ -400,12 +400,12 @@ class World:
             return
         self._quiet()
         self._read(client)
-        waiting = self._now().waiting[client.name]
+        lacking = self._now().lacking[client.name]  # what it has for another subscription it does not miss
         client.peer.send(Bye(forget))
         client.peer.get(Bye)
         self._loses_connection(client)
         if forget or not client.durable:
-            self._ends(client, waiting=waiting)
+            self._ends(client, lacking=lacking)
 
     def _end(self, client: Client) -> None:
         if client.peer is not None:
@@ -417,10 +417,10 @@ class World:
             client.peer = None
         client.held.clear()
 
-    def _ends(self, client: Client, counted: bool = True, waiting: set[int] = frozenset()) -> None:  # type: ignore[assignment]
+    def _ends(self, client: Client, counted: bool = True, lacking: set[int] = frozenset()) -> None:  # type: ignore[assignment]
         """The broker has no session of a client any more."""
         if counted:
-            self._ended[ENDED] += len(waiting)
+            self._ended[ENDED] += len(lacking)
             self._ended["before"] += len(client.missed) - client.before
         client.subscribed, client.own, client.kept = set(), set(), set()
         client.concerned, client.received, client.missed = set(), set(), frozenset()
@@ -448,6 +448,7 @@ class World:
                 continue
             waiting, counted = picture.waiting[client.name], picture.missed[client.name]
             assert waiting <= client.concerned, client
+            assert waiting - picture.lacking[client.name] <= client.received, client
             missed = client.concerned - client.received - waiting
             assert counted.total() == len(missed), (
                 f"{client.name}: counted {counted}, but it has missed {_short(missed)} of "

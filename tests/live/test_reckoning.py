@@ -54,6 +54,18 @@ def test_a_change_that_is_not_stored_leaves_kept_subscriptions(tmp_path: Path, s
         play(make, tmp_path, script)
 
 
+def test_a_session_that_ends_does_not_miss_what_it_has_for_another_subscription(tmp_path: Path) -> None:
+    script: list[Step] = [*KEPT, ("restart", False), ("publish", "xx"), ("connect", 0, False, ALL - {1})]
+    with peers() as make, closing(World(make, tmp_path)) as world:
+        for step in [*script, ("take", 0, 1.0, 0)]:
+            world.do(step)
+            world.check()
+        now = world._now()
+        assert now.lacking["s0"] < now.waiting["s0"]
+        world.do(("leave", 0, True))
+        world.check()
+
+
 def test_unclaimed_subscriptions_are_withdrawn_only_when_a_script_says_so(tmp_path: Path) -> None:
     with peers() as make, closing(World(make, tmp_path)) as world:
         for step in [*KEPT, ("fail",), ("unclaimed", 0)]:
