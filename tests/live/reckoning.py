@@ -22,7 +22,19 @@ from bypass.live.broker.sessions.sessions import Session
 from bypass.live.broker.store.batch import Batch
 from bypass.live.broker.store.store import StoreFailed
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Notify, Publish, Subscribe, Unsubscribe
-from bypass.protocol.session import KEPT_PARTS, MISSED, Ack, Bye, Hello, Kept, Missed, Ping, Refused, Welcome
+from bypass.protocol.session import (
+    KEPT_PARTS,
+    MISSED,
+    RETRY,
+    Ack,
+    Bye,
+    Hello,
+    Kept,
+    Missed,
+    Ping,
+    Refused,
+    Welcome,
+)
 from tests.live.brokers import Peer, config, in_loop, running, until
 
 HERE = (10.0, 10.0)
@@ -195,10 +207,12 @@ class World:
             return
 
         def act() -> None:
-            session = self._session(client)
-            if session.unclaimed_since is not None:
+            session, attendance = self._session(client), self._service.server.attendance
+            since = session.unclaimed_since
+            if since is not None:
                 session.unclaimed_since = -1e9
-            self._service.server.attendance.look_after()
+            attendance.look_after()
+            session.unclaimed_since = since  # what could not be stored is not tried again at some moment
 
         in_loop(self._service, act)
         self._quiet()
@@ -293,7 +307,9 @@ class World:
 
     def _greeted(self, client: Client, handles: tuple[int, ...]) -> Peer:
         """A connection that the broker has welcomed; if it could not store that, it wants another one."""
-        hello = Hello(client.name, client.life, handles, client.durable, capabilities=(MISSED, KEPT_PARTS))
+        hello = Hello(
+            client.name, client.life, handles, client.durable, capabilities=(MISSED, KEPT_PARTS, RETRY)
+        )
         while True:
             peer = self._make(self._endpoint)
             peer.send(hello)
@@ -334,6 +350,7 @@ class World:
                 if isinstance(message, Ack) and handle in message.handles:
                     return True
                 if isinstance(message, Refused) and message.handle == handle:
+                    assert message.retry, message  # nothing is asked for that is refused for good
                     return False
 
     def take(self, client: Client, share: float, draw: Callable[[], float]) -> None:
@@ -370,8 +387,9 @@ class World:
                 client.held.add(number)
             elif isinstance(message, Missed):
                 client.said[message.reason] = message.count
-            elif isinstance(message, Refused) and message.handle in client.kept:
-                client.kept.discard(message.handle)  # withdrawn by the broker
+            elif isinstance(message, Refused) and message.handle in client.kept and not message.retry:
+                # Withdrawn by the broker. With `retry`, a change was not stored: all is as before.
+                client.kept.discard(message.handle)
                 client.subscribed.discard(message.handle)
             else:
                 assert isinstance(message, Ack | Refused | Notify), message
@@ -382,12 +400,12 @@ class World:
             return
         self._quiet()
         self._read(client)
-        waiting = self._now().waiting[client.name]
+        lacking = self._now().lacking[client.name]  # what it has for another subscription it does not miss
         client.peer.send(Bye(forget))
         client.peer.get(Bye)
         self._loses_connection(client)
         if forget or not client.durable:
-            self._ends(client, waiting=waiting)
+            self._ends(client, lacking=lacking)
 
     def _end(self, client: Client) -> None:
         if client.peer is not None:
@@ -399,10 +417,10 @@ class World:
             client.peer = None
         client.held.clear()
 
-    def _ends(self, client: Client, counted: bool = True, waiting: set[int] = frozenset()) -> None:  # type: ignore[assignment]
+    def _ends(self, client: Client, counted: bool = True, lacking: set[int] = frozenset()) -> None:  # type: ignore[assignment]
         """The broker has no session of a client any more."""
         if counted:
-            self._ended[ENDED] += len(waiting)
+            self._ended[ENDED] += len(lacking)
             self._ended["before"] += len(client.missed) - client.before
         client.subscribed, client.own, client.kept = set(), set(), set()
         client.concerned, client.received, client.missed = set(), set(), frozenset()
@@ -430,6 +448,7 @@ class World:
                 continue
             waiting, counted = picture.waiting[client.name], picture.missed[client.name]
             assert waiting <= client.concerned, client
+            assert waiting - picture.lacking[client.name] <= client.received, client
             missed = client.concerned - client.received - waiting
             assert counted.total() == len(missed), (
                 f"{client.name}: counted {counted}, but it has missed {_short(missed)} of "
