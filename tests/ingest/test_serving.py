@@ -353,6 +353,21 @@ def test_calls_and_subscribers_of_a_tenant_are_bounded(tmp_path: Path) -> None:
         assert served.get("/devices", served.token("other")).status == 200
 
 
+def test_an_outage_of_the_log_leaves_the_server_and_the_latest_figures(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = installation(tmp_path).folder
+    folder.log_name.write_text("damaged")
+    with serving(folder) as served:
+        assert served.request("/metrics").status == 503  # nothing was seen yet
+        assert served.get("/devices", served.token()).content["devices"] == ["a"]
+        folder.log_name.unlink()
+        until(lambda: served.request("/metrics").status == 200)
+        folder.log_name.write_text("damaged")
+        until(lambda: caplog.text.count("figures are not up to date") == 2)
+        assert "messages_received_total 6.0" in served.request("/metrics").content
+
+
 def test_other_machines_are_served_with_tls_alone(tmp_path: Path) -> None:
     folder = IngestFolder(tmp_path)
     with pytest.raises(InvalidServing, match="expected --tls-cert and --tls-key, or --insecure"):

@@ -100,7 +100,7 @@ class ExposureServer:
         tenants = TenantLimits(self._limits)
         calls = Calls(self._folder, self._limits, tenants)
         continuous = ContinuousQueries(self._folder, self._limits, tenants)
-        observer = await asyncio.to_thread(IngestObserver, self._folder)
+        observer = IngestObserver(self._folder)
         dashboard = Dashboard(observer, KeyStore(self._folder.keys), tenants, self._loopback)
         app = Starlette(
             routes=[
@@ -123,7 +123,7 @@ class ExposureServer:
         try:
             while not server.started and not serving.done():
                 await asyncio.sleep(0.01)
-            if started is not None:
+            if started is not None and server.started:
                 started.set()
             await asyncio.wait([looking, serving], return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -1,4 +1,4 @@
-"""The frame of each process of an installation: its arguments, its log, its tie to the supervisor, and signals."""
+"""The frame of each process of an installation: arguments, log, signals, and its tie to the supervisor."""
 
 from __future__ import annotations
 
