@@ -1,7 +1,9 @@
 """The HTTP interface: calls, tokens, tenants, bounds and continuous queries, over real connections."""
 
+import asyncio
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +20,8 @@ from bypass.ingest.connectors.connector import InvalidConnector
 from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.exposure.answers import ServerBusy
+from bypass.ingest.exposure.query_turns import QueryTurns
 from bypass.ingest.exposure.server import ExposureServer, InvalidServing
 from bypass.ingest.exposure.tenant_limits import ServingLimits
 from bypass.ingest.exposure.tokens import KEY_SET, InvalidToken, check_token, issue_token
@@ -351,6 +355,40 @@ def test_calls_and_subscribers_of_a_tenant_are_bounded(tmp_path: Path) -> None:
         assert "expected 0.001 a second at most" in reply.content["error"]
         assert reply.headers["retry-after"] == "1"
         assert served.get("/devices", served.token("other")).status == 200
+
+
+def test_a_subscriber_has_the_time_of_a_query_for_each_page(tmp_path: Path) -> None:
+    with serving(installation(tmp_path).folder, ServingLimits(query_s=1e-6)) as served:
+        assert served.get("/range", served.token()).status == 503
+        with served.subscribe(served.token()) as socket, pytest.raises(ConnectionClosed) as closed:
+            socket.recv(30)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 4503
+        assert "expected a narrower window" in closed.value.rcvd.reason
+
+
+def test_queries_of_a_tenant_leave_room_for_others() -> None:
+    async def run() -> None:
+        turns = QueryTurns(ServingLimits(queries=3, queries_per_tenant=2, waiting_per_tenant=14))
+        go, running = threading.Event(), threading.Semaphore(0)
+
+        def wait() -> None:
+            running.release()
+            assert go.wait(30)
+
+        greedy = [asyncio.ensure_future(turns.run("greedy", wait)) for _ in range(16)]
+        for _ in range(2):
+            assert await asyncio.to_thread(running.acquire, timeout=30)
+        assert await asyncio.wait_for(turns.call("modest", lambda: "answer"), 30) == "answer"
+        with pytest.raises(ServerBusy, match="14 calls of the tenant wait"):
+            await turns.call("greedy", wait)
+        greedy[15].cancel()
+        go.set()
+        done = await asyncio.gather(*greedy, return_exceptions=True)
+        assert [type(each) for each in done] == [type(None)] * 15 + [asyncio.CancelledError]
+        await turns.call("greedy", lambda: None)
+
+    asyncio.run(run())
 
 
 def test_an_outage_of_the_log_leaves_the_server_and_the_latest_figures(

@@ -25,6 +25,7 @@ from bypass.ingest.exposure.calls import Calls
 from bypass.ingest.exposure.continuous import ContinuousQueries, SubscriberProtocol
 from bypass.ingest.exposure.dashboard import Dashboard
 from bypass.ingest.exposure.observer import IngestObserver
+from bypass.ingest.exposure.query_turns import QueryTurns
 from bypass.ingest.exposure.tenant_limits import ServingLimits, TenantLimits
 from bypass.ingest.folder import IngestFolder
 from bypass.root_error import BypassError
@@ -98,8 +99,9 @@ class ExposureServer:
     async def run(self, started: asyncio.Event | None = None) -> None:
         """Serve until the task is cancelled. Raises InvalidServing for a certificate that is none."""
         tenants = TenantLimits(self._limits)
-        calls = Calls(self._folder, self._limits, tenants)
-        continuous = ContinuousQueries(self._folder, self._limits, tenants)
+        turns = QueryTurns(self._limits)
+        calls = Calls(self._folder, self._limits, tenants, turns)
+        continuous = ContinuousQueries(self._folder, self._limits, tenants, turns)
         observer = IngestObserver(self._folder)
         dashboard = Dashboard(observer, KeyStore(self._folder.keys), tenants, self._loopback)
         app = Starlette(
