@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from bypass.ingest.connectors.connector import InvalidConnector
+from bypass.ingest.connectors.web_server import TimedRequests
 from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.devices.registry import DeviceRegistry
@@ -389,6 +390,24 @@ def test_queries_of_a_tenant_leave_room_for_others() -> None:
         await turns.call("greedy", lambda: None)
 
     asyncio.run(run())
+
+
+def test_idle_connections_do_not_keep_others_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TimedRequests, "request_s", 1.0)
+    pipeline = installation(tmp_path)
+    with serving(pipeline.folder, ServingLimits(subscribers=1)) as served, ExitStack() as idle:
+        for _ in range(4):
+            idle.enter_context(socket.create_connection(("127.0.0.1", served.port)))
+        assert served.request("/healthz").status == 503
+        until(lambda: served.request("/healthz").status == 200)
+        with served.subscribe(served.token(), limit=1) as subscriber:  # those that subscribe may be silent
+            assert times(subscriber.recv(30)) == [0]
+            for _ in range(2):
+                assert len(times(subscriber.recv(30))) == 1
+            with pytest.raises(TimeoutError):
+                subscriber.recv(1.5)
+            append(pipeline, 3)
+            assert times(subscriber.recv(30)) == [3]
 
 
 def test_an_outage_of_the_log_leaves_the_server_and_the_latest_figures(

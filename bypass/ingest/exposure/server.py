@@ -6,9 +6,8 @@ import asyncio
 import ipaddress
 import logging
 import socket
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -19,6 +18,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from bypass.errors import shown
 from bypass.ingest.connectors.connector import Address, InvalidConnector, bound_socket
+from bypass.ingest.connectors.web_server import TimedRequests, WebServer
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.exposure.answers import answer, refusal
 from bypass.ingest.exposure.calls import Calls
@@ -67,13 +67,6 @@ def _is_loopback(address: str) -> bool:
     return all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)
 
 
-class _Server(uvicorn.Server):
-    """Serves in a loop that is somebody else's, and so are the signals."""
-
-    def capture_signals(self) -> Any:
-        return nullcontext()
-
-
 class ExposureServer:
     """Serves one installation at HOST:PORT; port 0 takes a free one."""
 
@@ -119,7 +112,7 @@ class ExposureServer:
             ],
             exception_handlers={BypassError: _refuse, HTTPException: _tell, Exception: _fail},
         )
-        server = _Server(self._config(app))
+        server = WebServer(self._config(app))
         looking = asyncio.ensure_future(dashboard.run())
         serving = asyncio.ensure_future(server.serve(sockets=[self._socket]))
         try:
@@ -138,6 +131,7 @@ class ExposureServer:
     def _config(self, app: Starlette) -> uvicorn.Config:
         config = uvicorn.Config(
             app,
+            http=TimedRequests,
             lifespan="off",
             log_config=None,
             access_log=False,
