@@ -205,15 +205,28 @@ def test_no_input_makes_the_server_fail(served: Served, name: str, value: str) -
         assert "Traceback" not in reply.content["error"]
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FIELDS = [
+    "id",
+    "metadata",
+    "suite",
+    "standard",
+    "keys",
+    "peer",
+    "region",
+    "policy",
+    "parser",
+    "parser_schema",
+]
+FIELDS += ["to", "set", "n", "names", "columns", "options", "x"]
+NAMES = ["every-nth", "json", "csv", "os:system", "./x.py:X", "fleet", "{}", "{"]
+
+
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=60)
     | st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(st.sampled_from(["id", "metadata", "suite", "keys", "peer", "x"]), inner)
-        ),
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(NAMES),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner),
         max_leaves=8,
     ).map(lambda content: json.dumps(content).encode())
 )
@@ -237,6 +250,12 @@ def test_devices_are_registered_for_the_tenant_of_the_token(served: Served) -> N
         ({"id": "truck"}, 409, "device 'truck': is taken"),
         ({"id": "mine", "tenant": "fleet"}, 400, "tenant 'fleet': expected that of the token"),
         ({"id": "mine", "parser": "os:system"}, 400, "parser 'os:system': expected one that is built in"),
+        (
+            {"id": "mine", "policy": {"to": "os:system"}},
+            400,
+            "policy 'os:system': expected one that is built",
+        ),
+        ({"id": "mine", "region": "default"}, 400, "region 'default': expected 'third', or one that another"),
         ({"id": "mine", "keys": KEY_SET}, 400, "expected a key set that another device"),
         ({"id": "mine", "metadata": {"a": "b" * 20_000}}, 400, "expected 16384 bytes at most"),
         ({"id": "mine", "colour": "red"}, 400, "colour"),
@@ -253,6 +272,35 @@ def test_devices_are_registered_for_the_tenant_of_the_token(served: Served) -> N
     with DeviceRegistry(served.folder.registry) as registry:
         assert registry.find("truck") is not None
         assert registry.find("truck").tenant == "fleet"  # type: ignore[union-attr]
+
+
+def test_a_tenant_uses_its_own_regions_and_few_policies(tmp_path: Path) -> None:
+    folder = IngestFolder(tmp_path)
+    with DeviceRegistry(folder.registry) as registry:
+        registry.register(Device(id="given", tenant="third", region="vehicles"))
+    with serving(folder, ServingLimits(policies_per_tenant=3)) as served:
+
+        def register(*devices: object) -> tuple[int, Any]:
+            body = json.dumps(devices).encode()
+            reply = served.request("/register", served.token("third", "register"), method="POST", body=body)
+            return reply.status, reply.content.get("error", reply.content)
+
+        def thinned(device: int, n: int) -> dict[str, Any]:
+            return {"id": f"d{device}", "policy": {"to": "every-nth", "set": {"n": n}}}
+
+        assert register({"id": "own"}, {"id": "car", "region": "vehicles"})[0] == 200
+        assert register({"id": "spy", "region": "default"})[0] == 400
+        assert register(*(thinned(n, n + 1) for n in range(3)))[0] == 200
+        assert register(thinned(3, 3), thinned(4, 1), {"id": "d5", "policy": "every-nth"})[0] == 200
+        status, line = register(thinned(6, 4))
+        assert (status, "would have over 3 policies with different parameters" in line) == (409, True)
+        assert register(thinned(1, 9))[0] == 200  # instead of another one
+        listed = {"id": "d7", "policy": {"to": "by-metric", "set": {"metrics": ["location.x"]}}}
+        assert "would have over 3" in register(listed)[1]
+    with DeviceRegistry(folder.registry) as registry:
+        assert {each.id: each.region for each in registry.devices()} == {
+            "given": "vehicles", "car": "vehicles", "own": "third", **{f"d{n}": "third" for n in range(6)}
+        }  # fmt: skip
 
 
 def times(text: str | bytes) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from starlette.responses import Response
 from bypass.errors import shown
 from bypass.ingest.devices.device import Device, InvalidDevice, make_device
 from bypass.ingest.devices.key_store import KeyStore
+from bypass.ingest.devices.policy import DevicePolicy
 from bypass.ingest.devices.record import DeviceRecord
 from bypass.ingest.devices.registry import DeviceConflict, DeviceRegistry
 from bypass.ingest.exposure.answers import InvalidCall, RequestTooLarge, answer
@@ -159,6 +161,7 @@ class Calls:
                     f"tenant: would have over {self._limits.devices_per_tenant} devices: expected no more"
                 )
             owned = {name for record in known for name in _key_names(record)}
+            regions = {tenant, *(record.region for record in known)}
             for device in devices:
                 for name in _key_names(device.record()):
                     if name not in owned:
@@ -166,11 +169,31 @@ class Calls:
                             f"device {shown(device.id)}: keys {shown(name)}: expected a key set that "
                             "another device of this tenant has"
                         )
+                if device.region not in regions:  # its limits would be those of others, too
+                    raise InvalidDevice(
+                        f"device {shown(device.id)}: region {shown(device.region)}: expected "
+                        f"{shown(tenant)}, or one that another device of this tenant has"
+                    )
+            self._check_policies(known, devices)
             return registry.put(*devices, tenant=tenant)
+
+    def _check_policies(self, known: list[DeviceRecord], devices: list[Device]) -> None:
+        """Refuse more policies with different parameters than a tenant may have: each is a mechanism that all
+        tenants share the room of. Raises DeviceConflict."""
+        changed = {device.id for device in devices}
+        before = {record.policy for record in known}
+        there = {record.policy for record in known if record.id not in changed}
+        wanted = {str(device.policy) for device in devices if isinstance(device.policy, DevicePolicy)}
+        most = self._limits.policies_per_tenant
+        if wanted - before and len({each for each in there if each.startswith("{")} | wanted) > most:
+            raise DeviceConflict(
+                f"tenant: would have over {most} policies with different parameters: expected no more"
+            )
 
 
 def _device_of(fields: Any, tenant: str) -> Device:
-    """The device that a request describes, of the tenant of its token. Raises InvalidDevice."""
+    """The device that a request describes, of the tenant of its token and, unless it says otherwise, of the
+    data region with that name. Raises InvalidDevice."""
     if not isinstance(fields, dict):
         raise InvalidDevice(f"device {shown(fields)}: expected an object with an id")
     if fields.get("tenant", tenant) != tenant:
@@ -178,17 +201,29 @@ def _device_of(fields: Any, tenant: str) -> Device:
             f"device {shown(fields.get('id'))}: tenant {shown(fields['tenant'])}: expected that of the token"
         )
     for name in _REFERENCES:
-        value = fields.get(name)
-        if isinstance(value, str) and any(each in value for each in ":/.\\"):
-            raise InvalidDevice(
-                f"device {shown(fields.get('id'))}: {name} {shown(value)}: expected one that is built in"
-            )
+        for value in _names_in(fields.get(name)):
+            if any(each in value for each in ":/.\\"):
+                raise InvalidDevice(
+                    f"device {shown(fields.get('id'))}: {name} {shown(value)}: expected one that is built in"
+                )
     metadata = fields.get("metadata")
     if metadata is not None and len(msgspec.json.encode(metadata)) > LARGEST_METADATA:
         raise InvalidDevice(
             f"device {shown(fields.get('id'))}: metadata: expected {LARGEST_METADATA} bytes at most"
         )
-    return make_device({**fields, "tenant": tenant})
+    return make_device({"region": tenant, **fields, "tenant": tenant})
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    """All texts in a field, except the values of a policy's parameters."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from () if key == "set" else _names_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _names_in(inner)
 
 
 def _key_names(record: DeviceRecord) -> list[str]:
