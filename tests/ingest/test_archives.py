@@ -168,7 +168,7 @@ def test_an_archive_and_a_bridge_run_once_at_a_time(pipeline: Pipeline, tmp_path
 def test_a_sink_may_be_brought_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "own_sink.py"
     path.write_text(
-        "from bypass.ingest.exposure.archives.sinks import ArchiveSink\n\n\n"
+        "from bypass.ingest import ArchiveSink\n\n\n"
         "class Own(ArchiveSink):\n    def store(self, page, rows):\n        print(page, rows.num_rows)\n"
     )
     assert type(find_sink(f"{path}:Own")).__name__ == "Own"

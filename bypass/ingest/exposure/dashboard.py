@@ -115,7 +115,7 @@ class Dashboard:
         )
 
     async def _seen(self) -> dict[str, Any]:
-        """What was seen latest. Raises ServerBusy if that is nothing."""
+        """Give the latest snapshot. Raises ServerBusy if there is none yet."""
         async with self._changed:
             try:
                 async with asyncio.timeout(FIRST_LOOK_S):
