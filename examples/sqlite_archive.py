@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from bypass.ingest.exposure.archives.sinks import ArchiveSink
-from bypass.ingest.queries.plain_rows import plain_rows
+from bypass.ingest import ArchiveSink, plain_rows
 
 COLUMNS = ("device", "time", "metric", "type", "uom", "value")
 

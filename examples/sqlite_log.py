@@ -10,15 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from bypass.ingest import IngestFolder, LogWriter, MessageLog
 from bypass.ingest.categories import PARTS
-from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.block import RECORDS, DamagedBlock, Records
 from bypass.ingest.log.leases import FileLeases, LeaseTable
 from bypass.ingest.log.message_log import (
     LogFailed,
     LogFull,
-    LogWriter,
-    MessageLog,
     Position,
     Positions,
     whole_number,

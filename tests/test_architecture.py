@@ -41,9 +41,9 @@ def function(name: str) -> Any:
     return getattr(found, "callback", found)  # that of a command
 
 
-def test_there_are_five_walks() -> None:
+def test_there_are_six_walks() -> None:
     walks = PAGE.read_text().split("\n### ")[1:]
-    assert len(walks) == 5
+    assert len(walks) == 6
     assert all("\n1. `bypass" in walk for walk in walks)
 
 

@@ -61,10 +61,11 @@ PACKAGES = {
         "attr matches register_type"
     ),
     "bypass.ingest": (
-        "Connector Device DeviceRegistry IngestFolder IngestStatus KeySet KeyStore LogIntake Measurement "
-        "MeasurementReader Parsed Parser ParserSchema QueryCursor Rejected Sealer SecuritySuite Selection "
-        "category_of encode_frame encode_message find_suite make_device read_status submit_plan subscribe "
-        "topic_of"
+        "ArchiveSink Connector CursorExpired Device DeviceRegistry IngestFolder IngestStatus "
+        "InvalidCursor InvalidSelection KeySet KeyStore LogIntake LogWriter Measurement MeasurementPage "
+        "MeasurementReader MessageLog Parsed Parser ParserSchema QueryCursor Rejected Sealer "
+        "SecuritySuite Selection category_of encode_frame encode_message find_suite issue_token "
+        "make_device parse_time plain_rows read_status submit_plan subscribe topic_of"
     ),
     "bypass.live": (
         "BlockingConnection BlockingSubscription Connection ConnectionRefused InvalidArgument "

@@ -6,7 +6,8 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -89,17 +90,21 @@ def serving(folder: IngestFolder, limits: ServingLimits | None = None) -> Iterat
     async def run() -> None:
         started = asyncio.Event()
         tasks.append(asyncio.ensure_future(server.run(started)))
-        await asyncio.wait([tasks[0], asyncio.ensure_future(started.wait())], return_when="FIRST_COMPLETED")
+        waiting = asyncio.ensure_future(started.wait())
+        await asyncio.wait([tasks[0], waiting], return_when="FIRST_COMPLETED")
+        waiting.cancel()
         ready.set()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(asyncio.CancelledError):
+            await tasks[0]
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
-    thread.start()
-    assert ready.wait(30)
-    try:
-        yield Served(folder, server.port)
-    finally:
-        loop.call_soon_threadsafe(tasks[0].cancel)
-        thread.join(30)
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()
+    with ThreadPoolExecutor(1) as executor:
+        running = executor.submit(loop.run_until_complete, run())
+        assert ready.wait(30)
+        try:
+            yield Served(folder, server.port)
+            assert not running.done(), "the server has ended"
+        finally:
+            loop.call_soon_threadsafe(tasks[0].cancel)
+            running.result(30)  # raises what has ended the server
+            loop.run_until_complete(loop.shutdown_default_executor())
+            loop.close()

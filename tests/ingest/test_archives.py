@@ -1,5 +1,6 @@
 """Archives: all that is stored goes on to a sink, once, whatever ends in between."""
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bypass import connect
 from bypass.ingest.devices.device import Device
 from bypass.ingest.exposure.archives.archive import Archive, parse_archive
 from bypass.ingest.exposure.archives.sinks import (
@@ -21,7 +23,11 @@ from bypass.ingest.exposure.archives.sinks import (
     ParquetFiles,
     find_sink,
 )
-from bypass.ingest.queries.kept_cursor import needs_old_files
+from bypass.ingest.exposure.event_bridge import EventBridge
+from bypass.ingest.folder_lock import FolderInUse, only_one
+from bypass.ingest.queries.invalid import InvalidCursor
+from bypass.ingest.queries.kept_cursor import InvalidReaderName, needs_old_files
+from bypass.ingest.queries.selection import Selection
 from bypass.ingest.stream.plans import submit_plan
 from bypass.ingest.tables.compaction import compact
 from bypass.transitions import Plan
@@ -115,10 +121,54 @@ def test_files_stay_while_an_archive_is_late(pipeline: Pipeline, tmp_path: Path)
     assert not needs_old_files(pipeline.folder)
 
 
+def test_a_damaged_place_holds_nothing_up_and_is_said(
+    pipeline: Pipeline, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    append(pipeline, 0)
+    Archive(pipeline.folder, "cold", JsonlFiles(tmp_path / "cold"))
+    (damaged,) = pipeline.folder.readers.rglob("*.cursor")
+    for content in (b"", b"nonsense 7", b"\xff\xfe"):
+        damaged.write_bytes(content)
+        caplog.clear()
+        assert not needs_old_files(pipeline.folder)
+        assert f"{damaged}: is damaged: expected a cursor and a number" in caplog.text
+        with pytest.raises(InvalidCursor, match="is damaged"):
+            Archive(pipeline.folder, "cold", JsonlFiles(tmp_path / "cold"))
+
+
+def test_an_archive_and_a_bridge_of_one_name_have_places_of_their_own(
+    pipeline: Pipeline, tmp_path: Path
+) -> None:
+    append(pipeline, 0)
+    EventBridge(pipeline.folder, Selection("default"), "ingestion")  # begins behind what there is
+    archive = Archive(pipeline.folder, "ingestion", JsonlFiles(tmp_path / "cold"))
+    while archive.step():
+        pass
+    assert lines(tmp_path / "cold") == expected(0)
+    for name in ("../fleet", "a/b", "", "x" * 65, "a.b"):
+        with pytest.raises(InvalidReaderName, match="expected 1 to 64 letters, digits, _ and -"):
+            EventBridge(pipeline.folder, Selection("default"), name)
+
+
+def test_an_archive_and_a_bridge_run_once_at_a_time(pipeline: Pipeline, tmp_path: Path) -> None:
+    archive = Archive(pipeline.folder, "cold", JsonlFiles(tmp_path / "cold"))
+    bridge = EventBridge(pipeline.folder, Selection("default"), "cold")
+    with (
+        only_one(pipeline.folder.readers / "archive" / "cold.lock", "a test"),
+        pytest.raises(FolderInUse, match="archive cold runs already: expected one at a time"),
+    ):
+        archive.run(threading.Event())
+    with (
+        only_one(pipeline.folder.readers / "events" / "cold.lock", "a test"),
+        pytest.raises(FolderInUse, match="events cold runs already: expected one at a time"),
+    ):
+        asyncio.run(bridge.run(lambda: connect("tcp://127.0.0.1:1", open=True)))
+
+
 def test_a_sink_may_be_brought_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "own_sink.py"
     path.write_text(
-        "from bypass.ingest.exposure.archives.sinks import ArchiveSink\n\n\n"
+        "from bypass.ingest import ArchiveSink\n\n\n"
         "class Own(ArchiveSink):\n    def store(self, page, rows):\n        print(page, rows.num_rows)\n"
     )
     assert type(find_sink(f"{path}:Own")).__name__ == "Own"

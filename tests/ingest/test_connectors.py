@@ -30,6 +30,7 @@ from bypass.ingest.connectors.http import HttpConnector
 from bypass.ingest.connectors.intake import IntakeLimits
 from bypass.ingest.connectors.tcp import MOST_UNANSWERED, TcpConnector
 from bypass.ingest.connectors.udp import UdpConnector
+from bypass.ingest.connectors.web_server import TimedRequests
 from bypass.testing.worlds.reception import LoggedIntake, logged, reception
 
 LIMITS = IntakeLimits(message_bytes=1000, id_bytes=16)
@@ -283,6 +284,34 @@ def test_http_tells_those_that_are_too_much_to_come_again(tmp_path: Path) -> Non
     with reception(tmp_path, IntakeLimits(device_messages_s=1), lambda: 1000.0) as here:
         in_time(exchange())
         assert here.intake.refused == {"too many requests": 1, "slow request": 1, "device rate": 1}
+
+
+@pytest.mark.parametrize("begun", [b"", b"POST /messages/a HTTP/1.1\r\nHost: x\r\n"])
+def test_http_closes_connections_on_which_no_request_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    async def exchange() -> None:
+        web = HttpConnector("127.0.0.1:0", requests=1)
+        async with started(web, here):
+            idle = [await asyncio.open_connection("127.0.0.1", web.port) for _ in range(12)]
+            for _, writer in idle:
+                writer.write(begun)
+            for reader, writer in idle:
+                assert await reader.read() == b""
+                writer.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", web.port)
+            for _ in range(2):  # the time begins again behind each answer
+                writer.write(b"POST /messages/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1")
+                assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+                await reader.readuntil(b"}")
+            writer.write(begun)
+            assert await reader.read() == b""
+            writer.close()
+
+    monkeypatch.setattr(TimedRequests, "request_s", 0.3)
+    with reception(tmp_path, LIMITS) as here:
+        in_time(exchange())
+        assert len(here.logged()) == 2
 
 
 # -- files ---------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from bypass.ingest.devices.device import Device
 from bypass.ingest.exposure.histogram import BUCKETS, TimeHistogram
 from bypass.ingest.exposure.metrics import ingest_exposition
 from bypass.ingest.exposure.observer import IngestObserver
+from tests.ingest.nats_servers import NatsServer
 from tests.ingest.pipeline import Pipeline, message
 
 
@@ -55,6 +56,15 @@ def samples(observer: IngestObserver) -> dict[str, float]:
         for family in families
         for each in family.samples
     }
+
+
+def test_a_log_that_does_not_count_by_writer_shows_no_count(tmp_path: Path, nats: NatsServer) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="a"), log=f"nats://{nats.address}?name=figures")
+    pipeline.append(("a", message("a", 1_763_459_000_000, v=1)))
+    (pipeline.folder.logs / "test").mkdir(parents=True, exist_ok=True)
+    seen = IngestObserver(pipeline.folder).look()
+    assert seen["status"]["received"] == 1
+    assert seen["writers"] is None
 
 
 @pytest.mark.parametrize("model", ["standard", "batched"])

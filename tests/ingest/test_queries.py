@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import threading
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,10 +14,12 @@ from deltalake import DeltaTable
 from bypass import attr
 from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.registry import DeviceRegistry
-from bypass.ingest.queries.commits import CommitLog
+from bypass.ingest.queries import rows_query
+from bypass.ingest.queries.commits import CommitLog, TableFile
 from bypass.ingest.queries.cursor import QueryCursor
-from bypass.ingest.queries.invalid import CursorExpired, InvalidCursor, InvalidSelection
+from bypass.ingest.queries.invalid import CursorExpired, InvalidCursor, InvalidSelection, QueryTooLong
 from bypass.ingest.queries.reader import MeasurementPage, MeasurementReader
+from bypass.ingest.queries.rows_query import RowsQuery
 from bypass.ingest.queries.selection import Selection, parse_time
 from bypass.ingest.queries.subscription import subscribe
 from bypass.ingest.service.replay import replay_letters
@@ -283,3 +286,40 @@ def test_a_cursor_that_no_answer_had_is_refused(content: list[object]) -> None:
     made_up = urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
     with pytest.raises(InvalidCursor, match="expected one that an answer had"):
         QueryCursor.parse(made_up)
+
+
+class LateFile(TableFile):
+    """A file on a disk that takes its time."""
+
+    def may_have(self, since: int | None, until: int | None) -> bool:
+        threading.Event().wait(0.05)
+        return super().may_have(since, until)
+
+
+def test_the_time_of_a_query_is_for_all_its_windows(pipeline: Pipeline) -> None:
+    pipeline.append(*(("truck", message("truck", T + 8**n, a=n)) for n in range(11)))
+    pipeline.run()
+    files = CommitLog(pipeline.folder.measurements).files(CommitLog(pipeline.folder.measurements).latest()[1])
+    late = [LateFile(*file) for file in files]
+    wanted = Selection("default", where="value = 10")
+    assert times(RowsQuery(late, wanted, {"truck"}).page(None, 1)[0]) == [8**10]
+    with pytest.raises(QueryTooLong, match=r"took over 0\.1 s"):
+        RowsQuery(late, wanted, {"truck"}, 0.1).page(None, 1)
+
+
+def test_a_large_query_leaves_nothing_where_it_was_started(
+    pipeline: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = random.Random(0).randbytes(2000).hex()
+    for begin in range(0, 16_000, 4000):
+        pipeline.append(
+            *(("truck", message("truck", T + n, a=f"{n}{text}")) for n in range(begin, begin + 4000))
+        )
+    while pipeline.run().stored < 16_000:
+        pass
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "here" / ".tmp").write_text("nothing can be written here")
+    monkeypatch.setitem(rows_query._OPTIONS, "memory_limit", "100MB")
+    reader = MeasurementReader(pipeline.folder)
+    assert reader.page(Selection("default"), reader.begin(), 15_000).rows.num_rows > 0

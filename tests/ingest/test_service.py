@@ -19,6 +19,7 @@ from bypass.ingest.folder import IngestFolder
 from bypass.ingest.folder_lock import only_one
 from tests.command import bypass, refused
 from tests.ingest.pipeline import Pipeline, message
+from tests.product import ROOT
 
 PATIENCE_S = 200
 BYPASS = [sys.executable, "-c", "from bypass.cli import main; main()"]
@@ -86,6 +87,26 @@ def test_a_service_that_is_killed_leaves_no_process_behind(
         os.kill(service.pid, signal.SIGKILL)
         service.wait()
     wait_for(lambda: not any(command(each) == line for each, line in started.items()), log)
+
+
+PROCESSES = {
+    "bypass.ingest.service.connector_process": [],
+    "bypass.ingest.service.stream_process": [],
+    "bypass.ingest.exposure.serving_process": ["--serve=127.0.0.1:0"],
+    "bypass.ingest.exposure.archives.process": ["cold", "jsonl:cold"],
+}
+
+
+def test_all_processes_are_known() -> None:
+    found = {path for path in (ROOT / "bypass" / "ingest").rglob("*.py") if "__main__" in path.read_text()}
+    assert found == {(ROOT / name.replace(".", "/")).with_suffix(".py") for name in PROCESSES}
+
+
+@pytest.mark.parametrize("module", PROCESSES)
+def test_a_process_ends_with_its_supervisor(module: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", module, str(tmp_path), *PROCESSES[module], "--attached"]
+    ended = subprocess.run(command, input=b"", cwd=tmp_path, capture_output=True, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
 
 
 def test_a_stream_that_runs_is_not_started_twice(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """The HTTP interface: calls, tokens, tenants, bounds and continuous queries, over real connections."""
 
+import asyncio
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,12 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from bypass.ingest.connectors.connector import InvalidConnector
+from bypass.ingest.connectors.web_server import TimedRequests
 from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.devices.registry import DeviceRegistry
+from bypass.ingest.exposure.answers import ServerBusy
+from bypass.ingest.exposure.query_turns import QueryTurns
 from bypass.ingest.exposure.server import ExposureServer, InvalidServing
 from bypass.ingest.exposure.tenant_limits import ServingLimits
 from bypass.ingest.exposure.tokens import KEY_SET, InvalidToken, check_token, issue_token
@@ -200,15 +205,28 @@ def test_no_input_makes_the_server_fail(served: Served, name: str, value: str) -
         assert "Traceback" not in reply.content["error"]
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FIELDS = [
+    "id",
+    "metadata",
+    "suite",
+    "standard",
+    "keys",
+    "peer",
+    "region",
+    "policy",
+    "parser",
+    "parser_schema",
+]
+FIELDS += ["to", "set", "n", "names", "columns", "options", "x"]
+NAMES = ["every-nth", "json", "csv", "os:system", "./x.py:X", "fleet", "{}", "{"]
+
+
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=60)
     | st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(st.sampled_from(["id", "metadata", "suite", "keys", "peer", "x"]), inner)
-        ),
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(NAMES),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner),
         max_leaves=8,
     ).map(lambda content: json.dumps(content).encode())
 )
@@ -232,6 +250,12 @@ def test_devices_are_registered_for_the_tenant_of_the_token(served: Served) -> N
         ({"id": "truck"}, 409, "device 'truck': is taken"),
         ({"id": "mine", "tenant": "fleet"}, 400, "tenant 'fleet': expected that of the token"),
         ({"id": "mine", "parser": "os:system"}, 400, "parser 'os:system': expected one that is built in"),
+        (
+            {"id": "mine", "policy": {"to": "os:system"}},
+            400,
+            "policy 'os:system': expected one that is built",
+        ),
+        ({"id": "mine", "region": "default"}, 400, "region 'default': expected 'third', or one that another"),
         ({"id": "mine", "keys": KEY_SET}, 400, "expected a key set that another device"),
         ({"id": "mine", "metadata": {"a": "b" * 20_000}}, 400, "expected 16384 bytes at most"),
         ({"id": "mine", "colour": "red"}, 400, "colour"),
@@ -248,6 +272,35 @@ def test_devices_are_registered_for_the_tenant_of_the_token(served: Served) -> N
     with DeviceRegistry(served.folder.registry) as registry:
         assert registry.find("truck") is not None
         assert registry.find("truck").tenant == "fleet"  # type: ignore[union-attr]
+
+
+def test_a_tenant_uses_its_own_regions_and_few_policies(tmp_path: Path) -> None:
+    folder = IngestFolder(tmp_path)
+    with DeviceRegistry(folder.registry) as registry:
+        registry.register(Device(id="given", tenant="third", region="vehicles"))
+    with serving(folder, ServingLimits(policies_per_tenant=3)) as served:
+
+        def register(*devices: object) -> tuple[int, Any]:
+            body = json.dumps(devices).encode()
+            reply = served.request("/register", served.token("third", "register"), method="POST", body=body)
+            return reply.status, reply.content.get("error", reply.content)
+
+        def thinned(device: int, n: int) -> dict[str, Any]:
+            return {"id": f"d{device}", "policy": {"to": "every-nth", "set": {"n": n}}}
+
+        assert register({"id": "own"}, {"id": "car", "region": "vehicles"})[0] == 200
+        assert register({"id": "spy", "region": "default"})[0] == 400
+        assert register(*(thinned(n, n + 1) for n in range(3)))[0] == 200
+        assert register(thinned(3, 3), thinned(4, 1), {"id": "d5", "policy": "every-nth"})[0] == 200
+        status, line = register(thinned(6, 4))
+        assert (status, "would have over 3 policies with different parameters" in line) == (409, True)
+        assert register(thinned(1, 9))[0] == 200  # instead of another one
+        listed = {"id": "d7", "policy": {"to": "by-metric", "set": {"metrics": ["location.x"]}}}
+        assert "would have over 3" in register(listed)[1]
+    with DeviceRegistry(folder.registry) as registry:
+        assert {each.id: each.region for each in registry.devices()} == {
+            "given": "vehicles", "car": "vehicles", "own": "third", **{f"d{n}": "third" for n in range(6)}
+        }  # fmt: skip
 
 
 def times(text: str | bytes) -> list[int]:
@@ -351,6 +404,73 @@ def test_calls_and_subscribers_of_a_tenant_are_bounded(tmp_path: Path) -> None:
         assert "expected 0.001 a second at most" in reply.content["error"]
         assert reply.headers["retry-after"] == "1"
         assert served.get("/devices", served.token("other")).status == 200
+
+
+def test_a_subscriber_has_the_time_of_a_query_for_each_page(tmp_path: Path) -> None:
+    with serving(installation(tmp_path).folder, ServingLimits(query_s=1e-6)) as served:
+        assert served.get("/range", served.token()).status == 503
+        with served.subscribe(served.token()) as socket, pytest.raises(ConnectionClosed) as closed:
+            socket.recv(30)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 4503
+        assert "expected a narrower window" in closed.value.rcvd.reason
+
+
+def test_queries_of_a_tenant_leave_room_for_others() -> None:
+    async def run() -> None:
+        turns = QueryTurns(ServingLimits(queries=3, queries_per_tenant=2, waiting_per_tenant=14))
+        go, running = threading.Event(), threading.Semaphore(0)
+
+        def wait() -> None:
+            running.release()
+            assert go.wait(30)
+
+        greedy = [asyncio.ensure_future(turns.run("greedy", wait)) for _ in range(16)]
+        for _ in range(2):
+            assert await asyncio.to_thread(running.acquire, timeout=30)
+        assert await asyncio.wait_for(turns.call("modest", lambda: "answer"), 30) == "answer"
+        with pytest.raises(ServerBusy, match="14 calls of the tenant wait"):
+            await turns.call("greedy", wait)
+        greedy[15].cancel()
+        go.set()
+        done = await asyncio.gather(*greedy, return_exceptions=True)
+        assert [type(each) for each in done] == [type(None)] * 15 + [asyncio.CancelledError]
+        await turns.call("greedy", lambda: None)
+
+    asyncio.run(run())
+
+
+def test_idle_connections_do_not_keep_others_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TimedRequests, "request_s", 1.0)
+    pipeline = installation(tmp_path)
+    with serving(pipeline.folder, ServingLimits(subscribers=1)) as served, ExitStack() as idle:
+        for _ in range(4):
+            idle.enter_context(socket.create_connection(("127.0.0.1", served.port)))
+        assert served.request("/healthz").status == 503
+        until(lambda: served.request("/healthz").status == 200)
+        with served.subscribe(served.token(), limit=1) as subscriber:  # those that subscribe may be silent
+            assert times(subscriber.recv(30)) == [0]
+            for _ in range(2):
+                assert len(times(subscriber.recv(30))) == 1
+            with pytest.raises(TimeoutError):
+                subscriber.recv(1.5)
+            append(pipeline, 3)
+            assert times(subscriber.recv(30)) == [3]
+
+
+def test_an_outage_of_the_log_leaves_the_server_and_the_latest_figures(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = installation(tmp_path).folder
+    folder.log_name.write_text("damaged")
+    with serving(folder) as served:
+        assert served.request("/metrics").status == 503  # nothing was seen yet
+        assert served.get("/devices", served.token()).content["devices"] == ["a"]
+        folder.log_name.unlink()
+        until(lambda: served.request("/metrics").status == 200)
+        folder.log_name.write_text("damaged")
+        until(lambda: caplog.text.count("figures are not up to date") == 2)
+        assert "messages_received_total 6.0" in served.request("/metrics").content
 
 
 def test_other_machines_are_served_with_tls_alone(tmp_path: Path) -> None:

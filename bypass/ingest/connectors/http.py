@@ -7,8 +7,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from concurrent.futures import Future
-from contextlib import nullcontext
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -31,18 +29,12 @@ from bypass.ingest.connectors.frames import (
     largest_message,
 )
 from bypass.ingest.connectors.intake import LogIntake, MessageRefused
+from bypass.ingest.connectors.web_server import TimedRequests, WebServer
 
 RETRY_AFTER_S = 1
 STOP_S = 5
 _STATUS = {"too large": 413, "device id": 400, "malformed frame": 400, "device rate": 429}
 """Answers by reason; all other reasons mean that it can be tried again soon."""
-
-
-class _Server(uvicorn.Server):
-    """Serves in a loop that is somebody else's, and so are the signals."""
-
-    def capture_signals(self) -> Any:
-        return nullcontext()
 
 
 class HttpConnector(Connector):
@@ -72,13 +64,14 @@ class HttpConnector(Connector):
         ]
         config = uvicorn.Config(
             Starlette(routes=routes),
+            http=TimedRequests,
             lifespan="off",
             log_config=None,
             access_log=False,
             limit_concurrency=10 * self._requests,
             timeout_graceful_shutdown=STOP_S,
         )
-        self._server = _Server(config)
+        self._server = WebServer(config)
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
         while not self._server.started and not self._serving.done():
             await asyncio.sleep(0)

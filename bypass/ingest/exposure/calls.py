@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -13,9 +13,10 @@ from starlette.responses import Response
 from bypass.errors import shown
 from bypass.ingest.devices.device import Device, InvalidDevice, make_device
 from bypass.ingest.devices.key_store import KeyStore
+from bypass.ingest.devices.policy import DevicePolicy
 from bypass.ingest.devices.record import DeviceRecord
 from bypass.ingest.devices.registry import DeviceConflict, DeviceRegistry
-from bypass.ingest.exposure.answers import InvalidCall, RequestTooLarge, ServerBusy, answer
+from bypass.ingest.exposure.answers import InvalidCall, RequestTooLarge, answer
 from bypass.ingest.exposure.parameters import (
     granted,
     limit_of,
@@ -24,6 +25,7 @@ from bypass.ingest.exposure.parameters import (
     selection_of,
     write_place,
 )
+from bypass.ingest.exposure.query_turns import QueryTurns
 from bypass.ingest.exposure.tenant_limits import ServingLimits, TenantLimits
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.queries.cursor import QueryCursor
@@ -31,8 +33,6 @@ from bypass.ingest.queries.plain_rows import plain_rows
 from bypass.ingest.queries.reader import MeasurementReader
 from bypass.ingest.queries.rows_query import PAGE_BYTES
 from bypass.ingest.queries.selection import Selection
-
-Answered = TypeVar("Answered")
 
 BODY_S = 30.0
 MOST_DEVICES = 1000
@@ -48,25 +48,29 @@ _WINDOW = ("devices", "where", "since", "until", "limit", "cursor")
 class Calls:
     """Answers the calls to one installation."""
 
-    def __init__(self, folder: IngestFolder, limits: ServingLimits, tenants: TenantLimits) -> None:
-        self._folder, self._limits, self._tenants = folder, limits, tenants
+    def __init__(
+        self, folder: IngestFolder, limits: ServingLimits, tenants: TenantLimits, turns: QueryTurns
+    ) -> None:
+        self._folder, self._limits, self._tenants, self._turns = folder, limits, tenants, turns
         self._keys = KeyStore(folder.keys)
         self._reader = MeasurementReader(folder, limits.query_s)
-        self._room = asyncio.Semaphore(limits.queries)
-        self._waiting = 0
 
     async def devices(self, request: Request) -> Response:
         """The ids of a group of devices."""
         selection, parameters, limit = self._asked(request, ("devices", "limit", "cursor"))
         (after,) = read_place(parameters, 1) or ("",)
-        found = await self._in_turn(lambda: self._reader.devices(selection, after, limit))
+        found = await self._turns.call(
+            selection.tenant, lambda: self._reader.devices(selection, after, limit)
+        )
         return answer({"devices": found, "cursor": write_place(found[-1]) if len(found) == limit else None})
 
     async def metadata(self, request: Request) -> Response:
         """The metadata of a group of devices."""
         selection, parameters, limit = self._asked(request, ("devices", "limit", "cursor"))
         (after,) = read_place(parameters, 1) or ("",)
-        found = await self._in_turn(lambda: self._reader.metadata(selection, after, limit))
+        found = await self._turns.call(
+            selection.tenant, lambda: self._reader.metadata(selection, after, limit)
+        )
         fitting: dict[str, dict[str, str]] = {}
         size = 0
         for device, metadata in found.items():
@@ -81,7 +85,9 @@ class Calls:
         """The latest measurement of each metric of each device of a group."""
         selection, parameters, limit = self._asked(request, _WINDOW)
         after = read_place(parameters, 2)
-        found, more = await self._in_turn(lambda: self._reader.latest_page(selection, after, limit))
+        found, more = await self._turns.call(
+            selection.tenant, lambda: self._reader.latest_page(selection, after, limit)
+        )
         rows = plain_rows(found)
         last = write_place(rows[-1]["device"], rows[-1]["metric"]) if more and rows else None
         return answer({"rows": rows, "cursor": last})
@@ -104,7 +110,7 @@ class Calls:
                 "more": page.cursor.in_snapshot or self._reader.has_more(page.cursor),
             }
 
-        return answer(await self._in_turn(read))
+        return answer(await self._turns.call(selection.tenant, read))
 
     async def register(self, request: Request) -> Response:
         """Add devices of the tenant, or change them, all or none."""
@@ -119,7 +125,7 @@ class Calls:
         if not 1 <= len(given) <= MOST_DEVICES:
             raise InvalidCall(f"body: has {len(given)} devices: expected 1 to {MOST_DEVICES}")
         devices = [_device_of(each, grant.tenant) for each in given]
-        added, changed = await self._in_turn(lambda: self._put(devices, grant.tenant))
+        added, changed = await self._turns.call(grant.tenant, lambda: self._put(devices, grant.tenant))
         return answer({"registered": added, "changed": changed})
 
     # -- what they share ----------------------------------------------------------------------------------
@@ -129,25 +135,6 @@ class Calls:
         self._tenants.call(grant.tenant)
         parameters = parameters_of(request, known)
         return selection_of(parameters, grant.tenant), parameters, limit_of(parameters, self._limits.rows)
-
-    async def _in_turn(self, work: Callable[[], Answered]) -> Answered:
-        """Work in a thread, when there is room. Raises ServerBusy if too many wait."""
-        if self._waiting >= self._limits.waiting:
-            raise ServerBusy(f"{self._waiting} calls wait: expected {self._limits.waiting} at most")
-        self._waiting += 1
-        try:
-            await self._room.acquire()
-        finally:
-            self._waiting -= 1
-        # The room is given back when the thread ends, which goes on if the caller has gone.
-        working = asyncio.ensure_future(asyncio.to_thread(work))
-        working.add_done_callback(self._give_back)
-        return await asyncio.shield(working)
-
-    def _give_back(self, done: asyncio.Future[Any]) -> None:
-        self._room.release()
-        if not done.cancelled():
-            done.exception()  # seen, also if nobody waits for it any more
 
     async def _body(self, request: Request) -> bytes:
         body = bytearray()
@@ -174,6 +161,7 @@ class Calls:
                     f"tenant: would have over {self._limits.devices_per_tenant} devices: expected no more"
                 )
             owned = {name for record in known for name in _key_names(record)}
+            regions = {tenant, *(record.region for record in known)}
             for device in devices:
                 for name in _key_names(device.record()):
                     if name not in owned:
@@ -181,11 +169,31 @@ class Calls:
                             f"device {shown(device.id)}: keys {shown(name)}: expected a key set that "
                             "another device of this tenant has"
                         )
+                if device.region not in regions:  # its limits would be those of others, too
+                    raise InvalidDevice(
+                        f"device {shown(device.id)}: region {shown(device.region)}: expected "
+                        f"{shown(tenant)}, or one that another device of this tenant has"
+                    )
+            self._check_policies(known, devices)
             return registry.put(*devices, tenant=tenant)
+
+    def _check_policies(self, known: list[DeviceRecord], devices: list[Device]) -> None:
+        """Refuse more policies with different parameters than a tenant may have: each is a mechanism that all
+        tenants share the room of. Raises DeviceConflict."""
+        changed = {device.id for device in devices}
+        before = {record.policy for record in known}
+        there = {record.policy for record in known if record.id not in changed}
+        wanted = {str(device.policy) for device in devices if isinstance(device.policy, DevicePolicy)}
+        most = self._limits.policies_per_tenant
+        if wanted - before and len({each for each in there if each.startswith("{")} | wanted) > most:
+            raise DeviceConflict(
+                f"tenant: would have over {most} policies with different parameters: expected no more"
+            )
 
 
 def _device_of(fields: Any, tenant: str) -> Device:
-    """The device that a request describes, of the tenant of its token. Raises InvalidDevice."""
+    """The device that a request describes, of the tenant of its token and, unless it says otherwise, of the
+    data region with that name. Raises InvalidDevice."""
     if not isinstance(fields, dict):
         raise InvalidDevice(f"device {shown(fields)}: expected an object with an id")
     if fields.get("tenant", tenant) != tenant:
@@ -193,17 +201,29 @@ def _device_of(fields: Any, tenant: str) -> Device:
             f"device {shown(fields.get('id'))}: tenant {shown(fields['tenant'])}: expected that of the token"
         )
     for name in _REFERENCES:
-        value = fields.get(name)
-        if isinstance(value, str) and any(each in value for each in ":/.\\"):
-            raise InvalidDevice(
-                f"device {shown(fields.get('id'))}: {name} {shown(value)}: expected one that is built in"
-            )
+        for value in _names_in(fields.get(name)):
+            if any(each in value for each in ":/.\\"):
+                raise InvalidDevice(
+                    f"device {shown(fields.get('id'))}: {name} {shown(value)}: expected one that is built in"
+                )
     metadata = fields.get("metadata")
     if metadata is not None and len(msgspec.json.encode(metadata)) > LARGEST_METADATA:
         raise InvalidDevice(
             f"device {shown(fields.get('id'))}: metadata: expected {LARGEST_METADATA} bytes at most"
         )
-    return make_device({**fields, "tenant": tenant})
+    return make_device({"region": tenant, **fields, "tenant": tenant})
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    """All texts in a field, except the values of a policy's parameters."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from () if key == "set" else _names_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _names_in(inner)
 
 
 def _key_names(record: DeviceRecord) -> list[str]:

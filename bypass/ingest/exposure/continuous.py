@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from bypass.ingest.exposure.parameters import (
     token_of,
     truth_of,
 )
+from bypass.ingest.exposure.query_turns import QueryTurns
 from bypass.ingest.exposure.tenant_limits import ServingLimits, TenantLimits
 from bypass.ingest.exposure.tokens import check_token
 from bypass.ingest.folder import IngestFolder
@@ -61,8 +63,10 @@ class SubscriberProtocol(WebSocketsSansIOProtocol):
 class ContinuousQueries:
     """Serves subscribers of one installation."""
 
-    def __init__(self, folder: IngestFolder, limits: ServingLimits, tenants: TenantLimits) -> None:
-        self._folder, self._limits, self._tenants = folder, limits, tenants
+    def __init__(
+        self, folder: IngestFolder, limits: ServingLimits, tenants: TenantLimits, turns: QueryTurns
+    ) -> None:
+        self._folder, self._limits, self._tenants, self._turns = folder, limits, tenants, turns
         self._keys = KeyStore(folder.keys)
         self._reader = MeasurementReader(folder, limits.query_s)
 
@@ -75,8 +79,8 @@ class ContinuousQueries:
             selection = selection_of(parameters, grant.tenant)
             limit = limit_of(parameters, self._limits.rows)
             history = truth_of(parameters, "history", True)
-            cursor = await asyncio.to_thread(self._cursor, parameters)
             with self._tenants.subscriber(grant.tenant):
+                cursor = await self._turns.run(grant.tenant, lambda: self._cursor(parameters))
                 await socket.accept()
                 await self._feed(socket, selection, history, cursor, limit)
         except BypassError as error:
@@ -118,7 +122,15 @@ class ContinuousQueries:
     async def _send(
         self, socket: WebSocket, selection: Selection, history: bool, cursor: QueryCursor | None, limit: int
     ) -> None:
-        pages = subscribe(self._folder, selection, history=history, cursor=cursor, limit=limit)
+        pages = subscribe(
+            self._folder,
+            selection,
+            history=history,
+            cursor=cursor,
+            limit=limit,
+            reader=self._reader,
+            run=partial(self._turns.run, selection.tenant),
+        )
         async for page in pages:
             text = await asyncio.to_thread(_encoded, page)
             try:

@@ -66,24 +66,32 @@ class EventBridge:
     the process ended comes again. `left_out` counts what was not published, by reason."""
 
     def __init__(self, folder: IngestFolder, selection: Selection, name: str) -> None:
-        """A bridge of that name goes on where it was; a new one begins with what comes. Raises
-        InvalidCursor."""
+        """A bridge of that name goes on where it was; a new one begins with what comes. Raises InvalidCursor
+        and InvalidReaderName."""
         self._folder, self._selection = folder, selection
         self._reader = MeasurementReader(folder)
-        self._kept = KeptCursor(folder, name)
+        self._kept = KeptCursor(folder, "events", name)
+        self._resume()
+        self._places: dict[str, DevicePlace] = {}
+        self.published = 0
+        self.left_out: Counter[str] = Counter()
+
+    def _resume(self) -> None:
         place = self._kept.load()
         if place is None:
             place = self._reader.end(), 0
             self._kept.keep(*place)
         self._cursor, self._pages = place
-        self._places: dict[str, DevicePlace] = {}
-        self.published = 0
-        self.left_out: Counter[str] = Counter()
 
     async def run(self, connection: Callable[[], Connection]) -> None:
         """Publish what comes, until the task is cancelled; a connection that ends is made again. Raises
-        CursorExpired and InvalidCursor."""
-        await asyncio.to_thread(self._load_places)
+        CursorExpired, InvalidCursor, and FolderInUse if another process has this bridge."""
+        with self._kept.alone():
+            self._resume()
+            await asyncio.to_thread(self._load_places)
+            await self._keep_publishing(connection)
+
+    async def _keep_publishing(self, connection: Callable[[], Connection]) -> None:
         pause = RETRY_S
         while True:
             try:

@@ -16,7 +16,9 @@ import pyarrow.parquet as pq
 from bypass import __version__
 from bypass.ingest.exposure.histogram import TimeHistogram
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.log.lives import appended
+from bypass.ingest.log.segment_files import SegmentFiles
 from bypass.ingest.queries.commits import Commit, CommitLog
 from bypass.ingest.queries.invalid import CursorExpired
 from bypass.ingest.service.status import read_status
@@ -37,7 +39,7 @@ BATCH_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 @dataclass
 class IngestObserver:
-    """Looks at one installation. Times are of batches and commits since it was made."""
+    """Looks at one installation. Times are of batches and commits since the first look."""
 
     folder: IngestFolder
     latency: TimeHistogram = field(default_factory=TimeHistogram)
@@ -46,13 +48,13 @@ class IngestObserver:
 
     def __post_init__(self) -> None:
         self._log = CommitLog(self.folder.measurements)
-        self._version = self._log.latest()[1]
+        self._version: int | None = None
         self._batch: int | None = None
         self._before: tuple[float, dict[str, float]] | None = None
         self.started = time.time()
 
     def look(self, subscribers: int = 0) -> dict[str, Any]:
-        """The state of the installation now, as plain data."""
+        """The state of the installation now, as plain data. Raises whatever its log and its files do."""
         status = read_status(self.folder).to_dict()
         now = time.time()
         rates = self._rates(now, status)
@@ -82,6 +84,8 @@ class IngestObserver:
 
     def _see_commits(self) -> None:
         """Take the times from receipt to commit of what was added since the last look."""
+        if self._version is None:
+            self._version = self._log.latest()[1]
         for _ in range(MOST_COMMITS):
             try:
                 commit = self._log.commit(self._version + 1)
@@ -125,7 +129,10 @@ class IngestObserver:
             for number, plan in reversed(found)
         ]
 
-    def _writers(self) -> list[dict[str, Any]]:
+    def _writers(self) -> list[dict[str, Any]] | None:
+        """The writers and what each has logged; None for a log that does not say so."""
+        if not isinstance(find_log(self.folder), SegmentFiles):
+            return None
         logs = self.folder.logs
         writers = sorted(path for path in logs.iterdir() if path.is_dir()) if logs.exists() else []
         return [{"name": path.name, "logged": appended(path)} for path in writers]

@@ -6,9 +6,8 @@ import asyncio
 import ipaddress
 import logging
 import socket
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -19,12 +18,14 @@ from starlette.routing import Route, WebSocketRoute
 
 from bypass.errors import shown
 from bypass.ingest.connectors.connector import Address, InvalidConnector, bound_socket
+from bypass.ingest.connectors.web_server import TimedRequests, WebServer
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.exposure.answers import answer, refusal
 from bypass.ingest.exposure.calls import Calls
 from bypass.ingest.exposure.continuous import ContinuousQueries, SubscriberProtocol
 from bypass.ingest.exposure.dashboard import Dashboard
 from bypass.ingest.exposure.observer import IngestObserver
+from bypass.ingest.exposure.query_turns import QueryTurns
 from bypass.ingest.exposure.tenant_limits import ServingLimits, TenantLimits
 from bypass.ingest.folder import IngestFolder
 from bypass.root_error import BypassError
@@ -66,13 +67,6 @@ def _is_loopback(address: str) -> bool:
     return all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)
 
 
-class _Server(uvicorn.Server):
-    """Serves in a loop that is somebody else's, and so are the signals."""
-
-    def capture_signals(self) -> Any:
-        return nullcontext()
-
-
 class ExposureServer:
     """Serves one installation at HOST:PORT; port 0 takes a free one."""
 
@@ -98,9 +92,10 @@ class ExposureServer:
     async def run(self, started: asyncio.Event | None = None) -> None:
         """Serve until the task is cancelled. Raises InvalidServing for a certificate that is none."""
         tenants = TenantLimits(self._limits)
-        calls = Calls(self._folder, self._limits, tenants)
-        continuous = ContinuousQueries(self._folder, self._limits, tenants)
-        observer = await asyncio.to_thread(IngestObserver, self._folder)
+        turns = QueryTurns(self._limits)
+        calls = Calls(self._folder, self._limits, tenants, turns)
+        continuous = ContinuousQueries(self._folder, self._limits, tenants, turns)
+        observer = IngestObserver(self._folder)
         dashboard = Dashboard(observer, KeyStore(self._folder.keys), tenants, self._loopback)
         app = Starlette(
             routes=[
@@ -117,13 +112,13 @@ class ExposureServer:
             ],
             exception_handlers={BypassError: _refuse, HTTPException: _tell, Exception: _fail},
         )
-        server = _Server(self._config(app))
+        server = WebServer(self._config(app))
         looking = asyncio.ensure_future(dashboard.run())
         serving = asyncio.ensure_future(server.serve(sockets=[self._socket]))
         try:
             while not server.started and not serving.done():
                 await asyncio.sleep(0.01)
-            if started is not None:
+            if started is not None and server.started:
                 started.set()
             await asyncio.wait([looking, serving], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -136,6 +131,7 @@ class ExposureServer:
     def _config(self, app: Starlette) -> uvicorn.Config:
         config = uvicorn.Config(
             app,
+            http=TimedRequests,
             lifespan="off",
             log_config=None,
             access_log=False,

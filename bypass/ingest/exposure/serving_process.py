@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import signal
 from pathlib import Path
 
 from bypass.ingest.exposure.server import ExposureServer
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.service.process import process_arguments, until_terminated
 
 log = logging.getLogger(__name__)
 
@@ -22,26 +22,25 @@ def main() -> None:
     parser.add_argument("--tls-cert", type=Path)
     parser.add_argument("--tls-key", type=Path)
     parser.add_argument("--insecure", action="store_true")
-    given = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s serving %(levelname)s %(message)s")
+    given = process_arguments("serving", parser)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     tls = (given.tls_cert, given.tls_key) if given.tls_cert else None
     server = ExposureServer(IngestFolder(given.folder), given.serve, tls=tls, insecure=given.insecure)
-    asyncio.run(_until_terminated(server))
+    asyncio.run(until_terminated(_serve(server)))
 
 
-async def _until_terminated(server: ExposureServer) -> None:
+async def _serve(server: ExposureServer) -> None:
     started = asyncio.Event()
-    task = asyncio.ensure_future(server.run(started))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    told = asyncio.ensure_future(_tell(server, started))
     try:
-        await asyncio.wait([task, asyncio.ensure_future(started.wait())], return_when=asyncio.FIRST_COMPLETED)
-        if started.is_set():
-            log.info("serving at port %d", server.port)
-        await task
-    except asyncio.CancelledError:
-        log.info("stopped")
+        await server.run(started)
+    finally:
+        told.cancel()
+
+
+async def _tell(server: ExposureServer, started: asyncio.Event) -> None:
+    await started.wait()
+    log.info("serving at port %d", server.port)
 
 
 if __name__ == "__main__":

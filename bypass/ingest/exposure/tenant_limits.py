@@ -18,7 +18,8 @@ class TooManyCalls(BypassError):
 @dataclass(frozen=True, slots=True)
 class ServingLimits:
     """Bounds of what is served: calls of a tenant in a second, and at once after a pause; subscribers of a
-    tenant and of all; devices of a tenant; queries at a time, those that wait, and seconds of one; bytes of a
+    tenant and of all; devices of a tenant, and policies with different parameters that it may register;
+    queries at a time, of all and of a tenant, a tenant's calls that wait, and seconds of a query; bytes of a
     request; rows of an answer; seconds that a subscriber may take for one message."""
 
     calls_per_s: float = 50.0
@@ -26,8 +27,10 @@ class ServingLimits:
     subscribers_per_tenant: int = 16
     subscribers: int = 256
     devices_per_tenant: int = 100_000
+    policies_per_tenant: int = 8
     queries: int = 4
-    waiting: int = 64
+    queries_per_tenant: int = 2
+    waiting_per_tenant: int = 32
     query_s: float = 60.0
     request_bytes: int = 1 << 20
     rows: int = 10_000

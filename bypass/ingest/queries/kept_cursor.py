@@ -2,37 +2,58 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import time
+from contextlib import AbstractContextManager
+from pathlib import Path
 
+from bypass.errors import shown
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.folder_lock import only_one
 from bypass.ingest.queries.commits import CommitLog
 from bypass.ingest.queries.cursor import QueryCursor
 from bypass.ingest.queries.invalid import InvalidCursor
+from bypass.root_error import BypassError
+
+log = logging.getLogger(__name__)
 
 LATE_S, GIVEN_UP_S = 1800.0, 86_400.0
 """A reader that is so far behind may need files which compaction has replaced, and they must not be removed;
 one that is a day behind is not waited for."""
 
 _SUFFIX = ".cursor"
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class InvalidReaderName(BypassError):
+    """A name under which no place can be kept: it is part of a path."""
+
+
+def check_reader_name(name: str) -> str:
+    """Give the name of a reader back. Raises InvalidReaderName."""
+    if not _NAME.fullmatch(name):
+        raise InvalidReaderName(f"name {shown(name)}: expected 1 to 64 letters, digits, _ and -")
+    return name
 
 
 class KeptCursor:
-    """The place of one reader, by its name, and how many pages it has dealt with."""
+    """The place of one reader, by its kind and its name, and how many pages it has dealt with."""
 
-    def __init__(self, folder: IngestFolder, name: str) -> None:
-        self._file = folder.readers / f"{name}{_SUFFIX}"
+    def __init__(self, folder: IngestFolder, kind: str, name: str) -> None:
+        """Raises InvalidReaderName."""
+        self._what = f"{kind} {name}"
+        self._file = folder.readers / kind / f"{check_reader_name(name)}{_SUFFIX}"
         self._file.parent.mkdir(parents=True, exist_ok=True)
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Have the place while the context lasts. Raises FolderInUse if another process has it."""
+        return only_one(self._file.with_suffix(".lock"), f"{self._what} runs already")
 
     def load(self) -> tuple[QueryCursor, int] | None:
         """The place; None if there is none yet. Raises InvalidCursor if it cannot be read."""
-        try:
-            text, pages = self._file.read_text().split()
-            return QueryCursor.parse(text), int(pages)
-        except FileNotFoundError:
-            return None
-        except ValueError:
-            raise InvalidCursor(f"{self._file}: is damaged: expected a cursor and a number") from None
+        return _read(self._file)
 
     def keep(self, cursor: QueryCursor, pages: int) -> None:
         """Replace the place; it is safe when this returns."""
@@ -45,10 +66,25 @@ class KeptCursor:
 
 
 def needs_old_files(folder: IngestFolder) -> bool:
-    """Whether a reader is so late that old files of the table must stay. Raises InvalidCursor if a place is
-    damaged."""
-    log, now = CommitLog(folder.measurements), time.time()
-    names = [path.stem for path in folder.readers.glob(f"*{_SUFFIX}")] if folder.readers.exists() else []
-    places = [KeptCursor(folder, name).load() for name in names]
-    ages = [log.age(place[0].version + 1, now) for place in places if place is not None]
-    return any(LATE_S < age < GIVEN_UP_S for age in ages)
+    """Whether a reader is so late that old files of the table must stay. One whose place is damaged cannot go
+    on, and is not waited for; that is logged."""
+    commits, now = CommitLog(folder.measurements), time.time()
+    for path in sorted(folder.readers.glob(f"*/*{_SUFFIX}")):
+        try:
+            place = _read(path)
+        except InvalidCursor as error:
+            log.warning("%s; no file is kept for that reader", error)
+            continue
+        if place is not None and LATE_S < commits.age(place[0].version + 1, now) < GIVEN_UP_S:
+            return True
+    return False
+
+
+def _read(path: Path) -> tuple[QueryCursor, int] | None:
+    try:
+        text, pages = path.read_text().split()
+        return QueryCursor.parse(text), int(pages)
+    except FileNotFoundError:
+        return None
+    except (ValueError, InvalidCursor):
+        raise InvalidCursor(f"{path}: is damaged: expected a cursor and a number") from None

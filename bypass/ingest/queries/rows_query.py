@@ -3,8 +3,10 @@ measurements."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any
 
@@ -25,10 +27,14 @@ MARGIN, GROWTH = 4, 8
 """The first window of a page has room for so many times its rows; each further one is so many times wider."""
 
 MEMORY = "512MB"
+SPILL = "2GB"
+"""Memory of a query, and what it may write to a private folder for temporary files beyond that."""
+
 THREADS = 2
 _OPTIONS: dict[str, str | bool | int | float | list[str]] = {
     "threads": THREADS,
     "memory_limit": MEMORY,
+    "max_temp_directory_size": SPILL,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
@@ -58,6 +64,11 @@ class RowsQuery:
         With a limit, texts and bytes of all of them together have `PAGE_BYTES`, unless it is one alone.
         Raises CursorExpired if a file was removed.
         """
+        return self._page(after, limit, self._deadline())
+
+    def _page(
+        self, after: RowKey | None, limit: int | None, deadline: float | None
+    ) -> tuple[pa.Table, RowKey | None]:
         where, parameters = "", {}
         if after is not None:
             where = f"WHERE ({_ORDER}) > ($after0, $after1, $after2, $after3, $after4, $after5)"
@@ -67,11 +78,11 @@ class RowsQuery:
         since, until = self._window(after)
         for end in (until,) if limit is None else self._ends(since, until, limit):
             try:
-                found = self._run(query, parameters, since, end)
+                found = self._run(query, parameters, since, end, deadline)
             except duckdb.OutOfMemoryException:  # values may be large
                 if limit is None or limit == 1:
                     raise
-                return self.page(after, max(1, limit // 10))
+                return self._page(after, max(1, limit // 10), deadline)
             count = found.num_rows if limit is None else _fitting(found)
             if count == limit or count < found.num_rows:
                 key = RowKey(*(found[name][count - 1].as_py() for name in RowKey._fields))
@@ -92,6 +103,7 @@ class RowsQuery:
             f"GROUP BY device, metric) ORDER BY newest.device, newest.metric {last}",
             {} if after is None else {"device": after[0], "metric": after[1]},
             *self._window(None),
+            self._deadline(),
         )
         count = found.num_rows if limit is None else _fitting(found)
         more = count < found.num_rows or count == limit
@@ -123,7 +135,14 @@ class RowsQuery:
             width *= GROWTH
         yield until
 
-    def _run(self, query: str, parameters: dict[str, Any], since: int | None, until: int | None) -> pa.Table:
+    def _run(
+        self,
+        query: str,
+        parameters: dict[str, Any],
+        since: int | None,
+        until: int | None,
+        deadline: float | None,
+    ) -> pa.Table:
         selection = self.selection
         files = [(index, file) for index, file in enumerate(self.files) if file.may_have(since, until)]
         if not files or (selection is not None and not self.devices):
@@ -145,18 +164,22 @@ class RowsQuery:
             parameters["until"] = until
         parameters["paths"] = [_unglobbed(str(file.path)) for _, file in files]
         statement = _WANTED.format(coarse=" AND ".join(coarse), exact=" AND ".join(exact)) + query
-        with duckdb.connect(config=_OPTIONS) as database:
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            raise self._too_long()
+        with (
+            TemporaryDirectory(prefix="bypass-query-") as spill,
+            duckdb.connect(config={**_OPTIONS, "temp_directory": spill}) as database,
+        ):
             database.register("files", _table_of(files))
             database.register("chosen", pa.table({"device": pa.array(sorted(self.devices), pa.string())}))
-            watch = None if self.longest_s is None else Timer(self.longest_s, database.interrupt)
+            watch = None if left is None else Timer(left, database.interrupt)
             if watch is not None:
                 watch.start()
             try:
                 return database.sql(statement, params=parameters).to_arrow_table()
             except duckdb.InterruptException:
-                raise QueryTooLong(
-                    f"query of {len(files)} files: took over {self.longest_s:g} s: expected a narrower window"
-                ) from None
+                raise self._too_long() from None
             except duckdb.IOException:
                 gone = next((file for _, file in files if not file.path.exists()), None)
                 if gone is None:
@@ -167,6 +190,14 @@ class RowsQuery:
             finally:
                 if watch is not None:
                     watch.cancel()
+
+    def _deadline(self) -> float | None:
+        return None if self.longest_s is None else time.monotonic() + self.longest_s
+
+    def _too_long(self) -> QueryTooLong:
+        return QueryTooLong(
+            f"query of {len(self.files)} files: took over {self.longest_s} s: expected a narrower window"
+        )
 
 
 def _fitting(found: pa.Table) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any
 
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.queries.cursor import QueryCursor
@@ -26,20 +28,24 @@ async def subscribe(
     history: bool = True,
     cursor: QueryCursor | None = None,
     limit: int = PAGE_ROWS,
+    reader: MeasurementReader | None = None,
+    run: Callable[[Callable[[], Any]], Awaitable[Any]] = asyncio.to_thread,
 ) -> AsyncIterator[MeasurementPage]:
     """Give measurements page by page, in the order of commits and, within one, of their time.
 
     With `history`, those come first that the table has. A subscriber that goes on with the cursor of the last
     page that it has dealt with misses none and gets none twice. Nothing is read before it is asked for: a
     slow subscriber makes nothing grow, until what it has not read was removed. Devices are chosen anew for
-    each commit. Without a selection, it is everything. It never ends by itself. Raises InvalidCursor and
-    CursorExpired.
+    each commit. Without a selection, it is everything. It never ends by itself.
+
+    `reader` may bound the time of each page, and `run` says where and when it is read. Raises InvalidCursor,
+    CursorExpired, and QueryTooLong of a reader with such a bound.
     """
-    reader = MeasurementReader(folder)
+    reader = MeasurementReader(folder) if reader is None else reader
     if cursor is None:
-        cursor = await asyncio.to_thread(reader.begin if history else reader.end)
+        cursor = await run(reader.begin if history else reader.end)
     else:
-        await asyncio.to_thread(reader.check, cursor)
+        await run(partial(reader.check, cursor))
     group = None if selection is None else DeviceGroup(folder, selection)
     told, told_at, looked_at = cursor, time.monotonic(), 0.0
     while True:
@@ -47,7 +53,7 @@ async def subscribe(
             await asyncio.sleep(LOOK_S)
             continue
         looked_at = time.monotonic()
-        page = await asyncio.to_thread(reader.page, selection, cursor, limit, group=group)
+        page: MeasurementPage = await run(partial(reader.page, selection, cursor, limit, group=group))
         cursor = page.cursor
         now = time.monotonic()
         if page.rows.num_rows or (cursor != told and now - told_at >= NEWS_S):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import signal
 import socket
-from collections.abc import Coroutine
 from pathlib import Path
 
 from bypass.ingest.categories import Node
@@ -25,8 +23,8 @@ from bypass.ingest.connectors.udp import UdpConnector
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.log.segment_log import SegmentLog
-from bypass.ingest.service.attachment import ATTACHED, end_with_supervisor
 from bypass.ingest.service.connector_plans import ConnectorPlans
+from bypass.ingest.service.process import process_arguments, until_terminated
 from bypass.ingest.service.status import REFUSED
 
 log = logging.getLogger(__name__)
@@ -64,7 +62,6 @@ def main() -> None:
     """Run the connectors that the arguments name, until SIGTERM."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument(ATTACHED, action="store_true")
     parser.add_argument("--name", default="connectors")
     parser.add_argument("--durability", default="log-only")
     parser.add_argument("--tcp")
@@ -76,10 +73,7 @@ def main() -> None:
     parser.add_argument("--broker")
     parser.add_argument("--keys", type=Path)
     parser.add_argument("--plans-after", type=int, default=0)
-    given = parser.parse_args()
-    if given.attached:
-        end_with_supervisor()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s connectors %(levelname)s %(message)s")
+    given = process_arguments("connectors", parser)
     folder = IngestFolder(given.folder)
     connectors: list[Connector] = []
     if given.tcp:
@@ -97,18 +91,8 @@ def main() -> None:
     if given.broker:
         connectors.append(BrokerConnector(given.broker, EVERYTHING, name=given.name, keys=given.keys))
     asyncio.run(
-        _until_terminated(run_connectors(folder, given.name, connectors, given.durability, given.plans_after))
+        until_terminated(run_connectors(folder, given.name, connectors, given.durability, given.plans_after))
     )
-
-
-async def _until_terminated(work: Coroutine[None, None, None]) -> None:
-    task = asyncio.ensure_future(work)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    try:
-        await task
-    except asyncio.CancelledError:
-        log.info("stopped")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 import threading
 import time
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ from bypass.ingest.adaptation.controller import run_controller
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.folder_lock import only_one
 from bypass.ingest.queries.kept_cursor import needs_old_files
-from bypass.ingest.service.attachment import ATTACHED, end_with_supervisor
+from bypass.ingest.service.process import process_arguments, stop_signal
 from bypass.ingest.stream.query import start_query
 from bypass.ingest.tables.compaction import compact, remove_orphans
 from bypass.ingest.tables.letters import expire_letters
@@ -87,19 +86,11 @@ def main() -> None:
     """Run the stream of a folder until SIGTERM."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument(ATTACHED, action="store_true")
     parser.add_argument("--master")
     parser.add_argument("--most", type=int, default=200_000)
     parser.add_argument("--letter-days", type=int, default=LETTER_DAYS)
-    arguments = parser.parse_args()
-    if arguments.attached:
-        end_with_supervisor()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s stream %(levelname)s %(message)s")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    folder = IngestFolder(arguments.folder)
-    run_stream(folder, arguments.master, arguments.most, stop, arguments.letter_days)
+    given = process_arguments("stream", parser)
+    run_stream(IngestFolder(given.folder), given.master, given.most, stop_signal(), given.letter_days)
 
 
 if __name__ == "__main__":

@@ -6,28 +6,30 @@ kept comes again, with the same name and the same rows, by which the sink recogn
 
 from __future__ import annotations
 
-import re
 import threading
 
 from bypass.errors import shown
 from bypass.ingest.exposure.archives.sinks import ArchiveSink, InvalidArchive, find_sink
 from bypass.ingest.folder import IngestFolder
-from bypass.ingest.queries.kept_cursor import KeptCursor
+from bypass.ingest.queries.kept_cursor import InvalidReaderName, KeptCursor, check_reader_name
 from bypass.ingest.queries.reader import MeasurementReader
 
 PAGE_ROWS = 50_000
 """Rows of a page. It is part of what a name stands for: archives that exist would take others for copies."""
 
 LOOK_S = 0.5
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def parse_archive(text: str) -> tuple[str, str]:
     """The name and the sink of an archive that is written NAME=SINK. Raises InvalidArchive, also for a sink
     that does not exist."""
     name, equals, sink = text.partition("=")
-    if not equals or not _NAME.fullmatch(name):
+    if not equals:
         raise InvalidArchive(f"archive {shown(text)}: expected NAME=SINK, as in cold=parquet:/var/archive")
+    try:
+        check_reader_name(name)
+    except InvalidReaderName as error:
+        raise InvalidArchive(f"archive {shown(text)}: {error}") from None
     find_sink(sink)
     return name, sink
 
@@ -37,10 +39,13 @@ class Archive:
 
     def __init__(self, folder: IngestFolder, name: str, sink: ArchiveSink) -> None:
         """Go on where the archive of that name was, or begin with all that there is. Raises InvalidCursor if
-        its place is none of this table."""
+        its place is none of this table, and InvalidReaderName."""
         self._reader = MeasurementReader(folder)
         self._sink = sink
-        self._place = KeptCursor(folder, name)
+        self._place = KeptCursor(folder, "archive", name)
+        self._resume()
+
+    def _resume(self) -> None:
         place = self._place.load()
         if place is None:  # kept before anything is handed on, because the pages follow from it
             place = self._reader.begin(), 0
@@ -50,10 +55,12 @@ class Archive:
 
     def run(self, stop: threading.Event) -> None:
         """Hand on what there is and what comes, until `stop` is set. Raises CursorExpired if what comes next
-        was removed, and what the sink raises."""
-        while not stop.is_set():
-            if not self.step():
-                stop.wait(LOOK_S)
+        was removed, FolderInUse if another process has this archive, and what the sink raises."""
+        with self._place.alone():
+            self._resume()
+            while not stop.is_set():
+                if not self.step():
+                    stop.wait(LOOK_S)
 
     def step(self) -> bool:
         """Hand on the next page; gives whether there may be more."""

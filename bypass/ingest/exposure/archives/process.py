@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import signal
-import threading
 from pathlib import Path
 
 from bypass.ingest.exposure.archives.archive import Archive
 from bypass.ingest.exposure.archives.sinks import find_sink
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.service.process import process_arguments, stop_signal
 
 
 def main() -> None:
@@ -19,11 +17,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("name")
     parser.add_argument("sink")
-    given = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s archive %(levelname)s %(message)s")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    given = process_arguments("archive", parser)
+    stop = stop_signal()
     Archive(IngestFolder(given.folder), given.name, find_sink(given.sink)).run(stop)
 
 

@@ -48,7 +48,9 @@ watch(
     showBatches();
     showBars("letters", snapshot.status.dead_letters, "none");
     showBars("refused", snapshot.status.refused, "none");
-    showBars("writers", Object.fromEntries(snapshot.writers.map(({ name, logged }) => [name, logged])), "no connector has run yet");
+    const writers = snapshot.writers ?? [];
+    const nobody = snapshot.writers === null ? "this log does not count by connector" : "no connector has run yet";
+    showBars("writers", Object.fromEntries(writers.map(({ name, logged }) => [name, logged])), nobody);
     showBars("policies", snapshot.status.policies, "no devices");
     showPlans();
     showAlert();
