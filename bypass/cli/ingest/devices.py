@@ -1,4 +1,4 @@
-"""`bypass ingest register` and `keys`: the devices that may send, and their keys."""
+"""`bypass ingest register`, `keys` and `mechanisms`: the devices that may send, and what they need."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ def register(folder: Path, devices: Path) -> None:
     """
     from bypass.ingest.devices.device import read_devices
     from bypass.ingest.devices.key_store import KeyStore
+    from bypass.ingest.devices.own_mechanisms import bring_mechanisms
     from bypass.ingest.devices.registry import DeviceRegistry
     from bypass.ingest.folder import IngestFolder
 
+    bring_mechanisms(IngestFolder(folder))
     made = read_devices(devices)
     with DeviceRegistry(IngestFolder(folder).registry) as registry:
         added, changed = registry.put(*made)
@@ -84,3 +86,22 @@ def keys(
         made = store.renew(name)
     made.write(file)
     click.echo(f"{name}: keys for the device: {file}")
+
+
+@ingest.command()
+@folder_option
+@click.argument("references", nargs=-1)
+def mechanisms(folder: Path, references: tuple[str, ...]) -> None:
+    """Bring policies, row models, distributions and durabilities, as file.py:Class or module:Class; without a
+    reference, list them. Processes that run know them within a batch, connectors when they start again.
+
+    \b
+    Example:
+      bypass ingest mechanisms rising.py:Rising
+    """
+    from bypass.ingest.devices.own_mechanisms import add_mechanisms, own_mechanisms
+    from bypass.ingest.folder import IngestFolder
+
+    files = IngestFolder(folder)
+    listed = add_mechanisms(files, references) if references else own_mechanisms(files)
+    click.echo("\n".join(listed) or "no mechanisms were brought")

@@ -8,6 +8,7 @@ import logging
 import signal
 from pathlib import Path
 
+from bypass.ingest.devices.own_mechanisms import bring_mechanisms
 from bypass.ingest.exposure.server import ExposureServer
 from bypass.ingest.folder import IngestFolder
 
@@ -25,6 +26,7 @@ def main() -> None:
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s serving %(levelname)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    bring_mechanisms(IngestFolder(given.folder))
     tls = (given.tls_cert, given.tls_key) if given.tls_cert else None
     server = ExposureServer(IngestFolder(given.folder), given.serve, tls=tls, insecure=given.insecure)
     asyncio.run(_until_terminated(server))
