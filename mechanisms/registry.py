@@ -68,7 +68,7 @@ class Registry:
         self._sought: set[str] = set()  # among what is installed
         self.flags = Flags({name: kind.flag for name, kind in self.kinds(FILTER).items()})
         for each in (*families, *mechanisms):
-            self._bring(*_found(each))
+            self.bring(each)
 
     # -- what there is ------------------------------------------------------------------------------------
 
@@ -125,6 +125,11 @@ class Registry:
             for action in plan.actions:
                 self._look_for(side, action.proxy, action.to or action.of)
         check_plan(plan, *map(self.catalogue, sides))
+
+    def bring(self, mechanism: str | type | Family) -> None:
+        """Bring a mechanism, a custom transition or a family, as those that the registry began with. Raises
+        UnusableMechanism."""
+        self._bring(*_found(mechanism))
 
     def bring_installed(self) -> None:
         """Bring all that installed packages offer; what is broken is left out, with a warning."""

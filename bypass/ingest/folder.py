@@ -48,6 +48,11 @@ class IngestFolder:
         return self.path / "plans.db"
 
     @property
+    def mechanisms(self) -> Path:
+        """The references to mechanisms that were brought, in JSON."""
+        return self.path / "mechanisms.json"
+
+    @property
     def state(self) -> Path:
         """The memory of the stream between batches, a folder for each step."""
         return self.path / "state"

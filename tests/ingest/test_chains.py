@@ -17,7 +17,9 @@ from bypass.ingest.stages.chains import Chains
 from tests.ingest.senders import FIGURE, MEASURED, NOW
 
 
-def test_a_change_of_the_registry_counts_with_the_next_version(tmp_path: Path) -> None:
+def test_a_change_of_the_registry_counts_with_the_next_version(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     suite = "AES256-CBC_HMAC-SHA512"
     keys = KeyStore(tmp_path / "keys")
     material = keys.generate("pumps", find_suite(suite).roles)
@@ -38,3 +40,5 @@ def test_a_change_of_the_registry_counts_with_the_next_version(tmp_path: Path) -
             Rejected, match=r"registry: unusable configuration: device2: .* expected a key set"
         ):
             second.find("device2")
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "unusable configuration: device2" in told

@@ -1,9 +1,8 @@
-"""`bypass ingest register` and `keys`: the devices that may send, and their keys."""
+"""`bypass ingest register`, `keys` and `mechanisms`: the devices that may send, and what they need."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,17 +13,26 @@ from bypass.cli.ingest.group import folder_option, ingest
 @folder_option
 @click.argument("devices", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def register(folder: Path, devices: Path) -> None:
-    """Register the devices of a YAML or JSON file: a list, or one. Those that are known are changed."""
-    from bypass.ingest.devices.device import InvalidDevice, make_device
+    """Register the devices of a YAML or JSON file: a list, or one. Those that are known are changed.
+
+    Files of code that it names, such as parsers, are looked for from its folder.
+    """
+    from bypass.ingest.devices.device import read_devices
+    from bypass.ingest.devices.key_store import KeyStore
+    from bypass.ingest.devices.own_mechanisms import bring_mechanisms
     from bypass.ingest.devices.registry import DeviceRegistry
     from bypass.ingest.folder import IngestFolder
-    from bypass.transitions.yaml_text import load_yaml
 
-    content: Any = load_yaml(str(devices), devices.read_text(), InvalidDevice)
-    made = [make_device(fields) for fields in (content if isinstance(content, list) else [content])]
+    bring_mechanisms(IngestFolder(folder))
+    made = read_devices(devices)
     with DeviceRegistry(IngestFolder(folder).registry) as registry:
         added, changed = registry.put(*made)
         click.echo(f"{added} registered, {changed} changed; version {registry.version}")
+    known = {*KeyStore(IngestFolder(folder).keys).names()}
+    for device in made:
+        for name in (device.keys, device.peer and device.peer.keys):
+            if name is not None and name not in known:
+                click.echo(f"warning: device {device.id}: key set {name}: is not in the key store", err=True)
 
 
 @ingest.command()
@@ -78,3 +86,22 @@ def keys(
         made = store.renew(name)
     made.write(file)
     click.echo(f"{name}: keys for the device: {file}")
+
+
+@ingest.command()
+@folder_option
+@click.argument("references", nargs=-1)
+def mechanisms(folder: Path, references: tuple[str, ...]) -> None:
+    """Bring policies, row models, distributions and durabilities, as file.py:Class or module:Class; without a
+    reference, list them. Processes that run know them within a batch, connectors when they start again.
+
+    \b
+    Example:
+      bypass ingest mechanisms rising.py:Rising
+    """
+    from bypass.ingest.devices.own_mechanisms import add_mechanisms, own_mechanisms
+    from bypass.ingest.folder import IngestFolder
+
+    files = IngestFolder(folder)
+    listed = add_mechanisms(files, references) if references else own_mechanisms(files)
+    click.echo("\n".join(listed) or "no mechanisms were brought")

@@ -77,11 +77,11 @@ def plan(folder: Path, plan: Path) -> None:
         - {proxy: durability, to: full-sync}
         - {proxy: precompute, to: every-nth, set: {n: 10}, members: [truck-7]}
     """
+    from bypass.ingest.devices.own_mechanisms import bring_mechanisms
     from bypass.ingest.folder import IngestFolder
     from bypass.ingest.stream.plans import submit_plan
-    from bypass.mechanisms.registry import Registry
     from bypass.transitions import Plan
 
     parsed = Plan.from_yaml(plan.read_text())
-    Registry().check(parsed, ["pipeline", "connector"])
+    bring_mechanisms(IngestFolder(folder)).check(parsed, ["pipeline", "connector"])
     click.echo(f"plan {submit_plan(IngestFolder(folder).plans, parsed)} is submitted")

@@ -105,6 +105,7 @@ def adapt(folder: Path, policy: Path | None, off: bool) -> None:
     from bypass.ingest.adaptation.adaptive_policy import AdaptivePolicy
     from bypass.ingest.adaptation.controller import begin_adaptation, read_policy
     from bypass.ingest.adaptation.load import SampledLoad
+    from bypass.ingest.devices.own_mechanisms import bring_mechanisms
     from bypass.ingest.folder import IngestFolder
 
     files = IngestFolder(folder)
@@ -112,6 +113,7 @@ def adapt(folder: Path, policy: Path | None, off: bool) -> None:
         files.adaptation.unlink(missing_ok=True)
         return
     if policy is not None:
+        bring_mechanisms(files)
         begin_adaptation(files, AdaptivePolicy.from_yaml(policy.read_text(encoding="utf-8")))
         return
     followed = read_policy(files)

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from bypass.errors import BypassError
+from bypass.ingest.devices.policy import MECHANISMS
 from bypass.ingest.quantities import parse_bytes, parse_seconds
 from bypass.ingest.sizing.loss import LossTolerance
-from bypass.mechanisms.registry import Registry
 from bypass.support.validation import Misfit, first_misfit
 from bypass.transitions import Action, Plan, RuleBook
 from bypass.transitions.validation import KeyPath
@@ -91,7 +91,7 @@ class AdaptivePolicy(BaseModel):
             raise Misfit(("ladder",), f"has {names}: expected names that differ")
         for number, rung in enumerate(self.ladder):
             try:
-                Registry().check(self.plan(number), ["pipeline"])
+                MECHANISMS.check(self.plan(number), ["pipeline"])
             except BypassError as error:
                 raise Misfit(("ladder", rung.name), str(error)) from None
         return self

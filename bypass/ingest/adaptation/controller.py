@@ -12,6 +12,7 @@ import time
 
 from bypass.ingest.adaptation.adaptive_policy import FACTS, LOAD, AdaptivePolicy
 from bypass.ingest.adaptation.load import SampledLoad
+from bypass.ingest.devices.own_mechanisms import bring_mechanisms
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.stream.plans import submit_plan
 from bypass.transitions import Firing, Plan, Record, RuleEngine
@@ -32,6 +33,7 @@ def begin_adaptation(folder: IngestFolder, policy: AdaptivePolicy) -> None:
 
 def read_policy(folder: IngestFolder) -> AdaptivePolicy | None:
     """Read the policy that an installation follows; None if it follows none. Raises InvalidAdaptivePolicy."""
+    bring_mechanisms(folder)
     try:
         return AdaptivePolicy.from_yaml(folder.adaptation.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -24,9 +25,11 @@ from bypass.ingest.parsers.parser import find_parser
 from bypass.ingest.parsers.schema import ParserSchema
 from bypass.ingest.security.standard import find_standard
 from bypass.ingest.security.suite import find_suite
+from bypass.support.extensions import absolute
 from bypass.support.validation import Misfit, first_misfit
 from bypass.transitions import TransitionError
 from bypass.transitions.validation import KeyPath
+from bypass.transitions.yaml_text import load_yaml
 
 _KEY_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
@@ -173,6 +176,23 @@ def make_device(fields: dict[str, Any]) -> Device:
         return Device.model_validate(fields)
     except ValidationError as error:
         raise InvalidDevice(f"device {shown(fields.get('id'))}: {first_misfit(error, _keys)}") from None
+
+
+def read_devices(path: Path) -> list[Device]:
+    """Read the devices of a YAML or JSON file: a list, or one. Files of code that they name by a relative
+    path are looked for from the folder of the file. Raises InvalidDevice, and OSError."""
+    content: Any = load_yaml(str(path), path.read_text(encoding="utf-8"), InvalidDevice)
+    listed = content if isinstance(content, list) else [content]
+    for fields in listed:
+        if not isinstance(fields, dict):
+            raise InvalidDevice(f"{path}: {shown(fields)}: expected the keys of a device")
+    return [make_device(fields | _references(fields, path.parent)) for fields in listed]
+
+
+def _references(fields: dict[str, Any], folder: Path) -> dict[str, str]:
+    """The references to code that a device has, with absolute paths."""
+    named = {name: fields.get(name) for name in ("suite", "standard", "parser")}
+    return {name: absolute(value, folder) for name, value in named.items() if isinstance(value, str)}
 
 
 def _keys(path: KeyPath) -> list[str]:

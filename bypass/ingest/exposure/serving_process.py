@@ -7,6 +7,7 @@ import asyncio
 import logging
 from pathlib import Path
 
+from bypass.ingest.devices.own_mechanisms import bring_mechanisms
 from bypass.ingest.exposure.server import ExposureServer
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.service.process import process_arguments, until_terminated
@@ -24,6 +25,7 @@ def main() -> None:
     parser.add_argument("--insecure", action="store_true")
     given = process_arguments("serving", parser)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    bring_mechanisms(IngestFolder(given.folder))
     tls = (given.tls_cert, given.tls_key) if given.tls_cert else None
     server = ExposureServer(IngestFolder(given.folder), given.serve, tls=tls, insecure=given.insecure)
     asyncio.run(until_terminated(_serve(server)))

@@ -20,6 +20,7 @@ from bypass.ingest.connectors.membership import Membership
 from bypass.ingest.connectors.mqtt import MqttConnector
 from bypass.ingest.connectors.tcp import TcpConnector
 from bypass.ingest.connectors.udp import UdpConnector
+from bypass.ingest.devices.own_mechanisms import bring_mechanisms
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.log.segment_log import SegmentLog
@@ -39,9 +40,10 @@ async def run_connectors(
     Raises LogInUse if another process has this name, InvalidConnector, LogFailed and InvalidLog.
     """
     writer = find_log(folder).open_writer(name, synced=durability == "full-sync")
+    registry = bring_mechanisms(folder)
     settled = None
     if isinstance(writer, SegmentLog):  # servers have one durability, that of their configuration
-        settled = LogDurability(writer, first=durability)
+        settled = LogDurability(writer, registry, durability)
     intake = LogIntake(writer, folder.logs / name / REFUSED)
     started: list[Connector] = []
     try:
@@ -87,7 +89,7 @@ def main() -> None:
     if given.mqtt:
         node = Node(given.name, socket.gethostname())
         members = Membership(find_log(folder).leases(), ApplicationFilters(given.application), node)
-        connectors.append(MqttConnector(given.mqtt, members))
+        connectors.append(MqttConnector(given.mqtt, members, registry=bring_mechanisms(folder)))
     if given.broker:
         connectors.append(BrokerConnector(given.broker, EVERYTHING, name=given.name, keys=given.keys))
     asyncio.run(

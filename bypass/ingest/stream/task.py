@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from bypass.ingest.categories import PARTS
 from bypass.ingest.devices.key_store import KeyStore
+from bypass.ingest.devices.own_mechanisms import bring_mechanisms
 from bypass.ingest.devices.snapshot import RegistrySnapshot, snapshot_file
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.catalogue import find_log
@@ -113,6 +114,7 @@ class _Task:
         self.result = TaskResult({})
 
     def run(self) -> TaskResult:
+        bring_mechanisms(self.folder)
         result, rows = self.result, {False: RowBuilder(), True: RowBuilder()}
         plans = [plan for _, plan in plans_between(self.folder.plans, self.start.plans, self.end.plans)]
         with ExitStack() as memories:
