@@ -32,3 +32,14 @@ def test_rows_of_a_minute_become_one_and_say_the_same(tmp_path: Path) -> None:
     pipeline.append(("device0", message("device0", T + 99_000, a=99)))
     pipeline.run()
     assert values(pipeline) == sorted([*before, ("device0", T + 99_000, "a", "99")])
+
+
+def test_files_of_regions_whose_names_are_quoted_are_joined(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="device0").model_copy(update={"region": "süd / 1"}))
+    for number in range(4):
+        pipeline.append(("device0", message("device0", T + number, a=number)))
+        pipeline.step()
+    before = values(pipeline)
+    assert compact(pipeline.folder.measurements).files == 4
+    assert compact(pipeline.folder.measurements).files == 0
+    assert values(pipeline) == before

@@ -20,7 +20,7 @@ from secrets import token_bytes
 import msgspec
 
 from bypass.errors import BypassError
-from bypass.ingest.devices.device import check_key_name
+from bypass.ingest.names import check_name
 from bypass.ingest.security.key_set import KeySet
 
 _LARGEST_FILE = 1 << 20
@@ -165,7 +165,7 @@ class KeyStore:
 
     def _path(self, name: str) -> Path:
         try:
-            check_key_name(name)
+            check_name(name)
         except ValueError as error:
             raise InvalidKeyFile(f"key set {error.args[0]}") from None
         return self.folder / f"{name}.json"

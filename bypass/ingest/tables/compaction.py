@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
-from bypass.ingest.tables.files import write_rows
+from bypass.ingest.tables.files import file_path, write_rows
 from bypass.ingest.tables.rows import STANDARD, batched, read
 from bypass.ingest.tables.schema import MEASUREMENTS, PARTITION, PLURAL
 
@@ -65,7 +65,7 @@ def remove_orphans(path: Path) -> int:
 
 
 def _join(table: DeltaTable, path: Path, partition: dict[str, str], files: list[dict[str, Any]]) -> Compacted:
-    rows = pa.concat_tables(_read_file(path, each["path"], partition) for each in files)
+    rows = pa.concat_tables(_read_file(path, file_path(each["path"]), partition) for each in files)
     single = rows.filter(pc.is_null(rows["offsets"]))
     many = batched(_with_lists(read(rows.filter(pc.is_valid(rows["offsets"])))))
     joined = pa.concat_tables([single, many]).sort_by(
@@ -76,7 +76,7 @@ def _join(table: DeltaTable, path: Path, partition: dict[str, str], files: list[
         for file in write_rows(path, joined, PARTITION, "compacted")
     ]
     now = int(time.time() * 1000)
-    actions += [RemoveAction(each["path"], False, now) for each in files]
+    actions += [RemoveAction(file_path(each["path"]), False, now) for each in files]
     try:
         table.create_write_transaction(actions, "append", MEASUREMENTS, list(PARTITION))
     except CommitFailedError:
