@@ -96,6 +96,7 @@ def start(
       bypass ingest start --tcp 127.0.0.1:7791 --archive cold=parquet:/var/archive
       bypass ingest start --tcp 127.0.0.1:7791 --log nats://127.0.0.1:4222
     """
+    from bypass.ingest.connectors.connector import check_writer
     from bypass.ingest.folder import IngestFolder
     from bypass.ingest.folder_lock import only_one
     from bypass.ingest.log.catalogue import choose_log
@@ -104,6 +105,7 @@ def start(
 
     if addresses["keys"] is not None and addresses["broker"] is None:
         raise click.UsageError("--keys without --broker: expected the broker that they are for")
+    check_writer(name)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     folder = folder.resolve()  # other processes may have other directories
     if log_name is not None:

@@ -16,7 +16,8 @@ from bypass.ingest.folder import IngestFolder
 from bypass.ingest.folder_lock import only_one
 from bypass.ingest.log.block import Records
 from bypass.ingest.log.catalogue import find_log
-from bypass.ingest.stream.replays import REPLAYS, encode_replay
+from bypass.ingest.names import REPLAYS
+from bypass.ingest.stream.replays import encode_replay
 from bypass.ingest.tables.letters import delete_letters, read_letters
 
 MOST = 10_000
