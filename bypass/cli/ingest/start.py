@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -137,7 +138,12 @@ def start(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with only_one(folder / "start.lock", "another `bypass ingest start` runs here"):
+    with ExitStack() as locks:
+        if stream:
+            locks.enter_context(only_one(folder / "start.lock", "another `bypass ingest start` runs here"))
+        if given:
+            lock = folder / f"start.{name}.lock"
+            locks.enter_context(only_one(lock, f"another `bypass ingest start --name {name}` runs here"))
         click.echo(f"Ingesting into {folder}; Ctrl-C ends it.")
         Supervisor(processes).run(stop)
 
