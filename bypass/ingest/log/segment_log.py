@@ -111,6 +111,7 @@ class SegmentLog(LogWriter):
         _sync_folder(writer)
         self.sequence = 0
         self._segment = self._begin_segment()
+        self._gap = False  # whether numbers are missing here: readers pass over that between two segments
         self._completed = 0  # bytes of all segments that this life has completed
         self._kept = 0, 0  # bytes that were kept at the last look, and `_completed` before it
         self._housekeeper = ThreadPoolExecutor(1, "log housekeeping")
@@ -135,7 +136,7 @@ class SegmentLog(LogWriter):
             )
         before = None
         try:
-            if self._segment.size >= self._limits.segment_bytes:
+            if self._gap or self._segment.size >= self._limits.segment_bytes:
                 self._next_segment()
             before = self._segment.size
             self._segment.hold(pieces)
@@ -145,6 +146,8 @@ class SegmentLog(LogWriter):
                 self.sequence += len(
                     records
                 )  # it was not settled, but it is in the file: its numbers are taken
+            if self._segment.held_bytes > (0 if before is None else size):
+                self._gap = True  # blocks of earlier appends are dropped, whose numbers are taken as well
             self._segment.forget()
             if not isinstance(error, OSError):
                 raise
@@ -187,6 +190,7 @@ class SegmentLog(LogWriter):
         self._segment.flush()
         self._segment.sync()
         complete, self._segment = self._segment, self._begin_segment()
+        self._gap = False
         self._completed += complete.size
         complete.close()
         self._retired = self._housekeeper.submit(self._retire, self._limits.retention_s)
