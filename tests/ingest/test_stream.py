@@ -359,9 +359,7 @@ def test_a_batch_whose_number_the_tables_have_with_other_messages_is_refused(
     pipeline.append(("device0", message("device0", T + 1, a=2)))
     pipeline.batch = 0  # the checkpoint has forgotten its latest offset
     for _ in range(2):
-        with pytest.raises(
-            BatchMismatch, match=r"batch 0: .* has it with another end: expected"
-        ):
+        with pytest.raises(BatchMismatch, match=r"batch 0: .* has it with another end: expected"):
             pipeline.step()
     pipeline.batch = 1
     pipeline.step()
