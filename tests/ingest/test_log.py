@@ -318,3 +318,21 @@ def test_messages_behind_blocks_that_a_failed_flush_has_dropped_are_seen_at_once
     found = [row for _, rows in files.read({}, end, {0}) for row in rows.column("payload").to_pylist()]
     assert (found, files.lost({}, end)) == ([b"0", b"3"], 1)
     log.close()
+
+
+def test_a_life_that_is_removed_meanwhile_has_nothing_to_read(tmp_path: Path) -> None:
+    files = SegmentFiles(IngestFolder(tmp_path), "", {})
+    end = {"test/1": (3, 0, 99)}
+    assert list(files.read({}, end, {0})) == []
+    assert files.lost({}, end) == 3
+    files.consume(end)
+
+
+def test_housekeeping_that_fails_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = SegmentLog(tmp_path / "test", limits=LogLimits(segment_bytes=1))
+    (tmp_path / "test" / "7" / "00000000000000000000.log").mkdir(parents=True)  # cannot be compressed
+    (tmp_path / "test" / "7" / "ended").write_text("5 0\n")
+    for _ in range(2):
+        log.append(records(("d", 0, b"?")))
+    log.close()
+    assert "consumed segments stay" in caplog.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,10 @@ class SegmentFiles(MessageLog):
             if begin.sequence and 0 < ended(log) <= begin.sequence:
                 found[name] = begin  # nothing follows
                 continue
-            end = find_end(log, begin, max(1, left // (len(there) - index)), most_bytes)
+            try:
+                end = find_end(log, begin, max(1, left // (len(there) - index)), most_bytes)
+            except FileNotFoundError:  # its writer has removed it meanwhile: all of it was consumed
+                continue
             left -= end.sequence - begin.sequence
             found[name] = end
         return found
@@ -64,7 +68,7 @@ class SegmentFiles(MessageLog):
         wanted = np.isin(np.arange(PARTS), list(parts))
         for name, position in end.items():
             begin = LogPosition(*start.get(name, ()))
-            for block in read(self._folder.logs / name, begin, LogPosition(*position)):
+            for block in self._blocks(name, begin, LogPosition(*position)):
                 if not wanted.all():
                     block = block.filter(pa.array(wanted[block.column("category").to_numpy() % PARTS]))
                 if block.num_rows:
@@ -75,13 +79,13 @@ class SegmentFiles(MessageLog):
         lost = 0
         for name, position in end.items():
             begin, until = LogPosition(*start.get(name, ())), LogPosition(*position)
-            whole = sum(block.num_rows for block in read(self._folder.logs / name, begin, until))
+            whole = sum(block.num_rows for block in self._blocks(name, begin, until))
             lost += until.sequence - begin.sequence - whole
         return lost
 
     def consume(self, end: Positions) -> None:
         for name, position in end.items():
-            if (self._folder.logs / name).exists():
+            with suppress(FileNotFoundError):  # its writer may have removed it
                 consume(self._folder.logs / name, LogPosition(*position).sequence)
 
     def appended(self, taken: Positions) -> int:
@@ -101,6 +105,11 @@ class SegmentFiles(MessageLog):
 
     def close(self) -> None:
         """Nothing is open between two calls."""
+
+    def _blocks(self, name: str, begin: LogPosition, end: LogPosition) -> Iterator[pa.RecordBatch]:
+        """Read the blocks of one log; one that its writer has removed has none."""
+        with suppress(FileNotFoundError):
+            yield from read(self._folder.logs / name, begin, end)
 
     def _writers(self) -> list[Path]:
         logs = self._folder.logs

@@ -6,6 +6,7 @@ has left, so a sequence never means two records, whatever a machine that lost po
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from bypass.ingest.log.lives import end_life, latest_life, lives, retire
 from bypass.ingest.log.message_log import LogFailed, LogFull, LogWriter
 from bypass.ingest.log.segments import OPEN, repair, segment_name, segments
 from bypass.ingest.log.writer_lock import WriterLock
+
+log = logging.getLogger(__name__)
 
 MOST_PIECES = 1024
 """How many pieces one system call may write."""
@@ -198,7 +201,10 @@ class SegmentLog(LogWriter):
     def _retire(self, retention_s: float) -> None:
         """Remove what was consumed so long ago; where there is no room, at once."""
         before = self._completed  # what is completed meanwhile is counted twice until the next time
-        self._kept = retire(self._writer, self.life, self._clock() - retention_s), before
+        try:
+            self._kept = retire(self._writer, self.life, self._clock() - retention_s), before
+        except OSError as error:
+            log.warning("%s: %s: consumed segments stay; trying again", self._writer, error)
 
     @property
     def _taken(self) -> int:
