@@ -18,7 +18,7 @@ from bypass.ingest.names import REPLAYS
 from bypass.ingest.sealing import Sealer
 from bypass.ingest.service import replay
 from bypass.ingest.service.replay import replay_letters
-from bypass.ingest.tables.letters import expire_letters
+from bypass.ingest.tables.letters import compact_letters, expire_letters
 from tests.command import refused
 from tests.ingest.pipeline import Pipeline, message
 
@@ -161,3 +161,18 @@ def test_connectors_have_names_that_the_stream_reads(
     _, error = refused(capsys, "ingest", "start", "--folder", tmp_path / "i", "--name", name, "--no-stream")
     assert error.startswith("connectors: name is ")
     assert not (tmp_path / "i").exists()
+
+
+def test_files_of_letters_are_joined_and_replayed(tmp_path: Path) -> None:
+    pipeline = with_letters(tmp_path)
+    for number in range(5):
+        pipeline.append(("device1", message("device1", T + number, a=number)))
+        pipeline.step()
+    before = sorted(letter["sequence"] for letter in pipeline.letters())
+    assert compact_letters(pipeline.folder.dead_letters) == 5
+    assert compact_letters(pipeline.folder.dead_letters) == 0
+    assert sorted(letter["sequence"] for letter in pipeline.letters()) == before
+    pipeline.append(("device1", b"?"))
+    pipeline.run()
+    assert replay_letters(pipeline.folder) == 6
+    assert pipeline.letters() == []

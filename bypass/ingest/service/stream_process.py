@@ -18,7 +18,7 @@ from bypass.ingest.queries.kept_cursor import needs_old_files
 from bypass.ingest.service.attachment import ATTACHED, end_with_supervisor
 from bypass.ingest.stream.query import start_query
 from bypass.ingest.tables.compaction import compact, remove_orphans
-from bypass.ingest.tables.letters import expire_letters
+from bypass.ingest.tables.letters import compact_letters, expire_letters
 from bypass.ingest.tables.retention import expire_regions
 from bypass.models.compute.spark_session import spark_session
 
@@ -65,6 +65,7 @@ def _keep_house(folder: IngestFolder, stop: threading.Event, letter_days: int) -
         "the removal of old dead letters": lambda: expire_letters(
             folder.dead_letters, letter_days, time.time()
         ),
+        "compaction of dead letters": lambda: compact_letters(folder.dead_letters),
         "the removal of old files": lambda: _remove_old_files(folder),
         "the removal of old files of dead letters": lambda: remove_orphans(folder.dead_letters),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,9 +48,11 @@ def compact(path: Path, *, fewest: int = 4) -> Compacted:
             key = tuple(add[f"partition.{name}"] for name in PARTITION)
             partitions.setdefault(key, []).append(add)
     done = [
-        _join(table, path, dict(zip(PARTITION, key, strict=True)), files)
+        _join(table, path, dict(zip(PARTITION, key, strict=True)), group)
         for key, files in partitions.items()
         if len(files) >= fewest
+        for group in _groups(files)
+        if len(group) > 1
     ]
     return Compacted(*(sum(column) for column in zip(*done, strict=True))) if done else Compacted()
 
@@ -62,6 +65,19 @@ def remove_orphans(path: Path) -> int:
         retention_hours=ORPHAN_H, dry_run=False, enforce_retention_duration=False, full=True
     )
     return len(removed)
+
+
+def _groups(files: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Divide files into groups that are joined at once, the smallest first, of `LARGE` bytes at most."""
+    group: list[dict[str, Any]] = []
+    size = 0
+    for each in sorted(files, key=lambda each: (each["size_bytes"], each["path"])):
+        if size + each["size_bytes"] > LARGE:
+            yield group
+            group, size = [], 0
+        group.append(each)
+        size += each["size_bytes"]
+    yield group
 
 
 def _join(table: DeltaTable, path: Path, partition: dict[str, str], files: list[dict[str, Any]]) -> Compacted:
