@@ -6,7 +6,7 @@ from typing import Literal
 
 from bypass.root_error import BypassError
 
-Stage = Literal["registry", "integrity", "peer", "decipher", "decompress", "parse"]
+Stage = Literal["replay", "registry", "integrity", "peer", "decipher", "decompress", "parse"]
 
 _LONGEST_DETAIL = 200
 

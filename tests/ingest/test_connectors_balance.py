@@ -1,8 +1,10 @@
 """Distribution of categories among connectors: one subscriber each, no gap, and only what must move moves."""
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from bypass.ingest.connectors.balance import Balance
 from bypass.ingest.connectors.filters import ApplicationFilters, UnreadableTopic
 from bypass.ingest.connectors.membership import Membership
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log import leases
 from bypass.ingest.log.catalogue import choose_log, find_log
 from bypass.ingest.log.leases import FileLeases, LeasesFailed, LeaseTable
 from bypass.transitions import Action, Plan
@@ -302,3 +305,30 @@ def test_a_life_that_another_has_replaced_changes_nothing_any_more(tables: Table
             attempt()
     assert later.renew() == ((Node("a", "a"),), False)
     assert table.change("App", lambda leases: leases["a"].held) == ()
+
+
+def test_a_table_of_leases_that_is_busy_stops_no_loop_and_joining_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = Fleet(FileLeases(tmp_path / "leases"))
+    fleet.start("a")
+    balance, _, members = fleet.running["a"]
+    members.join()
+    with closing(sqlite3.connect(tmp_path / "leases", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with monkeypatch.context() as patched:
+            patched.setattr(leases, "_BUSY_S", 0.01)
+            balance.begin(session_kept=False)
+            with pytest.raises(LeasesFailed):
+                fleet.step()
+
+        async def free() -> None:
+            step = asyncio.create_task(balance.step())
+            await asyncio.sleep(0)
+            other.execute("ROLLBACK")
+            await step
+
+        asyncio.run(free())
+    assert members._life == 2
+    fleet.settle()
+    assert set(fleet.owners().values()) == {"a"}

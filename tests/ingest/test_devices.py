@@ -139,3 +139,9 @@ def test_suites_standards_and_parsers_of_others_come_in_one_file(tmp_path: Path)
 
 def test_the_defaults_take_the_message_of_the_figure() -> None:
     assert StageChain(make_device({"id": "device1"}).record(), Keys())(FIGURE, NOW).measurements == MEASURED
+
+
+@pytest.mark.parametrize("region", ["r" * 129, "a b", "a/b", "süd", "..", ""])
+def test_a_region_that_can_be_no_folder_is_refused(region: str) -> None:
+    with pytest.raises(InvalidDevice, match=r"device 'd': region is .*: expected 1 to 128 letters"):
+        make_device({"id": "d", "region": region})

@@ -114,3 +114,16 @@ def test_a_change_that_was_broken_off_is_of_no_version(tmp_path: Path) -> None:
     store.rotate("pump", {"mac": bytes(32)})
     assert [each["mac"] for each in KeyStore(tmp_path / "keys", 1).find("pump")] == [SECRET]
     assert [each["mac"] for each in KeyStore(tmp_path / "keys", 2).find("pump")] == [bytes(32), SECRET]
+
+
+def test_a_key_set_that_cannot_be_read_keeps_no_other_from_being_forgotten(tmp_path: Path) -> None:
+    store = KeyStore(tmp_path / "keys")
+    for name in ("a", "b"):
+        store.add(name, {"key": b"1" * 16})
+    store.rotate("b", {"key": b"2" * 16})
+    store.retire("b")
+    (tmp_path / "keys" / "a.json").chmod(0o644)
+    (tmp_path / "keys" / "b.99.new").write_text("left by a process that was killed")
+    store.forget(store.version)
+    assert (tmp_path / "keys" / "b.json").read_text().count("since") == 1
+    assert not list((tmp_path / "keys").glob("*.new"))

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.block import Records, encode
 from bypass.ingest.log.lives import appended, consume, lives, log_end, retire
 from bypass.ingest.log.message_log import LogFailed, LogFull, LogInUse
+from bypass.ingest.log.segment_files import SegmentFiles
 from bypass.ingest.log.segment_log import LogLimits, SegmentFile, SegmentLog
 from bypass.ingest.log.segments import LogPosition, find_end, read, repair, segment_file, segments
 
@@ -292,3 +294,45 @@ def test_segments_that_are_completed_while_others_are_removed_count(tmp_path: Pa
                 log.append(records(("d", 0, os.urandom(4000))))
         assert log.sequence <= most // 4000
         log.close()
+
+
+def test_messages_behind_blocks_that_a_failed_flush_has_dropped_are_seen_at_once(tmp_path: Path) -> None:
+    files = SegmentFiles(IngestFolder(tmp_path), "", {})
+    log = SegmentLog(tmp_path / "log" / "test", settle=lambda _: None)
+
+    def append(number: int) -> None:
+        log.append(records(("device", 0, b"%d" % number)))
+
+    def fail(_: SegmentFile) -> None:
+        raise OSError(28, "No space left on device")
+
+    append(0)
+    log.flush()
+    append(1)  # held, and acknowledged
+    log.settle = fail
+    with pytest.raises(LogFailed):
+        append(2)
+    log.settle = SegmentFile.flush
+    append(3)
+    end = files.ends({}, 100, 1 << 20)
+    found = [row for _, rows in files.read({}, end, {0}) for row in rows.column("payload").to_pylist()]
+    assert (found, files.lost({}, end)) == ([b"0", b"3"], 1)
+    log.close()
+
+
+def test_a_life_that_is_removed_meanwhile_has_nothing_to_read(tmp_path: Path) -> None:
+    files = SegmentFiles(IngestFolder(tmp_path), "", {})
+    end = {"test/1": (3, 0, 99)}
+    assert list(files.read({}, end, {0})) == []
+    assert files.lost({}, end) == 3
+    files.consume(end)
+
+
+def test_housekeeping_that_fails_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = SegmentLog(tmp_path / "test", limits=LogLimits(segment_bytes=1))
+    (tmp_path / "test" / "7" / "00000000000000000000.log").mkdir(parents=True)  # cannot be compressed
+    (tmp_path / "test" / "7" / "ended").write_text("5 0\n")
+    for _ in range(2):
+        log.append(records(("d", 0, b"?")))
+    log.close()
+    assert "consumed segments stay" in caplog.text

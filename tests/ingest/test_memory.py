@@ -130,3 +130,16 @@ def test_a_step_writes_what_it_has_done_however_much_is_held(tmp_path: Path) -> 
     )
     progress = pipeline.run()
     assert (progress.held, progress.stored) == (0, 5100)
+
+
+def test_parts_that_other_workers_have_had_since_are_not_kept(tmp_path: Path) -> None:
+    def take(part: int, start: int) -> None:
+        with part_memory(tmp_path, part, start, start + 1) as kept:
+            kept.remember(start + 1, np.array([], np.int64))
+
+    for part in (0, 1):
+        take(part, 0)
+    take(0, 1)
+    assert {key[1] for key in memory._cache if key[0] == tmp_path} == {0, 1}  # a later task may have part 1
+    take(0, 2)
+    assert {key[1] for key in memory._cache if key[0] == tmp_path} == {0}

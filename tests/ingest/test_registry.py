@@ -141,3 +141,11 @@ def test_many_devices_are_loaded_in_well_under_a_second(tmp_path: Path) -> None:
     found = snapshot.find("fleet:99999")
     assert found is not None
     assert found.id == "fleet:99999"
+
+
+def test_readers_open_it_while_somebody_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bypass.ingest.devices.registry._PATIENCE", 0.01)
+    with DeviceRegistry(tmp_path / "registry.db") as writer:
+        writer.register(Device(id="device0"))
+        with writer._transaction(), DeviceRegistry(tmp_path / "registry.db") as reader:
+            assert reader.version == 1

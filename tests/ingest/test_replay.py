@@ -8,13 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from bypass.ingest.categories import partition_of
 from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.folder_lock import FolderInUse, only_one
+from bypass.ingest.log.block import Records
+from bypass.ingest.log.catalogue import find_log
+from bypass.ingest.names import REPLAYS
+from bypass.ingest.sealing import Sealer
 from bypass.ingest.service import replay
 from bypass.ingest.service.replay import replay_letters
-from bypass.ingest.stream.replays import REPLAYS
-from bypass.ingest.tables.letters import expire_letters
+from bypass.ingest.tables.letters import compact_letters, expire_letters
+from tests.command import refused
 from tests.ingest.pipeline import Pipeline, message
 
 T = 1_763_459_000_000
@@ -103,3 +108,71 @@ def test_letters_that_are_old_are_removed(tmp_path: Path) -> None:
     pipeline.run()
     expire_letters(pipeline.folder.dead_letters, 10, now)
     assert len(pipeline.letters()) == 2
+
+
+def test_copies_that_both_became_letters_are_stored_once_and_the_next_one_is_known(tmp_path: Path) -> None:
+    pipeline = with_letters(tmp_path, 0, 0)
+    assert replay_letters(pipeline.folder) == 2
+    pipeline.run()
+    pipeline.append(("device0", message("device0", T, a=0)))
+    progress = pipeline.run()
+    assert [row["long"] for row in pipeline.rows()] == [0]
+    assert (progress.stored, progress.duplicates) == (1, 2)
+
+
+def test_the_number_of_a_replayed_message_is_noted(tmp_path: Path) -> None:
+    device = Device(id="device0", suite="NULL_CKSM-FLETCHER16", sequenced=True)
+    sealer = Sealer(suite="NULL_CKSM-FLETCHER16")
+    first, *others = [sealer.seal(message("device0", T + number, a=number), number) for number in range(1100)]
+    pipeline = Pipeline(tmp_path, Device(id="other"), most=5000)
+    pipeline.append(("device0", first), ("device0", first))
+    pipeline.run()
+    with DeviceRegistry(pipeline.folder.registry) as registry:
+        registry.register(device)
+    replay_letters(pipeline.folder)
+    pipeline.append(("device0", first))
+    progress = pipeline.run()
+    assert (progress.stored, progress.duplicates) == (1, 2)
+    pipeline.append(*(("device0", each) for each in others[1:]), ("device0", others[0]))
+    assert pipeline.run().dead_letters == {"unknown device": 2, "replayed": 1}
+    assert replay_letters(pipeline.folder, "replayed") == 1
+    assert (
+        pipeline.run().stored == 1100
+    )  # nobody can tell whether the old one had come: an operator has said so
+
+
+@pytest.mark.parametrize("record", [b"", b"?", b"\xff\xff" + 8 * b"\0" + b"test/1"])
+def test_a_record_of_the_replay_log_that_is_none_is_a_letter(tmp_path: Path, record: bytes) -> None:
+    pipeline = with_letters(tmp_path)
+    log = find_log(pipeline.folder).open_writer(REPLAYS)
+    records = Records()
+    records.add("device0", partition_of("device0"), record, T)
+    log.append(records)
+    log.close()
+    assert pipeline.run().dead_letters == {"malformed replay": 1}
+    (letter,) = pipeline.letters()
+    assert (letter["stage"], letter["payload"]) == ("replay", record)
+
+
+@pytest.mark.parametrize("name", ["site/a", "replay", "", "..", "a b", "x" * 129])
+def test_connectors_have_names_that_the_stream_reads(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, error = refused(capsys, "ingest", "start", "--folder", tmp_path / "i", "--name", name, "--no-stream")
+    assert error.startswith("connectors: name is ")
+    assert not (tmp_path / "i").exists()
+
+
+def test_files_of_letters_are_joined_and_replayed(tmp_path: Path) -> None:
+    pipeline = with_letters(tmp_path)
+    for number in range(5):
+        pipeline.append(("device1", message("device1", T + number, a=number)))
+        pipeline.step()
+    before = sorted(letter["sequence"] for letter in pipeline.letters())
+    assert compact_letters(pipeline.folder.dead_letters) == 5
+    assert compact_letters(pipeline.folder.dead_letters) == 0
+    assert sorted(letter["sequence"] for letter in pipeline.letters()) == before
+    pipeline.append(("device1", b"?"))
+    pipeline.run()
+    assert replay_letters(pipeline.folder) == 6
+    assert pipeline.letters() == []

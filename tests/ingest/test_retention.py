@@ -160,3 +160,33 @@ def test_limits_are_set_and_shown_by_command(tmp_path: Path) -> None:
 def test_limits_that_are_none_are_refused(values: dict[str, int]) -> None:
     with pytest.raises(InvalidRetention, match=r"(days|bytes) is \d+: expected at"):
         RegionLimits(**values)
+
+
+def test_regions_whose_names_are_quoted_expire_once(tmp_path: Path) -> None:
+    device = Device(id="device0").model_copy(update={"region": "süd / 1"})
+    pipeline = Pipeline(tmp_path, device, tasks=1)
+    pipeline.append(("device0", message("device0", T, a=1)), at=T - 5 * DAY_MS)
+    pipeline.step()
+    set_retention(pipeline.folder.retention, "süd / 1", RegionLimits(days=1))
+    assert [done.files for done in expire(pipeline)] == [1]
+    assert (expire(pipeline), pipeline.rows()) == ([], [])
+    assert read_status(pipeline.folder).expired_rows == {"süd / 1": 1}
+
+
+def test_a_chore_that_fails_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pipeline = filled(tmp_path, 1, files=4)
+    pipeline.folder.retention.write_bytes(b"no database" * 100)
+    monkeypatch.setattr(stream_process, "COMPACT_S", 0.01)
+    caplog.set_level(logging.INFO)
+    stop = threading.Event()
+    housekeeping = threading.Thread(target=stream_process._keep_house, args=(pipeline.folder, stop, 30))
+    housekeeping.start()
+    looked, end = threading.Event(), time.monotonic() + 20
+    while "compaction: 8 files" not in caplog.text and time.monotonic() < end:
+        looked.wait(0.01)
+    stop.set()
+    housekeeping.join()
+    assert "retention failed" in caplog.text
+    assert "compaction: 8 files" in caplog.text

@@ -143,3 +143,22 @@ def test_a_device_whose_policy_is_not_there_is_not_registered(
     _, error = refused(capsys, "ingest", "register", devices, "--folder", tmp_path / "ingest")
     assert error.startswith("device 'b': policy 'precompute' has no mechanism 'nonsense'; it has: batch,")
     assert not (tmp_path / "ingest" / "registry.db").exists()
+
+
+@pytest.mark.slow
+def test_connectors_of_another_name_run_beside_the_stream(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, log = tmp_path / "ingest", tmp_path / "service.log"
+    beside = ["ingest", "start", "--folder", str(folder), "--no-stream", "--name", "other", "--tcp"]
+    with only_one(folder / "start.lock", "a stream"), log.open("wb") as output:
+        service = subprocess.Popen([*BYPASS, *beside, "127.0.0.1:0"], stdout=output, stderr=subprocess.STDOUT)
+        try:
+            wait_for(lambda: "1 connectors run" in log.read_text() or service.poll() is not None, log)
+            assert service.poll() is None, log.read_text()
+            _, error = refused(capsys, *beside, "127.0.0.1:0")
+            wanted = "another `bypass ingest start --name other` runs here: expected one at a time"
+            assert error == f"{folder}: {wanted}"
+        finally:
+            service.terminate()
+            service.wait()

@@ -2,7 +2,9 @@
 
 import gc
 import json
+import sqlite3
 from base64 import b64encode
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from bypass.ingest.security.suite import find_suite
 from bypass.ingest.service.status import read_status
 from bypass.ingest.stream import plans
 from bypass.ingest.stream.plans import plans_between, submit_plan
-from bypass.ingest.stream.progress import StreamProgress
+from bypass.ingest.stream.progress import BatchMismatch, StreamProgress
 from bypass.transitions import Action, Plan
 from tests.ingest.pipeline import Pipeline, message
 
@@ -342,3 +344,23 @@ def test_a_table_is_made_when_it_gets_its_first_rows(tmp_path: Path) -> None:
     pipeline.append(("device0", b"{"))
     pipeline.run()
     assert len(pipeline.letters()) == 1
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_a_batch_whose_number_the_tables_have_with_other_messages_is_refused(
+    tmp_path: Path, noted: bool
+) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="device0"))
+    pipeline.append(("device0", message("device0", T, a=1)))
+    pipeline.step()
+    if not noted:  # killed between the commits of the tables and of the progress
+        with closing(sqlite3.connect(pipeline.folder.progress)) as database, database:
+            database.execute("DELETE FROM batches")
+    pipeline.append(("device0", message("device0", T + 1, a=2)))
+    pipeline.batch = 0  # the checkpoint has forgotten its latest offset
+    for _ in range(2):
+        with pytest.raises(BatchMismatch, match=r"batch 0: .* has it with another end: expected"):
+            pipeline.step()
+    pipeline.batch = 1
+    pipeline.step()
+    assert [row["long"] for row in pipeline.rows()] == [1, 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -96,6 +97,7 @@ def start(
       bypass ingest start --tcp 127.0.0.1:7791 --archive cold=parquet:/var/archive
       bypass ingest start --tcp 127.0.0.1:7791 --log nats://127.0.0.1:4222
     """
+    from bypass.ingest.connectors.connector import check_writer
     from bypass.ingest.folder import IngestFolder
     from bypass.ingest.folder_lock import only_one
     from bypass.ingest.log.catalogue import choose_log
@@ -104,6 +106,7 @@ def start(
 
     if addresses["keys"] is not None and addresses["broker"] is None:
         raise click.UsageError("--keys without --broker: expected the broker that they are for")
+    check_writer(name)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     folder = folder.resolve()  # other processes may have other directories
     if log_name is not None:
@@ -135,7 +138,12 @@ def start(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with only_one(folder / "start.lock", "another `bypass ingest start` runs here"):
+    with ExitStack() as locks:
+        if stream:
+            locks.enter_context(only_one(folder / "start.lock", "another `bypass ingest start` runs here"))
+        if given:
+            lock = folder / f"start.{name}.lock"
+            locks.enter_context(only_one(lock, f"another `bypass ingest start --name {name}` runs here"))
         click.echo(f"Ingesting into {folder}; Ctrl-C ends it.")
         Supervisor(processes).run(stop)
 

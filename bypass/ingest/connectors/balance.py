@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Set
 from typing import Protocol
@@ -52,7 +53,7 @@ class Balance:
     """Subscribes to what the distribution wants, and unsubscribes from the rest once others have it.
 
     A distribution is exchanged by `execute`, and the next steps bring the subscriptions in line. It belongs
-    to one thread.
+    to one loop, which does not wait for the table of leases.
     """
 
     def __init__(
@@ -75,15 +76,16 @@ class Balance:
         )
         self.held = frozenset[str]()
         """The filters that the broker has confirmed."""
+        self._joined = True
         self._remains: frozenset[str] = membership.filters.all
         """Filters that an earlier life may have left in the broker's session."""
 
     def begin(self, *, session_kept: bool) -> None:
         """Take note that there is a connection. A broker that has not kept the session has no subscriptions
-        of it. Raises LeasesFailed."""
+        of it: the next step joins anew."""
         if not session_kept:
             self.held = self._remains = frozenset()
-            self._membership.join()
+            self._joined = False
 
     def execute(self, plan: Plan) -> list[Record]:
         """Exchange the distribution. Raises as `Engine.execute` does."""
@@ -95,7 +97,10 @@ class Balance:
 
         Raises LeasesFailed and NotConfirmed; then the next step goes on.
         """
-        renewal = self._membership.renew()
+        if not self._joined:
+            await asyncio.to_thread(self._membership.join)
+            self._joined = True
+        renewal = await asyncio.to_thread(self._membership.renew)
         if renewal.lost and self.held:
             self.lost += 1
             log.warning("%s: its lease had run out: others have taken over", self._membership.node.name)
@@ -104,11 +109,17 @@ class Balance:
         missing = wanted - self.held
         if missing:
             await self._subscriber.subscribe(missing)
+            if not self._joined:  # the session has ended meanwhile
+                return False
             self.held |= missing
         if missing or renewal.lost:
-            self._membership.declare(self.held)
+            await asyncio.to_thread(self._membership.declare, self.held)
         unwanted = (self.held | self._remains) - wanted
-        released = self._membership.release(self.held, unwanted) if unwanted else frozenset[str]()
+        released = frozenset[str]()
+        if unwanted:
+            released = await asyncio.to_thread(self._membership.release, self.held, unwanted)
+        if not self._joined:
+            return False
         if released:
             self.held -= released
             self._remains |= released

@@ -11,12 +11,24 @@ from typing import NamedTuple
 
 from bypass.errors import shown
 from bypass.ingest.connectors.intake import LogIntake, MessageRefused
+from bypass.ingest.names import REPLAYS, check_name
 from bypass.live.addresses import can_serve
 from bypass.root_error import BypassError
+from bypass.support.validation import Misfit
 
 
 class InvalidConnector(BypassError):
     """A connector's address or limit cannot be used."""
+
+
+def check_writer(name: str) -> None:
+    """Check the name under which connectors write to the log. Raises InvalidConnector."""
+    try:
+        check_name(name)
+    except Misfit as error:
+        raise InvalidConnector(f"connectors: name {error.args[0]}") from None
+    if name == REPLAYS:
+        raise InvalidConnector(f"connectors: name is {shown(name)}: expected another one: replays have it")
 
 
 class Connector(ABC):

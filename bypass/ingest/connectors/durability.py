@@ -45,7 +45,7 @@ class LogDurability:
 
     def execute(self, intake: LogIntake, plan: Plan) -> Future[list[Record]]:
         """Exchange the durability between two appends of the log's intake. One that syncs has all synced that
-        was acknowledged before. Raises Refused if the intake is closed."""
+        was acknowledged before. Raises MessageRefused if the intake is closed."""
         return intake.run(lambda: self._execute(plan))
 
     def _execute(self, plan: Plan) -> list[Record]:

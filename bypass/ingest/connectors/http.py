@@ -115,7 +115,7 @@ class HttpConnector(Connector):
         return b"".join(parts)
 
     def _messages(self, device: str | None, body: bytes) -> list[DeviceMessage]:
-        """Read a body. A part of it that cannot be read makes all of it unreadable. Raises Refused."""
+        """Read a body. A part of it that cannot be read makes all of it unreadable. Raises MessageRefused."""
         if device is not None:
             return [DeviceMessage(device, body)]
         frames = FrameReader(self._most)
@@ -130,7 +130,7 @@ class HttpConnector(Connector):
         return messages
 
     async def _log(self, messages: list[DeviceMessage]) -> Response:
-        """Hand in messages and wait until they are in the log. Raises Refused if one of them is not."""
+        """Hand in messages and wait until they are in the log. Raises MessageRefused if one is not."""
         handed_in: list[Future[None]] = []
         refusal: MessageRefused | None = None
         for message in messages:

@@ -65,7 +65,8 @@ class _Waiting(NamedTuple):
 class LogIntake:
     """Takes messages from any thread. A thread of its own appends what has come meanwhile as one block.
 
-    A message is acknowledged when its future is done; one whose future has an exception is not in the log.
+    A message is acknowledged when its future is done; one whose future has an exception may be in
+    the log nevertheless.
     Futures are done in the order in which messages were handed in.
     """
 
@@ -98,14 +99,14 @@ class LogIntake:
     def submit(self, device: str, payload: bytes) -> Future[None]:
         """Hand in a message. Gives a future that is done once it is in the log.
 
-        Raises Refused, and counts why: the message is too large, or too much waits already.
+        Raises MessageRefused, and counts why: the message is too large, or too much waits already.
         """
         done = Future[None]()
         self._hand_in(device, payload, done)
         return done
 
     def submit_unacknowledged(self, device: str, payload: bytes) -> None:
-        """Hand in a message whose sender is promised nothing. Raises Refused as `submit` does."""
+        """Hand in a message whose sender is promised nothing. Raises MessageRefused as `submit` does."""
         self._hand_in(device, payload, None)
 
     def refuse(self, reason: str, detail: str = "") -> MessageRefused:
@@ -115,7 +116,8 @@ class LogIntake:
         return MessageRefused(reason, detail)
 
     def run(self, function: Callable[[], T]) -> Future[T]:
-        """Have the thread that appends call a function, between two appends. Raises Refused when closed."""
+        """Have the thread that appends call a function, between two appends. Raises MessageRefused if
+        closed."""
         done = Future[T]()
         with self._changed:
             if self._closing:

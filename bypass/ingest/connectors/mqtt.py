@@ -113,7 +113,7 @@ class MqttConnector(Connector):
     async def start(self, intake: LogIntake) -> None:
         self._intake = intake
         self._loop = asyncio.get_running_loop()
-        self._membership.join()
+        await asyncio.to_thread(self._membership.join)
         five = self._version == MQTTProtocolVersion.MQTTv5
         properties = Properties(PacketTypes.CONNECT) if five else None  # type: ignore[no-untyped-call]
         if properties is not None:
@@ -131,7 +131,7 @@ class MqttConnector(Connector):
         self._client.disconnect()
         await asyncio.to_thread(self._client.loop_stop)
         with suppress(LeasesFailed):  # then its lease runs out
-            self._membership.leave()
+            await asyncio.to_thread(self._membership.leave)
 
     # -- subscriptions, in the loop -----------------------------------------------------------------------
 
@@ -178,10 +178,7 @@ class MqttConnector(Connector):
             await asyncio.sleep(self._membership.lease_s / (3 if settled else 30))
 
     def _began(self, session_kept: bool) -> None:
-        try:
-            self.balance.begin(session_kept=session_kept)
-        except LeasesFailed as error:
-            log.warning("%s: %s; trying again", self.name, error)
+        self.balance.begin(session_kept=session_kept)
         self._connected.set()
 
     def _ended(self) -> None:

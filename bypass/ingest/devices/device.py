@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +20,7 @@ from bypass.errors import BypassError, shown
 from bypass.ingest.compression import Compression
 from bypass.ingest.devices.policy import KEEP_EVERYTHING, DevicePolicy, parse_policy, policy_action
 from bypass.ingest.devices.record import DeviceRecord, PeerRecord
+from bypass.ingest.names import check_name
 from bypass.ingest.parsers.parser import find_parser
 from bypass.ingest.parsers.schema import ParserSchema
 from bypass.ingest.security.standard import find_standard
@@ -31,18 +31,8 @@ from bypass.transitions import TransitionError
 from bypass.transitions.validation import KeyPath
 from bypass.transitions.yaml_text import load_yaml
 
-_KEY_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
-
-
-def check_key_name(name: str) -> str:
-    """Give the name of a key set back. Raises ValueError if it is none; it is part of a path."""
-    if not _KEY_NAME.fullmatch(name):
-        raise Misfit((), f"is {shown(name)}: expected 1 to 128 letters, digits, dots, _ and -, no dot first")
-    return name
-
-
 Name = Annotated[str, Field(min_length=1, max_length=256)]
-KeyName = Annotated[str, AfterValidator(check_key_name)]
+PathName = Annotated[str, AfterValidator(check_name)]
 
 
 class InvalidDevice(BypassError):
@@ -59,7 +49,7 @@ class PeerProof(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["signature", "jwt"]
-    keys: KeyName
+    keys: PathName
     operations: tuple[str, ...] = ("publish",)
 
 
@@ -70,8 +60,8 @@ class Device(BaseModel):
     `sequenced` messages have a number in their authenticated part, which gives them an identity and protects
     them against replay. `largest` bounds the bytes that come out of decompression. With the clock "received"
     measurements have the time at which the message came, whatever the device says. `region` is the class of
-    data that retention goes by, `policy` the mechanism of pre-computation that the device begins with: its
-    name, or a mapping with parameters, as `{to: every-nth, set: {n: 10}}`.
+    data that retention goes by, and a folder of the table; `policy` is the mechanism of pre-computation that
+    the device begins with: its name, or a mapping with parameters, as `{to: every-nth, set: {n: 10}}`.
 
     Suite, standard and parser may be references to code (`module:Class`): take configurations from people who
     may run code here, or refuse references first.
@@ -82,10 +72,10 @@ class Device(BaseModel):
     id: Name
     application: Name = "app"
     tenant: Name = "default"
-    region: Name = "default"
+    region: PathName = "default"
     suite: str = "NULL_NULL"
     standard: str | None = None
-    keys: KeyName | None = None
+    keys: PathName | None = None
     peer: PeerProof | None = None
     sequenced: bool = False
     compression: Compression = "none"

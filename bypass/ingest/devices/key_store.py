@@ -9,6 +9,7 @@ table or error.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import stat
 from base64 import b64decode, b64encode
@@ -20,8 +21,10 @@ from secrets import token_bytes
 import msgspec
 
 from bypass.errors import BypassError
-from bypass.ingest.devices.device import check_key_name
+from bypass.ingest.names import check_name
 from bypass.ingest.security.key_set import KeySet
+
+log = logging.getLogger(__name__)
 
 _LARGEST_FILE = 1 << 20
 _VERSION, _FORGOTTEN = "version", "forgotten"
@@ -130,7 +133,11 @@ class KeyStore:
             return
         with self._locked():
             for path in self.folder.glob("*.json"):
-                states = _read(path)
+                try:
+                    states = _read(path)
+                except InvalidKeyFile as error:  # the others need not wait for it
+                    log.warning("%s; former keys in it stay", error)
+                    continue
                 first = max((n for n, state in enumerate(states) if state.since <= before), default=0)
                 kept = states[first:]
                 if len(kept) == 1 and not kept[0].keys and kept[0].since <= before:
@@ -145,6 +152,8 @@ class KeyStore:
         descriptor = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+            for left in self.folder.glob("*.new"):  # of a process that was killed; it may have keys
+                left.unlink()
             yield
         finally:
             os.close(descriptor)
@@ -165,7 +174,7 @@ class KeyStore:
 
     def _path(self, name: str) -> Path:
         try:
-            check_key_name(name)
+            check_name(name)
         except ValueError as error:
             raise InvalidKeyFile(f"key set {error.args[0]}") from None
         return self.folder / f"{name}.json"

@@ -61,7 +61,8 @@ class DeviceRegistry:
         self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
-        self._database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+        if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'past'").fetchone():
+            self._database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")  # readers wait for no writer
 
     def __enter__(self) -> Self:
         return self
@@ -187,7 +188,7 @@ class DeviceRegistry:
 
     def snapshot(self, folder: Path, version: int | None = None) -> Path:
         """Write a version, or the one in force, for executors, unless that was done; gives the file. Raises
-        UnknownVersion."""
+        UnknownRegistryVersion."""
         if version is not None and snapshot_file(folder, version).exists():
             return snapshot_file(folder, version)
         self._database.execute("BEGIN")  # the version and its devices have to be of one moment
@@ -206,8 +207,8 @@ class DeviceRegistry:
             self._database.execute("COMMIT")
 
     def forget(self, before: int) -> None:
-        """Delete states of devices that only versions lower than `before` have. Raises UnknownVersion for one
-        that is not there yet."""
+        """Delete states of devices that only versions lower than `before` have. Raises
+        UnknownRegistryVersion for one that is not there yet."""
         if before > self.version:
             raise UnknownRegistryVersion(f"version {before} of the registry: expected at most {self.version}")
         with self._transaction():

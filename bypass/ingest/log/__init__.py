@@ -1,1 +1,1 @@
-"""The log: messages are on disk before they are acknowledged, and are read from there in batches."""
+"""The log: messages are there before they are acknowledged, and are read from there in batches."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,10 @@ class SegmentFiles(MessageLog):
             for life in lives(writer):
                 name, log = f"{writer.name}/{life}", writer / str(life)
                 begin = LogPosition(*start.get(name, ()))
-                end = self._end(log, begin, room, most_bytes) if room > 0 else begin
+                try:
+                    end = self._end(log, begin, room, most_bytes) if room > 0 else begin
+                except FileNotFoundError:  # its writer has removed it meanwhile: all of it was consumed
+                    continue
                 room -= end.sequence - begin.sequence
                 left -= end.sequence - begin.sequence
                 if name in start or end.sequence:
@@ -76,7 +80,7 @@ class SegmentFiles(MessageLog):
         wanted = np.isin(np.arange(PARTS), list(parts))
         for name, position in end.items():
             begin = LogPosition(*start.get(name, ()))
-            for block in read(self._folder.logs / name, begin, LogPosition(*position)):
+            for block in self._blocks(name, begin, LogPosition(*position)):
                 if not wanted.all():
                     block = block.filter(pa.array(wanted[block.column("category").to_numpy() % PARTS]))
                 if block.num_rows:
@@ -87,13 +91,13 @@ class SegmentFiles(MessageLog):
         lost = 0
         for name, position in end.items():
             begin, until = LogPosition(*start.get(name, ())), LogPosition(*position)
-            whole = sum(block.num_rows for block in read(self._folder.logs / name, begin, until))
+            whole = sum(block.num_rows for block in self._blocks(name, begin, until))
             lost += until.sequence - begin.sequence - whole
         return lost
 
     def consume(self, end: Positions) -> None:
         for name, position in end.items():
-            if (self._folder.logs / name).exists():
+            with suppress(FileNotFoundError):  # its writer may have removed it
                 consume(self._folder.logs / name, LogPosition(*position).sequence)
 
     def appended(self, taken: Positions) -> int:
@@ -113,6 +117,11 @@ class SegmentFiles(MessageLog):
 
     def close(self) -> None:
         """Nothing is open between two calls."""
+
+    def _blocks(self, name: str, begin: LogPosition, end: LogPosition) -> Iterator[pa.RecordBatch]:
+        """Read the blocks of one log; one that its writer has removed has none."""
+        with suppress(FileNotFoundError):
+            yield from read(self._folder.logs / name, begin, end)
 
     def _writers(self) -> list[Path]:
         logs = self._folder.logs

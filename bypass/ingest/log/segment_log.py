@@ -6,6 +6,7 @@ has left, so a sequence never means two records, whatever a machine that lost po
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from bypass.ingest.log.lives import consumed, end_life, is_ended, latest_life, l
 from bypass.ingest.log.message_log import LogFailed, LogFull, LogWriter
 from bypass.ingest.log.segments import OPEN, repair, segment_name
 from bypass.ingest.log.writer_lock import WriterLock
+
+log = logging.getLogger(__name__)
 
 MOST_PIECES = 1024
 """How many pieces one system call may write."""
@@ -112,6 +115,7 @@ class SegmentLog(LogWriter):
         _sync_folder(writer)
         self.sequence = 0
         self._segment = self._begin_segment()
+        self._gap = False  # whether numbers are missing here: readers pass over that between two segments
         self._completed = 0  # bytes of all segments that this life has completed
         self._kept = 0, 0  # bytes that were kept at the last look, and `_completed` before it
         self._housekeeper = ThreadPoolExecutor(1, "log housekeeping")
@@ -136,7 +140,7 @@ class SegmentLog(LogWriter):
             )
         before = None
         try:
-            if self._segment.size >= self._limits.segment_bytes:
+            if self._gap or self._segment.size >= self._limits.segment_bytes:
                 self._next_segment()
             before = self._segment.size
             self._segment.hold(pieces)
@@ -146,6 +150,8 @@ class SegmentLog(LogWriter):
                 self.sequence += len(
                     records
                 )  # it was not settled, but it is in the file: its numbers are taken
+            if self._segment.held_bytes > (0 if before is None else size):
+                self._gap = True  # blocks of earlier appends are dropped, whose numbers are taken as well
             self._segment.forget()
             if not isinstance(error, OSError):
                 raise
@@ -188,6 +194,7 @@ class SegmentLog(LogWriter):
         self._segment.flush()
         self._segment.sync()
         complete, self._segment = self._segment, self._begin_segment()
+        self._gap = False
         self._completed += complete.size
         complete.close()
         self._retired = self._housekeeper.submit(self._retire, self._limits.retention_s)
@@ -195,7 +202,10 @@ class SegmentLog(LogWriter):
     def _retire(self, retention_s: float) -> None:
         """Remove what was consumed so long ago; where there is no room, at once."""
         before = self._completed  # what is completed meanwhile is counted twice until the next time
-        self._kept = retire(self._writer, self.life, self._clock() - retention_s), before
+        try:
+            self._kept = retire(self._writer, self.life, self._clock() - retention_s), before
+        except OSError as error:
+            log.warning("%s: %s: consumed segments stay; trying again", self._writer, error)
 
     @property
     def _taken(self) -> int:

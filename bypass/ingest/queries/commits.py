@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -13,6 +12,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from bypass.ingest.queries.invalid import CursorExpired
 from bypass.ingest.tables.delta import APPLICATION
+from bypass.ingest.tables.files import file_path
 from bypass.ingest.tables.schema import MINUTE_MS
 
 
@@ -67,7 +67,7 @@ class CommitLog:
         added = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         return sorted(
             TableFile(
-                self._table / unquote(each["path"]),
+                self._table / file_path(each["path"]),
                 each["partition.region"],
                 each["partition.day"],
                 each["num_records"],
@@ -110,7 +110,7 @@ class CommitLog:
     def _file(self, add: dict[str, Any]) -> TableFile:
         partition, stats = add["partitionValues"], json.loads(add["stats"])
         return TableFile(
-            self._table / unquote(add["path"]),
+            self._table / file_path(add["path"]),
             partition["region"],
             partition["day"],
             stats["numRecords"],

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bypass.ingest.categories import Node
 from bypass.ingest.connectors.broker import EVERYTHING, BrokerConnector
-from bypass.ingest.connectors.connector import Connector
+from bypass.ingest.connectors.connector import Connector, check_writer
 from bypass.ingest.connectors.durability import LogDurability
 from bypass.ingest.connectors.files import FilesConnector
 from bypass.ingest.connectors.filters import ApplicationFilters
@@ -39,6 +39,7 @@ async def run_connectors(
 
     Raises LogInUse if another process has this name, InvalidConnector, LogFailed and InvalidLog.
     """
+    check_writer(name)
     writer = find_log(folder).open_writer(name, synced=durability == "full-sync")
     registry = bring_mechanisms(folder)
     settled = None

@@ -6,7 +6,7 @@ the next replay logs them again, and the stream knows them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,9 @@ from bypass.ingest.folder import IngestFolder
 from bypass.ingest.folder_lock import only_one
 from bypass.ingest.log.block import Records
 from bypass.ingest.log.catalogue import find_log
-from bypass.ingest.stream.replays import REPLAYS, encode_replay
+from bypass.ingest.log.message_log import LogWriter
+from bypass.ingest.names import REPLAYS
+from bypass.ingest.stream.replays import encode_replay
 from bypass.ingest.tables.letters import delete_letters, read_letters
 
 MOST = 10_000
@@ -34,23 +36,25 @@ def replay_letters(folder: IngestFolder, reason: str | None = None) -> int:
     replays, LogInUse, LogFull and LogFailed.
     """
     with only_one(folder.path / "replay.lock", "another process replays dead letters"):
-        letters = read_letters(folder.dead_letters, reason, but=REPLAYED)
-        if not letters.num_rows:
-            return 0
-        log = find_log(folder).open_writer(REPLAYS, synced=True)
+        count = 0
+        log: LogWriter | None = None
         try:
-            for portion in _portions(letters):
+            for portion in _portions(read_letters(folder.dead_letters, reason, but=REPLAYED)):
+                if log is None:
+                    log = find_log(folder).open_writer(REPLAYS, synced=True)
                 log.append(_records(portion))
                 delete_letters(folder.dead_letters, [(row["log"], row["sequence"]) for row in portion])
+                count += len(portion)
         finally:
-            log.close()
-        return int(letters.num_rows)
+            if log is not None:
+                log.close()
+        return count
 
 
-def _portions(letters: pa.Table) -> Iterator[list[dict[str, Any]]]:
+def _portions(letters: Iterable[pa.RecordBatch]) -> Iterator[list[dict[str, Any]]]:
     portion: list[dict[str, Any]] = []
     size = 0
-    for batch in letters.to_batches(MOST):
+    for batch in letters:
         for row in batch.to_pylist():
             portion.append(row)
             size += len(row["payload"])

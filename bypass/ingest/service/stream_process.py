@@ -6,6 +6,7 @@ import argparse
 import logging
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from bypass.ingest.queries.kept_cursor import needs_old_files
 from bypass.ingest.service.process import process_arguments, stop_signal
 from bypass.ingest.stream.query import start_query
 from bypass.ingest.tables.compaction import compact, remove_orphans
-from bypass.ingest.tables.letters import expire_letters
+from bypass.ingest.tables.letters import compact_letters, expire_letters
 from bypass.ingest.tables.retention import expire_regions
 from bypass.models.compute.spark_session import spark_session
 
@@ -57,20 +58,35 @@ def run_stream(
 
 
 def _keep_house(folder: IngestFolder, stop: threading.Event, letter_days: int) -> None:
+    chores: dict[str, Callable[[], object]] = {
+        "retention": lambda: _expire(folder),
+        "compaction": lambda: _compact(folder),
+        "the removal of old dead letters": lambda: expire_letters(
+            folder.dead_letters, letter_days, time.time()
+        ),
+        "compaction of dead letters": lambda: compact_letters(folder.dead_letters),
+        "the removal of old files": lambda: _remove_old_files(folder),
+        "the removal of old files of dead letters": lambda: remove_orphans(folder.dead_letters),
+    }
     while not stop.wait(COMPACT_S):
-        try:
-            _expire(folder)
-            done = compact(folder.measurements)
-            if done.files:
-                log.info("compaction: %d files with %d rows to %d with %d", *done)
-            expire_letters(folder.dead_letters, letter_days, time.time())
-            if needs_old_files(folder):
-                log.warning("an archive is late: files that it needs are not removed")
-            else:
-                remove_orphans(folder.measurements)
-            remove_orphans(folder.dead_letters)
-        except Exception:  # it is tried again, and the stream does not need it
-            log.exception("compaction failed; it is tried again in %d s", COMPACT_S)
+        for name, chore in chores.items():
+            try:
+                chore()
+            except Exception:  # it is tried again, and neither the stream nor the others need it
+                log.exception("%s failed; it is tried again in %d s", name, COMPACT_S)
+
+
+def _compact(folder: IngestFolder) -> None:
+    done = compact(folder.measurements)
+    if done.files:
+        log.info("compaction: %d files with %d rows to %d with %d", *done)
+
+
+def _remove_old_files(folder: IngestFolder) -> None:
+    if needs_old_files(folder):
+        log.warning("an archive is late: files that it needs are not removed")
+    else:
+        remove_orphans(folder.measurements)
 
 
 def _expire(folder: IngestFolder) -> None:

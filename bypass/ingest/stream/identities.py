@@ -10,7 +10,7 @@ import numpy as np
 from bypass.support.arrays import Ints
 
 MOST = 4_000_000
-"""How many identities a task remembers; steps that are oldest are forgotten first."""
+"""How many identities a part remembers; steps that are oldest are forgotten first."""
 
 
 def identity(device: str, content: bytes) -> int:

@@ -121,6 +121,8 @@ def part_memory(folder: Path, part: int, start: int, end: int) -> Iterator[PartM
     Raises MemoryLost.
     """
     key = folder, part
+    for other in [other for other, (step, _) in _cache.items() if other[0] == folder and step < start]:
+        del _cache[other]  # other workers have had these parts since
     step, memory = _cache.pop(key, (-1, PartMemory()))
     if step != start:
         memory = _load(folder / str(part), start)

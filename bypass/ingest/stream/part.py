@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from bypass.ingest.categories import PARTS, partition_of
 from bypass.ingest.devices.policy import KEEP_EVERYTHING, MECHANISMS, policy_action
-from bypass.ingest.rejection import Rejected
 from bypass.ingest.stream.memory import PartMemory
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.policies import Policies
@@ -46,12 +45,9 @@ class Part:
         for plan in plans:
             self._records += self.policies.execute(plan)
 
-    def is_new(self, device: str, sequence: int) -> bool:
-        """Whether a numbered message has not come before. Raises Rejected if that cannot be told any more."""
-        age = self._memory.sequences.take(device, sequence)
-        if age == "old":
-            raise Rejected("integrity", "replayed", f"sequence {sequence}: expected a newer one")
-        return age == "new"
+    def age(self, device: str, sequence: int) -> Literal["new", "seen", "old"]:
+        """Note a numbered message, and say whether it has come before; it is `old` if nobody can tell."""
+        return self._memory.sequences.take(device, sequence)
 
     def is_first(self, letter: int) -> bool:
         """Whether a dead letter that is replayed has not come before, by its identity."""

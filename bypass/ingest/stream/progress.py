@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.task import TaskResult
+from bypass.root_error import BypassError
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS batches (
@@ -21,6 +22,7 @@ CREATE TABLE IF NOT EXISTS batches (
     stored INTEGER NOT NULL, filtered INTEGER NOT NULL, duplicates INTEGER NOT NULL, held INTEGER NOT NULL,
     dead_letters TEXT NOT NULL, measurements INTEGER NOT NULL, bytes INTEGER NOT NULL
 );
+CREATE TABLE IF NOT EXISTS begun (batch INTEGER PRIMARY KEY, offset TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS totals (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS policies (name TEXT PRIMARY KEY, devices INTEGER);
 """
@@ -59,6 +61,32 @@ class StreamProgress:
     bytes: int = 0
     policies: dict[str, int | None] = field(default_factory=dict)
     unusable: dict[str, int] = field(default_factory=dict)
+
+
+class BatchMismatch(BypassError):
+    """The tables have a batch with the same number that ended elsewhere: the checkpoint is not of their
+    time."""
+
+
+def begin_batch(path: Path, batch: int, offset: StreamOffset) -> None:
+    """Note where a batch ends, before any table has it. Raises BatchMismatch if one with this number ended
+    elsewhere, or if that is not known any more: the tables would take it for the same one, and lose it."""
+    mine = json.dumps(offset.to_json())
+    with closing(_open(path)) as database, database:
+        known = dict(
+            database.execute(
+                "SELECT batch, offset FROM batches WHERE batch >= ?1 "
+                "UNION SELECT batch, offset FROM begun WHERE batch >= ?1",
+                (batch,),
+            )
+        )
+        if known and known.get(batch) != mine:
+            raise BatchMismatch(
+                f"batch {batch}: {path} has it with another end: expected a checkpoint of the same time: "
+                "restore the whole folder from one backup, or begin with a new one"
+            )
+        database.execute("INSERT OR IGNORE INTO begun VALUES (?, ?)", (batch, mine))
+        database.execute("DELETE FROM begun WHERE batch < ?", (batch,))
 
 
 def note_batch(path: Path, batch: int, offset: StreamOffset, results: Iterable[TaskResult]) -> None:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import struct
 
+from bypass.ingest.names import REPLAYS
+from bypass.ingest.rejection import Rejected
 from bypass.ingest.stream.identities import identity
-
-REPLAYS = "replay"
-"""The writer of messages that an operator sends through once more: they are not taken for copies of
-messages."""
 
 _HEAD = struct.Struct(">HQ")
 
@@ -24,7 +22,10 @@ def encode_replay(log: str, sequence: int, payload: bytes) -> bytes:
 
 
 def decode_replay(data: bytes) -> tuple[int, bytes]:
-    """The identity of the letter, and its payload."""
-    length, _ = _HEAD.unpack_from(data)
-    end = _HEAD.size + length
+    """The identity of the letter, and its payload. Raises Rejected if the record is of no letter."""
+    end = _HEAD.size
+    if len(data) >= end:
+        end += _HEAD.unpack_from(data)[0]
+    if len(data) < end:
+        raise Rejected("replay", "malformed replay", f"{len(data)} bytes: expected {end} at least")
     return identity(REPLAYS, data[:end]), data[end:]

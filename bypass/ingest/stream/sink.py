@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.stream.offsets import StreamOffset
-from bypass.ingest.stream.progress import note_batch
+from bypass.ingest.stream.progress import begin_batch, note_batch
 from bypass.ingest.stream.task import TaskResult
 from bypass.ingest.tables.delta import commit_batch
 from bypass.ingest.tables.schema import DEAD_LETTERS, MEASUREMENTS
@@ -45,7 +45,7 @@ class TaskDone(WriterCommitMessage):
 
 class TableWriter(DataSourceStreamArrowWriter):
     """Commits a batch: first the measurements, then dead letters, then the progress. Each knows a batch
-    that it has."""
+    that it has; one with the same number and other messages is refused before."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -62,6 +62,8 @@ class TableWriter(DataSourceStreamArrowWriter):
             for result in message.results
         ]
         results = [result for _, result in done]
+        if done:
+            begin_batch(folder.progress, batchId, StreamOffset.from_json(done[0][0]))
         for name in ("measurements", "dead_letters"):
             files = [file for result in results for file in result.files.get(name, ())]
             commit_batch(folder.path / name, SCHEMAS[name], PARTITIONS[name], files, batchId)

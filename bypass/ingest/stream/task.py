@@ -19,6 +19,7 @@ from bypass.ingest.devices.own_mechanisms import bring_mechanisms
 from bypass.ingest.devices.snapshot import RegistrySnapshot, snapshot_file
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.catalogue import find_log
+from bypass.ingest.names import REPLAYS
 from bypass.ingest.rejection import Rejected
 from bypass.ingest.stages.chains import Chains
 from bypass.ingest.stream.identities import identity
@@ -26,7 +27,7 @@ from bypass.ingest.stream.memory import part_memory
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.part import Part
 from bypass.ingest.stream.plans import plans_between
-from bypass.ingest.stream.replays import REPLAYS, decode_replay
+from bypass.ingest.stream.replays import decode_replay
 from bypass.ingest.tables.files import WrittenFile, write_rows
 from bypass.ingest.tables.rows import RowBuilder, day_of
 from bypass.ingest.tables.schema import DEAD_LETTERS, PARTITION
@@ -164,25 +165,28 @@ class _Task:
         columns = (records.column(name).to_pylist() for name in names)
         for category, number, received, device, payload in zip(*columns, strict=True):
             part = parts[category % PARTS]
-            if replays:
-                letter, payload = decode_replay(payload)
-                if not part.is_first(letter):
-                    self.result.duplicates += 1
-                    continue
             try:
+                if replays:
+                    letter, payload = decode_replay(payload)
+                    if not part.is_first(letter):
+                        self.result.duplicates += 1
+                        continue
                 chain = find(device)
                 sequence, measurements = chain(payload, received)
-                if sequence is not None and not replays and not part.is_new(device, sequence):
+                age = "unnumbered" if sequence is None else part.age(device, sequence)
+                if age == "seen":
                     self.result.duplicates += 1
                     continue
+                if age == "old" and not replays:
+                    raise Rejected("integrity", "replayed", f"sequence {sequence}: expected a newer one")
             except Rejected as refusal:
                 stage, reason, detail = refusal.stage, refusal.reason, refusal.detail
                 self.letters.append(Letter(device, stage, reason, detail, payload, received, log, number))
                 continue
             of = chain.device
             origin = MessageOrigin(of.region, of.tenant, device, received, log, number)
-            unnumbered = sequence is None and not replays
-            part.take(origin, measurements, identity(device, payload) if unnumbered else 0, of.policy)
+            name = 0 if age == "new" else identity(device, payload)
+            part.take(origin, measurements, name, of.policy)
 
 
 def _find_chains(folder: IngestFolder, version: int, keys: int) -> Chains:

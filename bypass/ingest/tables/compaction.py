@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
-from bypass.ingest.tables.files import write_rows
+from bypass.ingest.tables.files import file_path, write_rows
 from bypass.ingest.tables.rows import STANDARD, batched, read
 from bypass.ingest.tables.schema import MEASUREMENTS, PARTITION, PLURAL
 
@@ -47,9 +48,11 @@ def compact(path: Path, *, fewest: int = 4) -> Compacted:
             key = tuple(add[f"partition.{name}"] for name in PARTITION)
             partitions.setdefault(key, []).append(add)
     done = [
-        _join(table, path, dict(zip(PARTITION, key, strict=True)), files)
+        _join(table, path, dict(zip(PARTITION, key, strict=True)), group)
         for key, files in partitions.items()
         if len(files) >= fewest
+        for group in _groups(files)
+        if len(group) > 1
     ]
     return Compacted(*(sum(column) for column in zip(*done, strict=True))) if done else Compacted()
 
@@ -64,8 +67,21 @@ def remove_orphans(path: Path) -> int:
     return len(removed)
 
 
+def _groups(files: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Divide files into groups that are joined at once, the smallest first, of `LARGE` bytes at most."""
+    group: list[dict[str, Any]] = []
+    size = 0
+    for each in sorted(files, key=lambda each: (each["size_bytes"], each["path"])):
+        if size + each["size_bytes"] > LARGE:
+            yield group
+            group, size = [], 0
+        group.append(each)
+        size += each["size_bytes"]
+    yield group
+
+
 def _join(table: DeltaTable, path: Path, partition: dict[str, str], files: list[dict[str, Any]]) -> Compacted:
-    rows = pa.concat_tables(_read_file(path, each["path"], partition) for each in files)
+    rows = pa.concat_tables(_read_file(path, file_path(each["path"]), partition) for each in files)
     single = rows.filter(pc.is_null(rows["offsets"]))
     many = batched(_with_lists(read(rows.filter(pc.is_valid(rows["offsets"])))))
     joined = pa.concat_tables([single, many]).sort_by(
@@ -76,7 +92,7 @@ def _join(table: DeltaTable, path: Path, partition: dict[str, str], files: list[
         for file in write_rows(path, joined, PARTITION, "compacted")
     ]
     now = int(time.time() * 1000)
-    actions += [RemoveAction(each["path"], False, now) for each in files]
+    actions += [RemoveAction(file_path(each["path"]), False, now) for each in files]
     try:
         table.create_write_transaction(actions, "append", MEASUREMENTS, list(PARTITION))
     except CommitFailedError:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 import pyarrow as pa
@@ -33,6 +33,12 @@ class WrittenFile(msgspec.Struct, frozen=True):
     rows: int
     summary: str
     modified: int
+
+
+def file_path(logged: str) -> str:
+    """Give the path of a file below its table, as it is on disk and as actions name it. Delta's log quotes
+    it."""
+    return unquote(logged)
 
 
 def write_rows(table: Path, rows: pa.Table, partition: Sequence[str], name: str) -> list[WrittenFile]:

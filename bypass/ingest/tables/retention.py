@@ -16,6 +16,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from bypass.errors import BypassError, shown
+from bypass.ingest.tables.files import file_path
 from bypass.ingest.tables.schema import MEASUREMENTS, PARTITION
 
 MOST_FILES = 10_000
@@ -116,7 +117,9 @@ def expire_regions(table: Path, settings: Path, today: date) -> list[Expiry]:
             )
     if removed:
         now = int(time.time() * 1000)
-        actions: list[AddAction | RemoveAction] = [RemoveAction(each["path"], True, now) for each in removed]
+        actions: list[AddAction | RemoveAction] = [
+            RemoveAction(file_path(each["path"]), True, now) for each in removed
+        ]
         try:
             delta.create_write_transaction(actions, "append", MEASUREMENTS, list(PARTITION))
         except CommitFailedError:
