@@ -75,7 +75,7 @@ class TableWriter(DataSourceStreamArrowWriter):
 
 
 def _warnings(results: list[TaskResult], batch: int) -> list[str]:
-    """What operators must know of a batch, beyond its counts."""
+    """The lines that operators must read of a batch, beyond its counts."""
     lines = [
         f"batch {batch}: {result.lost} messages were in the log and are not any more: they are lost"
         for result in results
