@@ -8,10 +8,10 @@ class Pairs(Parser):
     def parse(self, data: bytes, received: int) -> Parsed:
         try:
             pairs = [pair.split("=") for pair in data.decode().split()]
-            values = {name: float(value) for name, value in pairs}
+            values = [(name, float(value)) for name, value in pairs]
         except ValueError as error:
             raise Rejected("parse", "pairs", str(error)) from None
         self.check_number(len(values))
         return Parsed(
-            None, [self.measurement(received, name, "Double", value, None) for name, value in values.items()]
+            None, [self.measurement(received, name, "Double", value, None) for name, value in values]
         )

@@ -1,4 +1,4 @@
-"""A policy of your own: a value is kept if it is higher than the last one that was kept, by `step`."""
+"""A policy of your own: a number is kept if it is higher than the last one that was kept, by `step`."""
 
 from typing import Annotated, Any
 
@@ -14,14 +14,19 @@ class Rising(Precompute):
 
     def __init__(self, host: Any = None, **values: Any) -> None:
         super().__init__(host, **values)
-        self.last: dict[str, dict[str, Any]] = {}  # by device and metric
+        self.last: dict[str, dict[str, float]] = {}  # by device and metric
 
     def take(self, origin: MessageOrigin, measurements: list[Measurement]) -> None:
         last = self.last.setdefault(origin.device, {})
-        higher = [m for m in measurements if m.metric not in last or m.value > last[m.metric] + self.step]
-        last.update({each.metric: each.value for each in higher})
-        if higher:
-            self.host.keep(origin, higher)
+        kept = []
+        for each in measurements:
+            if isinstance(each.value, int | float):
+                if each.metric in last and each.value <= last[each.metric] + self.step:
+                    continue
+                last[each.metric] = each.value
+            kept.append(each)
+        if kept:
+            self.host.keep(origin, kept)
 
     def forget(self, device: str) -> None:
         self.last.pop(device, None)

@@ -1,4 +1,4 @@
 cd examples
-bypass broker --open --listen ipc://trams.sock > trams.log 2>&1 & broker=$!
+bypass broker --open --listen ipc://trams.sock --store trams.db > trams.log 2>&1 & broker=$!
 python trams.py
 kill $broker; wait $broker

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -68,7 +68,9 @@ class Registry:
         self._sought: set[str] = set()  # among what is installed
         self.flags = Flags({name: kind.flag for name, kind in self.kinds(FILTER).items()})
         for each in (*families, *mechanisms):
-            self.bring(each)
+            self._bring(*_found(each))
+        for problem in self._unused():
+            raise UnusableMechanism(problem)
 
     # -- what there is ------------------------------------------------------------------------------------
 
@@ -130,6 +132,8 @@ class Registry:
         """Bring a mechanism, a custom transition or a family, as those that the registry began with. Raises
         UnusableMechanism."""
         self._bring(*_found(mechanism))
+        for problem in self._unused():
+            raise UnusableMechanism(problem)
 
     def bring_installed(self) -> None:
         """Bring all that installed packages offer; what is broken is left out, with a warning."""
@@ -137,6 +141,8 @@ class Registry:
         offered = [(name, load_installed(INSTALLED, name)) for name in names]
         for name, found in sorted(offered, key=lambda each: not isinstance(each[1], Family)):  # for its own
             self._bring_offered(name, found)
+        for problem in self._unused():
+            log.warning("%s", problem)
 
     # -- engines ------------------------------------------------------------------------------------------
 
@@ -256,6 +262,19 @@ class Registry:
             )
         if all(type(known) is not kind for known, _ in self._transitions):
             self._transitions.append((kind(), places))
+
+    def _unused(self) -> Iterator[str]:
+        """Say which transitions are between classes that are no mechanisms here, and so never used."""
+        for transition, places in self._transitions:
+            kinds = [kind for place in places for kind in self.catalogue(place.side)[place.name].values()]
+            for end in (transition.source, transition.target):
+                if end is Nothing or any(issubclass(kind, end) for kind in kinds):
+                    continue
+                if end.name not in installed_names(INSTALLED):  # a plan that names it will find it
+                    yield (
+                        f"{type(transition).__name__}: {end.__module__}:{end.__qualname__}: expected a class"
+                        " among the mechanisms; one of a file is another class than what a module imports"
+                    )
 
     def _look_for(self, side: Side, proxy: str, name: str | None) -> None:
         """See whether an installed package offers a mechanism that is not known behind a proxy of a side."""

@@ -591,3 +591,20 @@ def test_what_is_known_where_its_proxy_is_is_not_looked_for_elsewhere(
         registry.prepare(Vicinity(row(1), registry=registry).broker.engine, "broker", plan.actions)
     assert caplog.text == ""
     assert not {"strolling", "strolling_nearby"} & sys.modules.keys()
+
+
+def test_a_transition_between_classes_that_are_not_brought_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheme, _, transition = SCHEME.partition("class Noted")
+    (tmp_path / "apart_scheme.py").write_text(scheme)
+    (tmp_path / "apart.py").write_text(
+        "from apart_scheme import Shifted\nfrom bypass.mechanisms.filters import Radial\n"
+        "from bypass.transitions import AtomicTransition, auto_transfer\n\n\n"
+        f"class Noted{transition}"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    noted = f"{tmp_path}/apart.py:Noted"
+    with pytest.raises(UnusableMechanism, match=r"Noted: apart_scheme:Shifted\.Broker: expected a class"):
+        Registry([f"{tmp_path}/apart_scheme.py:Shifted", noted])
+    Registry([noted, "apart_scheme:Shifted"])  # in whatever order

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 import click
 import numpy as np
@@ -25,6 +25,11 @@ from hypothesis.stateful import run_state_machine_as_test
 from bypass import testing
 from bypass.cli.group import commands
 from bypass.core.adaptation import TOPICS
+from bypass.ingest.compression import Compression
+from bypass.ingest.parsers.parser import PARSERS, find_parser
+from bypass.ingest.parsers.schema import ParserSchema
+from bypass.ingest.security.standard import STANDARDS
+from bypass.ingest.security.suite import SUITES
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import DISSEMINATION, FAMILIES, GATEWAY_SELECTION, MODE, Family
 from bypass.mechanisms.modes import ALL, LOCAL, NONE, OTHERS
@@ -161,6 +166,14 @@ def test_the_program_in_the_page_about_extending_runs(
     assert capsys.readouterr().out == "heard by everybody else\n" * 9
 
 
+def test_the_message_and_the_names_in_the_page_about_ingestion_are_those_there_are() -> None:
+    page = (ROOT / "docs" / "ingest.md").read_text()
+    (shown,) = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    parsed = find_parser("json")(ParserSchema()).parse(shown.encode(), 0)
+    assert (parsed.device, [each.metric for each in parsed.measurements]) == ("truck-7", ["speed", "door"])
+    assert {*PARSERS, *SUITES, *STANDARDS, *get_args(Compression)} <= words("ingest.md")
+
+
 TESTED = re.findall(
     r"^```python\n(.*?)^```", (ROOT / "docs" / "testing.md").read_text(), re.DOTALL | re.MULTILINE
 )
@@ -168,12 +181,17 @@ TESTED = re.findall(
 
 QUICK: dict[type, str] = {
     testing.ChurnSuite: "test_the_seed_decides",
+    testing.ConnectorSuite: "test_what_is_acknowledged_is_in_the_log",
     testing.DisseminationSuite: "test_everybody_in_reach_hears",
     testing.FilterSchemeSuite: "test_nobody_whom_an_event_concerns_misses_it",
+    testing.FrameProtectionSuite: "test_what_is_sealed_is_opened",
     testing.GatewayLogicSuite: "test_everybody_hears_once",
     testing.GatewaySelectionSuite: "test_everybody_is_a_gateway_or_has_one",
+    testing.LogSuite: "test_messages_of_a_device_stay_in_order",
     testing.MobilitySuite: "test_a_longer_run_begins_like_a_shorter_one",
     testing.ModeSuite: "test_everybody_is_told_once",
+    testing.ParserSuite: "test_what_is_written_is_read",
+    testing.PrecomputeSuite: "test_each_message_has_one_end",
     testing.TransportSuite: "test_devices_nearby_hear_each_other",
     testing.WorkloadSuite: "test_events_are_in_the_world_and_in_time",
 }

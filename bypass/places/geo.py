@@ -6,6 +6,7 @@ The earth is a sphere here, as the haversine distance wants it.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -60,6 +61,10 @@ class PlanarLocation:
         object.__setattr__(self, "x", _coordinate("x", self.x, math.inf))
         object.__setattr__(self, "y", _coordinate("y", self.y, math.inf))
 
+    def __iter__(self) -> Iterator[float]:
+        """Give x, then y: `x, y = location`."""
+        return iter((self.x, self.y))
+
     def distance_to(self, other: PlanarLocation) -> float:
         """Metres as the crow flies. Raises InvalidLocation for a place that is not planar."""
         if not isinstance(other, PlanarLocation):
@@ -80,6 +85,10 @@ class GeoLocation:
     def __post_init__(self) -> None:
         object.__setattr__(self, "lat", _coordinate("latitude", self.lat, 90.0))
         object.__setattr__(self, "lon", _coordinate("longitude", self.lon, 180.0))
+
+    def __iter__(self) -> Iterator[float]:
+        """Give the latitude, then the longitude: `lat, lon = location`."""
+        return iter((self.lat, self.lon))
 
     def distance_to(self, other: GeoLocation) -> float:
         """Metres along the great circle. Raises InvalidLocation for a place that is not geographic."""

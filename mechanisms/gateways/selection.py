@@ -94,7 +94,8 @@ class GatewayChoice(Mechanism):
 
     @final
     def get_gateways(self, out_of: Collection[int], k: int) -> Mapping[int, frozenset[int]]:
-        """About `k` gateways, each with the clients it serves. Raises TooFewGateways if `k` is below 1.
+        """About `k` gateways, each with the clients it serves. Raises TooFewGateways if `k` is below 1, or if
+        nobody is chosen.
 
         Every call is a round, which the history notes. The order of `out_of` does not matter.
         """
@@ -126,6 +127,10 @@ class GatewayChoice(Mechanism):
         rows = self.history.rows(clients)
         services = self.history.services
         chosen = self.choose(Candidates(clients, rows, services, x, y), k)
+        if not len(chosen):
+            raise TooFewGateways(
+                f"{self.name} chose nobody of {len(clients)} clients as a gateway: expected at least one"
+            )
         is_gateway = np.zeros(len(clients), np.bool_)
         is_gateway[chosen] = True
         note(services, rows, is_gateway, k / len(clients), self.host.now())

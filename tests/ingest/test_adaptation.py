@@ -239,6 +239,7 @@ def test_a_policy_is_begun_and_shown_by_command(tmp_path: Path) -> None:
     assert begun is not None
     assert (begun.budget, begun.window, begun.hysteresis) == (20 * 10**9, 7 * 86_400, 0.5)
     assert "keep" in run()
+    assert run().splitlines()[-1] == "no whole sample yet"
     run("--off")
     assert read_policy(folder) is None
 

@@ -17,9 +17,7 @@ from bypass.ingest.stages.chains import Chains
 from tests.ingest.senders import FIGURE, MEASURED, NOW
 
 
-def test_a_change_of_the_registry_counts_with_the_next_version(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_change_of_the_registry_counts_with_the_next_version(tmp_path: Path) -> None:
     suite = "AES256-CBC_HMAC-SHA512"
     keys = KeyStore(tmp_path / "keys")
     material = keys.generate("pumps", find_suite(suite).roles)
@@ -40,5 +38,3 @@ def test_a_change_of_the_registry_counts_with_the_next_version(
             Rejected, match=r"registry: unusable configuration: device2: .* expected a key set"
         ):
             second.find("device2")
-    (told,) = [record.getMessage() for record in caplog.records]
-    assert "unusable configuration: device2" in told

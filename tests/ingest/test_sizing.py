@@ -186,7 +186,9 @@ def test_durations_are_written_with_their_unit(text: str, seconds: float) -> Non
     assert parse_seconds(text) == seconds
 
 
-@pytest.mark.parametrize(("text", "size"), [("4096", 4096), ("20GB", 20 * 10**9), ("1.5 kB", 1500)])
+@pytest.mark.parametrize(
+    ("text", "size"), [("4096", 4096), ("20GB", 20 * 10**9), ("1.5 kB", 1500), ("2KB", 2000)]
+)
 def test_sizes_are_written_with_their_unit(text: str, size: int) -> None:
     assert parse_bytes(text) == size
     with pytest.raises(ValueError, match="'20 pounds': expected a number of bytes such as 500MB or 20GB"):

@@ -21,7 +21,7 @@ from bypass.ingest.security.suite import find_suite
 from bypass.ingest.service.status import read_status
 from bypass.ingest.stream import plans
 from bypass.ingest.stream.plans import plans_between, submit_plan
-from bypass.ingest.stream.progress import BatchMismatch, StreamProgress
+from bypass.ingest.stream.progress import BatchMismatch, StreamProgress, read_warnings
 from bypass.transitions import Action, Plan
 from tests.ingest.pipeline import Pipeline, message
 
@@ -222,6 +222,20 @@ def test_a_policy_that_cannot_be_used_is_told_once_and_its_device_keeps_everythi
     (line,) = told
     assert "its policy of-a-package-that-is-gone cannot be used: 'precompute' has no mechanism" in line
     assert read_status(pipeline.folder).unusable_policies == {"of-a-package-that-is-gone": 1}
+
+
+def test_a_device_whose_configuration_cannot_be_used_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="device0"), Device(id="device1", suite="AES256-GCM", keys="none"))
+    for number in range(3):
+        pipeline.append(*((name, message(name, T + number, a=1)) for name in DEVICES[:2]))
+        pipeline.step()
+        pipeline.restart()
+    assert pipeline.progress().dead_letters == {"unusable configuration": 3}
+    ((_, line),) = read_warnings(pipeline.folder.progress, 0)
+    assert line in caplog.text
+    assert "its configuration cannot be used: device1: " in line
 
 
 def test_a_repeated_batch_has_the_keys_that_it_had(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ from bypass.mechanisms import Registry
 from bypass.mechanisms.families import GATEWAY_SELECTION
 from bypass.mechanisms.gateways import CsWca, DkcLeach, GatewayChoice, SkcLeach, TooFewGateways
 from bypass.mechanisms.gateways.leach import chance, threshold
-from bypass.mechanisms.gateways.selection import wanted
+from bypass.mechanisms.gateways.selection import Candidates, wanted
 from bypass.mechanisms.gateways.wca import merged, weights
+from bypass.support.arrays import Ints
 from bypass.testing.suites.gateway_selections import KnownPlace, Site
 from bypass.transitions import InvalidParameter
 
@@ -111,6 +112,20 @@ def test_less_than_one_gateway_is_refused_and_changes_nothing(kind: type[Gateway
     selection = kind(Site(line(4)))
     with pytest.raises(TooFewGateways, match=rf"^k {k}: expected at least 1$"):
         selection.get_gateways(range(4), k)
+    assert selection.history.of(0)["rounds"] == 0
+
+
+class Nobody(GatewayChoice):
+    def choose(self, candidates: Candidates, k: int) -> Ints:
+        return np.zeros(0, np.int64)
+
+
+def test_a_selection_that_chooses_nobody_is_refused_and_changes_nothing() -> None:
+    selection = Nobody(Site(line(4)))
+    with pytest.raises(
+        TooFewGateways, match=r"^nobody chose nobody of 4 clients as a gateway: expected at least one$"
+    ):
+        selection.get_gateways(range(4), 2)
     assert selection.history.of(0)["rounds"] == 0
 
 

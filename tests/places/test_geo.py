@@ -85,6 +85,12 @@ def test_locations_hold_floats_and_are_values() -> None:
         location.x = 3.0  # type: ignore[misc]
 
 
+def test_locations_are_unpacked_as_the_tuples_that_stand_for_them() -> None:
+    x, y = PlanarLocation(1, 2)
+    lat, lon = GeoLocation(49.9, 8.7)
+    assert (x, y, lat, lon) == (1.0, 2.0, 49.9, 8.7)
+
+
 def test_axes_point_east_and_north() -> None:
     plane = Projection.around(DARMSTADT)
     east, north = GeoLocation(49.8728, 8.6530), GeoLocation(49.8738, 8.6512)

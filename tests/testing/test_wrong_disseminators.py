@@ -7,7 +7,7 @@ import pytest
 from bypass import Disseminator
 from bypass.testing.suites.dissemination import DisseminationSuite
 from tests.testing.catching import failures
-from tests.testing.wrong_disseminators import KeepsToItself, NeverStops, TellsTwice
+from tests.testing.wrong_disseminators import GoesDeaf, KeepsToItself, LosesThread, NeverStops, TellsTwice
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,10 @@ def test_a_wrong_mechanism_is_caught(mechanism: type[Disseminator], test: str, p
     found = failures(type("Wrong", (DisseminationSuite,), {"mechanism": mechanism}))
     assert [*found] == [test]
     assert problem in found[test]
+
+
+@pytest.mark.parametrize("mechanism", [GoesDeaf, LosesThread])
+def test_one_that_does_not_tell_of_later_events_is_caught(mechanism: type[Disseminator]) -> None:
+    test = "test_everybody_in_reach_hears"
+    found = failures(type("Wrong", (DisseminationSuite,), {"mechanism": mechanism}), test)
+    assert "was heard by" in found[test]

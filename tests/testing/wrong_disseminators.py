@@ -49,3 +49,32 @@ class NeverStops(_Saying):
         if self.admits(publication):
             self.host.link.broadcast(publication, 0.001 * (1 + self.host.id))
         self.host.after(2.0, self.again, publication)
+
+
+class GoesDeaf(_Saying):
+    """Tells of the first event that it hears, and of none that come later."""
+
+    flag: ClassVar[int] = 104
+    first: int | None = None
+
+    def heard(self, publication: Publish, sender: int, distance: float) -> None:
+        if self.first is None:
+            self.first = publication.id
+        if publication.id == self.first:
+            self.tell(publication)
+        if self.admits(publication):
+            self.host.link.broadcast(publication, 0.001 * (1 + self.host.id))
+
+
+class LosesThread(_Saying):
+    """Passes everything on, and does not tell of each third frame that it hears."""
+
+    flag: ClassVar[int] = 105
+    frames = 0
+
+    def heard(self, publication: Publish, sender: int, distance: float) -> None:
+        self.frames += 1
+        if self.frames % 3:
+            self.tell(publication)
+        if self.admits(publication):
+            self.host.link.broadcast(publication, 0.001 * (1 + self.host.id))

@@ -122,5 +122,7 @@ def adapt(folder: Path, policy: Path | None, off: bool) -> None:
         return
     load = SampledLoad(followed, files.plans, files.progress)
     name = "none yet" if load.rung is None else followed.ladder[load.rung].name
-    facts = load.facts() or {}
-    show_table([["policy", name], *([fact, f"{value:,.6g}"] for fact, value in facts.items())])
+    facts = load.facts()
+    show_table([["policy", name], *([fact, f"{value:,.6g}"] for fact, value in (facts or {}).items())])
+    if facts is None:
+        click.echo("no whole sample yet")

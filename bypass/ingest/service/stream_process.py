@@ -15,6 +15,7 @@ from bypass.ingest.folder import IngestFolder
 from bypass.ingest.folder_lock import only_one
 from bypass.ingest.queries.kept_cursor import needs_old_files
 from bypass.ingest.service.process import process_arguments, stop_signal
+from bypass.ingest.stream.progress import read_warnings
 from bypass.ingest.stream.query import start_query
 from bypass.ingest.tables.compaction import compact, remove_orphans
 from bypass.ingest.tables.letters import compact_letters, expire_letters
@@ -39,6 +40,7 @@ def run_stream(
         only_one(folder.path / "stream.lock", "its stream runs already"),
         spark_session("bypass ingest", master) as spark,
     ):
+        told = _tell_warnings(folder, 0, logging.DEBUG)  # those of earlier runs were told
         query = start_query(spark, folder.path, most=most)
         log.info("the stream runs")
         beside = [
@@ -49,12 +51,20 @@ def run_stream(
             each.start()
         try:
             while not stop.is_set() and not query.awaitTermination(LOOK_S):
-                pass
+                told = _tell_warnings(folder, told)
         finally:
             stop.set()
             query.stop()
             for each in beside:
                 each.join()
+
+
+def _tell_warnings(folder: IngestFolder, after: int, level: int = logging.WARNING) -> int:
+    """Log what workers have noted behind a number; gives the latest number."""
+    for number, line in read_warnings(folder.progress, after):
+        log.log(level, "%s", line)
+        after = number
+    return after
 
 
 def _keep_house(folder: IngestFolder, stop: threading.Event, letter_days: int) -> None:

@@ -20,6 +20,8 @@ from bypass.ingest.security.suite import check_keys, find_suite
 from bypass.ports.measurements import Measurement
 
 SEQUENCE_LENGTH = 8
+UNUSABLE = "unusable configuration"
+"""The reason of messages whose device is configured so that none of them can be read."""
 
 
 class Keys(Protocol):
@@ -52,7 +54,7 @@ class StageChain:
             self._open = _opener(device, keys)
             self._parse = make_parser(device.parser, device.parser_schema).parse
         except (BypassError, ValueError, KeyError) as error:
-            raise Rejected("registry", "unusable configuration", f"{device.id}: {error}") from None
+            raise Rejected("registry", UNUSABLE, f"{device.id}: {error}") from None
         self._decompress = {"none": None, "gzip": decompress_gzip, "zstd": decompress_zstd}[
             device.compression
         ]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 from bypass.errors import shown
 from bypass.ingest.devices.snapshot import RegistrySnapshot
 from bypass.ingest.rejection import Rejected
 from bypass.ingest.stages.chain import Keys, StageChain
 
-log = logging.getLogger(__name__)
-
 
 class Chains:
-    """Finds the chain of a device, compiled when its first message comes. A device whose configuration cannot
-    be used is warned about once."""
+    """Finds the chain of a device, compiled when its first message comes."""
 
     def __init__(self, snapshot: RegistrySnapshot, keys: Keys) -> None:
         self._snapshot = snapshot
@@ -39,6 +34,5 @@ class Chains:
             compiled: StageChain | Rejected = StageChain(record, self._keys)
         except Rejected as rejected:
             compiled = Rejected(*rejected.args)
-            log.warning("all messages of a device become dead letters: %s", rejected)
         self._compiled[device] = compiled
         return compiled

@@ -25,9 +25,10 @@ CREATE TABLE IF NOT EXISTS batches (
 CREATE TABLE IF NOT EXISTS begun (batch INTEGER PRIMARY KEY, offset TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS totals (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS policies (name TEXT PRIMARY KEY, devices INTEGER);
+CREATE TABLE IF NOT EXISTS warnings (number INTEGER PRIMARY KEY AUTOINCREMENT, line TEXT NOT NULL UNIQUE);
 """
 _KEPT = 10_000
-"""How many batches are kept one by one; totals have all of them."""
+"""How many batches and warnings are kept one by one; totals have all batches."""
 
 
 class BatchLoad(NamedTuple):
@@ -126,6 +127,34 @@ def note_batch(path: Path, batch: int, offset: StreamOffset, results: Iterable[T
         database.execute("DELETE FROM policies")
         database.executemany("INSERT INTO policies VALUES (?, ?)", _served(results).items())
         database.execute("DELETE FROM batches WHERE batch <= ?", (batch - _KEPT,))
+
+
+def note_warnings(path: Path, lines: Iterable[str]) -> list[str]:
+    """Note what operators must know, each line once; gives those that are new. What workers write to their
+    own logs nobody sees: the process of the stream logs what is noted here."""
+    lines = [*dict.fromkeys(lines)]
+    if not lines:
+        return []
+    with closing(_open(path)) as database, database:
+        new = [
+            line
+            for line in lines
+            if database.execute("INSERT OR IGNORE INTO warnings (line) VALUES (?)", (line,)).rowcount
+        ]
+        database.execute(
+            "DELETE FROM warnings WHERE number <= (SELECT max(number) FROM warnings) - ?", (_KEPT,)
+        )
+    return new
+
+
+def read_warnings(path: Path, after: int) -> list[tuple[int, str]]:
+    """Read the warnings behind a number, each with its own, in order."""
+    if not path.exists():
+        return []
+    with closing(_open(path)) as database:
+        return list(
+            database.execute("SELECT number, line FROM warnings WHERE number > ? ORDER BY number", (after,))
+        )
 
 
 def _served(results: Iterable[TaskResult]) -> dict[str, int | None]:

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.stream.offsets import StreamOffset
-from bypass.ingest.stream.progress import begin_batch, note_batch
+from bypass.ingest.stream.progress import begin_batch, note_batch, note_warnings
 from bypass.ingest.stream.task import TaskResult
 from bypass.ingest.tables.delta import commit_batch
 from bypass.ingest.tables.schema import DEAD_LETTERS, MEASUREMENTS
@@ -67,7 +67,8 @@ class TableWriter(DataSourceStreamArrowWriter):
         for name in ("measurements", "dead_letters"):
             files = [file for result in results for file in result.files.get(name, ())]
             commit_batch(folder.path / name, SCHEMAS[name], PARTITIONS[name], files, batchId)
-        _tell(results)
+        for line in note_warnings(folder.progress, _warnings(results, batchId)):
+            log.warning("%s", line)
         if done:
             note_batch(folder.progress, batchId, StreamOffset.from_json(done[0][0]), results)
 
@@ -75,12 +76,22 @@ class TableWriter(DataSourceStreamArrowWriter):
         """Nothing was added: files that no commit names are removed by compaction."""
 
 
-def _tell(results: list[TaskResult]) -> None:
-    """Say what operators must know of a batch, beyond its counts."""
-    for result in results:
-        if result.lost:
-            log.warning("%d messages were in the log and are not any more: they are lost", result.lost)
-        for device, policy, error in result.unusable:
-            log.warning("device %s keeps everything: its policy %s cannot be used: %s", device, policy, error)
-    for failure in sorted({failure for result in results for failure in result.failed}):
-        log.warning("%s", failure)
+def _warnings(results: list[TaskResult], batch: int) -> list[str]:
+    """The lines that operators must read of a batch, beyond its counts."""
+    lines = [
+        f"batch {batch}: {result.lost} messages were in the log and are not any more: they are lost"
+        for result in results
+        if result.lost
+    ]
+    lines += [
+        f"device {device} keeps everything: its policy {policy} cannot be used: {error}"
+        for result in results
+        for device, policy, error in result.unusable
+    ]
+    lines += [
+        f"all messages of a device become dead letters: its configuration cannot be used: {each}"
+        for result in results
+        for each in result.unreadable
+    ]
+    failed = sorted({failure for result in results for failure in result.failed})
+    return lines + [f"batch {batch}: {failure}" for failure in failed]

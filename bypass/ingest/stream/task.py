@@ -21,6 +21,7 @@ from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.names import REPLAYS
 from bypass.ingest.rejection import Rejected
+from bypass.ingest.stages.chain import UNUSABLE
 from bypass.ingest.stages.chains import Chains
 from bypass.ingest.stream.identities import identity
 from bypass.ingest.stream.memory import part_memory
@@ -35,6 +36,9 @@ from bypass.ports.measurements import MessageOrigin
 
 DAMAGED = "damaged log"
 """The reason of messages that were in the log and that the disk has forgotten."""
+
+MOST_TOLD = 100
+"""Devices that one task tells of at most, of those whose configuration cannot be used."""
 
 _chains: dict[tuple[Path, int, int], Chains] = {}
 
@@ -53,8 +57,9 @@ class TaskResult(msgspec.Struct):
 
     `lost` messages were in blocks that the log has forgotten; they are dead letters without bytes.
     `policies` are the mechanisms that run, with the devices that each serves by name; None stands for all
-    others. `unusable` are devices whose policy cannot be used, with the policy and why; `failed` says which
-    actions of plans could not be carried out.
+    others. `unusable` are devices whose policy cannot be used, with the policy and why; `unreadable` names
+    those whose configuration cannot be used, and why; `failed` says which actions of plans could not be
+    carried out.
     """
 
     files: dict[str, list[WrittenFile]]
@@ -68,6 +73,7 @@ class TaskResult(msgspec.Struct):
     lost: int = 0
     policies: dict[str, int | None] = msgspec.field(default_factory=dict)
     unusable: list[tuple[str, str, str]] = msgspec.field(default_factory=list)
+    unreadable: list[str] = msgspec.field(default_factory=list)
     failed: list[str] = msgspec.field(default_factory=list)
 
 
@@ -139,6 +145,8 @@ class _Task:
             table = pa.concat_tables([rows[False].table("standard"), rows[True].table("batched")])
             result.measurements = sum(map(len, rows.values()))
             result.dead_letters = dict(Counter(letter.reason for letter in self.letters))
+            unusable = {letter.detail for letter in self.letters if letter.reason == UNUSABLE}
+            result.unreadable = sorted(unusable)[:MOST_TOLD]
             if result.lost:
                 result.dead_letters[DAMAGED] = result.lost
             if table.num_rows:
