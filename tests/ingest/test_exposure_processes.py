@@ -93,13 +93,23 @@ def test_the_process_serves_with_tls_and_ends_when_told(pipeline: Pipeline, tmp_
         assert process.wait(30) == 0
 
 
+def listen_to_interrupts() -> None:
+    """Have a process end by SIGINT also if the tests run in the background, where it is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.slow
 def test_a_query_follows_and_goes_on(pipeline: Pipeline) -> None:
     command = [*BYPASS, "ingest", "query", "--folder", str(pipeline.folder.path), "--follow", "--cursors"]
     cursor: list[str] = []
     for numbers, metric in (((0, 1, 2, 3), "v"), ((4,), "v")):
         options = ["--metric", metric, *(["--cursor", cursor[-1]] if cursor else [])]
-        with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            [*command, *options],
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=listen_to_interrupts,
+        ) as process:
             assert process.stdout is not None
             seen: list[int] = []
             line = {"time": 0}

@@ -49,7 +49,7 @@ def descendants(process: int) -> dict[int, str]:
         for child in parents.get(left.pop(), ()):
             left.append(child)
             found[child] = command(child)
-    return found
+    return {child: line for child, line in found.items() if line}  # the others have ended already
 
 
 def command(process: int) -> str:

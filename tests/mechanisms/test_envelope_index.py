@@ -61,6 +61,18 @@ def index_of(*subscribers: Subscriber, alpha: float = 0.0, resolver: bool = Fals
     return index
 
 
+@pytest.mark.parametrize("x", [-8.620282007606966e-37, -1e-300, -5e-324, -1e-17, 1e-17])
+@pytest.mark.parametrize("radius", [1, 7, 50])
+def test_somebody_across_the_border_of_a_cell_is_found_at_the_radius(x: float, radius: int) -> None:
+    """The distance is the radius only after it was rounded."""
+    for alpha in (0.0, 1.5):
+        index = index_of((x, 0.0, radius, 0.0, 0.0), alpha=alpha)
+        for place in ((x + radius, 0.0), (x - radius, 0.0)):
+            found = index.match(event(*place))
+            assert found is not None
+            assert found.tolist() == [0]
+
+
 @given(steps, alphas, st.lists(st.tuples(anywhere, anywhere), min_size=1, max_size=6))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_equal_to_brute_force(

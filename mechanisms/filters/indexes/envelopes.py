@@ -25,6 +25,7 @@ from bypass.support.kernel import kernel
 WIDENING = math.tan(math.radians(15))
 SECONDS_AHEAD = 60.0
 NOWHERE = -1
+ROUNDING = 1e-12
 
 MOST_FOUND = 1 << 18
 """Rows that are found for several events at once, at most."""
@@ -162,8 +163,10 @@ def look_around(
 ) -> int:  # fmt: skip
     """Rows whose envelope holds (px, py), ascending in `found`; gives how many."""
     n = 0
-    for cx in range(math.floor((px - reach) / cell), math.floor((px + reach) / cell) + 1):
-        for cy in range(math.floor((py - reach) / cell), math.floor((py + reach) / cell) + 1):
+    # Differences are rounded: somebody who is farther away than `reach` by less than that is inside, too.
+    wide, high = reach + ROUNDING * (reach + abs(px)), reach + ROUNDING * (reach + abs(py))
+    for cx in range(math.floor((px - wide) / cell), math.floor((px + wide) / cell) + 1):
+        for cy in range(math.floor((py - high) / cell), math.floor((py + high) / cell) + 1):
             b = bucket_of(cx, cy, len(buckets))
             name = cell_name(cx, cy)
             for slot in range(buckets[b, START], buckets[b, START] + buckets[b, COUNT]):
