@@ -43,7 +43,7 @@ pytestmark = pytest.mark.slow
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=200)
 thorough = settings(repeatable, max_examples=400)
-as_found = settings(thorough, phases=[Phase.generate])  # no smaller one is looked for
+as_found = settings(thorough, max_examples=20_000, phases=[Phase.generate])  # no smaller one is looked for
 
 EVENT = Event(kind="monster", level=42, payload=b"\x01\x02")
 UPDATE = ContextUpdate((650.25, 700.5), (1.5, -0.5))
