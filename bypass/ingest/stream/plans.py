@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
 
+from bypass.ingest.database import open_database
 from bypass.transitions import Plan
 
 _SCHEMA = (
@@ -18,7 +18,7 @@ _KEPT = 1_000
 
 def submit_plan(path: Path, plan: Plan) -> int:
     """Store a plan; gives its number. Tasks carry it out with the first batch that begins afterwards."""
-    with closing(_open(path)) as database, database:
+    with closing(open_database(path, _SCHEMA)) as database, database:
         cursor = database.execute(
             "INSERT INTO plans (at, plan) VALUES (?, ?)", (time.time(), plan.to_bytes())
         )
@@ -29,7 +29,7 @@ def latest_plan(path: Path) -> int:
     """The number of the latest plan; 0 if there is none."""
     if not path.exists():
         return 0
-    with closing(_open(path)) as database:
+    with closing(open_database(path, _SCHEMA)) as database:
         (number,) = database.execute("SELECT coalesce(max(number), 0) FROM plans").fetchone()
         return int(number)
 
@@ -38,7 +38,7 @@ def plans_between(path: Path, after: int, upto: int) -> list[tuple[int, Plan]]:
     """The plans behind one number, up to another, in order."""
     if after >= upto:
         return []
-    with closing(_open(path)) as database:
+    with closing(open_database(path, _SCHEMA)) as database:
         rows = database.execute(
             "SELECT number, plan FROM plans WHERE number > ? AND number <= ? ORDER BY number", (after, upto)
         ).fetchall()
@@ -49,7 +49,7 @@ def plans_by(path: Path, who: str, most: int = 100) -> list[tuple[int, Plan]]:
     """The latest plans that are signed with a name, in order."""
     if not path.exists():
         return []
-    with closing(_open(path)) as database:
+    with closing(open_database(path, _SCHEMA)) as database:
         rows = database.execute(
             "SELECT number, plan FROM plans WHERE json_extract(CAST(plan AS TEXT), '$.who') = ?"
             " ORDER BY number DESC LIMIT ?",
@@ -62,12 +62,5 @@ def forget_plans(path: Path, done: int) -> None:
     """Remove plans that were carried out, those up to number `done`, but for the latest `_KEPT`: an adaptive
     policy and people look at them."""
     if done > _KEPT:
-        with closing(_open(path)) as database, database:
+        with closing(open_database(path, _SCHEMA)) as database, database:
             database.execute("DELETE FROM plans WHERE number <= ?", (done - _KEPT,))
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=10)
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute(_SCHEMA)
-    return database

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bypass.ingest.database import open_database
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.task import TaskResult
 from bypass.root_error import BypassError
@@ -73,7 +73,7 @@ def begin_batch(path: Path, batch: int, offset: StreamOffset) -> None:
     """Note where a batch ends, before any table has it. Raises BatchMismatch if one with this number ended
     elsewhere, or if that is not known any more: the tables would take it for the same one, and lose it."""
     mine = json.dumps(offset.to_json())
-    with closing(_open(path)) as database, database:
+    with closing(open_database(path, _SCHEMA)) as database, database:
         known = dict(
             database.execute(
                 "SELECT batch, offset FROM batches WHERE batch >= ?1 "
@@ -101,7 +101,7 @@ def note_batch(path: Path, batch: int, offset: StreamOffset, results: Iterable[T
         for name in ("read", "stored", "filtered", "duplicates", "held", "measurements")
     }
     sums["bytes"] = sum(file.size for result in results for files in result.files.values() for file in files)
-    with closing(_open(path)) as database, database:
+    with closing(open_database(path, _SCHEMA)) as database, database:
         changed = database.execute(
             "INSERT OR IGNORE INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -135,7 +135,7 @@ def note_warnings(path: Path, lines: Iterable[str]) -> list[str]:
     lines = [*dict.fromkeys(lines)]
     if not lines:
         return []
-    with closing(_open(path)) as database, database:
+    with closing(open_database(path, _SCHEMA)) as database, database:
         new = [
             line
             for line in lines
@@ -151,7 +151,7 @@ def read_warnings(path: Path, after: int) -> list[tuple[int, str]]:
     """Read the warnings behind a number, each with its own, in order."""
     if not path.exists():
         return []
-    with closing(_open(path)) as database:
+    with closing(open_database(path, _SCHEMA)) as database:
         return list(
             database.execute("SELECT number, line FROM warnings WHERE number > ? ORDER BY number", (after,))
         )
@@ -171,7 +171,7 @@ def read_progress(path: Path) -> StreamProgress:
     """Read the progress of the stream as of its latest batch."""
     if not path.exists():
         return StreamProgress()
-    with closing(_open(path)) as database:
+    with closing(open_database(path, _SCHEMA)) as database:
         database.execute("BEGIN")
         latest: Any = database.execute(
             "SELECT batch, at, offset, held FROM batches ORDER BY batch DESC LIMIT 1"
@@ -203,7 +203,7 @@ def read_loads(path: Path) -> list[BatchLoad]:
     """Read the loads of the latest batches, in order."""
     if not path.exists():
         return []
-    with closing(_open(path)) as database:
+    with closing(open_database(path, _SCHEMA)) as database:
         rows = database.execute(
             "SELECT json_extract(offset, '$.clock'), json_extract(offset, '$.plans'), read, bytes"
             " FROM batches ORDER BY batch"
@@ -235,7 +235,7 @@ def read_batches(path: Path, limit: int) -> list[BatchCounts]:
     """Read the counts of the latest batches, the newest first."""
     if not path.exists():
         return []
-    with closing(_open(path)) as database:
+    with closing(open_database(path, _SCHEMA)) as database:
         rows = database.execute(
             "SELECT batch, at, offset, read, stored, filtered, duplicates, dead_letters, measurements, bytes "
             "FROM batches ORDER BY batch DESC LIMIT ?",
@@ -248,10 +248,3 @@ def read_batches(path: Path, limit: int) -> list[BatchCounts]:
         )
         for batch, at, offset, read, stored, filtered, duplicates, letters, measurements, size in rows
     ]
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=10)
-    database.execute("PRAGMA journal_mode=WAL")
-    database.executescript(_SCHEMA)
-    return database

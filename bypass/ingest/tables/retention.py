@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from bypass.errors import BypassError, shown
+from bypass.ingest.database import open_database
 from bypass.ingest.tables.files import file_path
 from bypass.ingest.tables.schema import MEASUREMENTS, PARTITION
 
@@ -64,7 +64,7 @@ class Expiry(NamedTuple):
 
 def set_retention(path: Path, region: str, limits: RegionLimits) -> None:
     """Limit a region from now on. One without limits is kept for ever."""
-    with closing(_open(path)) as database, database:
+    with closing(open_database(path, _SCHEMA)) as database, database:
         database.execute("DELETE FROM regions WHERE region = ?", (region,))
         if limits != RegionLimits():
             values = (region, limits.days, limits.bytes)
@@ -75,7 +75,7 @@ def read_retentions(path: Path) -> dict[str, RegionLimits]:
     """Read the limits of all regions that have any."""
     if not path.exists():
         return {}
-    with closing(_open(path)) as database:
+    with closing(open_database(path, _SCHEMA)) as database:
         rows = database.execute("SELECT region, days, bytes FROM regions ORDER BY region")
         return {region: RegionLimits(days, size) for region, days, size in rows}
 
@@ -84,7 +84,7 @@ def read_expired(path: Path) -> dict[str, tuple[int, int]]:
     """Read the rows and bytes that were removed of each region, in total."""
     if not path.exists():
         return {}
-    with closing(_open(path)) as database:
+    with closing(open_database(path, _SCHEMA)) as database:
         rows = database.execute("SELECT region, rows, bytes FROM expired ORDER BY region")
         return {region: (count, size) for region, count, size in rows}
 
@@ -149,17 +149,9 @@ def _beyond(
 
 
 def _count(path: Path, found: list[Expiry]) -> None:
-    with closing(_open(path)) as database, database:
+    with closing(open_database(path, _SCHEMA)) as database, database:
         database.executemany(
             "INSERT INTO expired VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
             "rows = rows + excluded.rows, bytes = bytes + excluded.bytes",
             [(each.region, each.rows, each.bytes) for each in found if each.files],
         )
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    database = sqlite3.connect(path, timeout=10)
-    database.execute("PRAGMA journal_mode = WAL")
-    database.executescript(_SCHEMA)
-    return database
