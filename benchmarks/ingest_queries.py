@@ -1,4 +1,4 @@
-"""What queries of the data pipeline cost, by the complexity of their predicates, whole and page by page."""
+"""The cost of queries of the data pipeline, by the complexity of their predicates, whole and page by page."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def test_what_nobody_claims_takes_no_place_of_others(tmp_path: Path, make: Make)
 def test_what_an_earlier_life_may_have_got_is_not_given_up_for_its_number(
     tmp_path: Path, make: Make, handles: tuple[int, ...], between: str
 ) -> None:
-    """What nobody was sent is missed, and nothing else."""
+    """Events that nobody was sent are missed, and no others."""
     with ExitStack() as brokers:
         service = brokers.enter_context(running(config(tmp_path, limits=FEW)))
         old, publisher = make(endpoint(service), "s", life=1), make(endpoint(service), "p")

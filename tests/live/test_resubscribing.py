@@ -1,4 +1,4 @@
-"""What a broker refuses for the moment, when a client tells it again what it has subscribed, is not lost."""
+"""Subscriptions that a broker refuses for the moment, when a client tells it of them again, are not lost."""
 
 from __future__ import annotations
 

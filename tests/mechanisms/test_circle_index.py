@@ -215,7 +215,7 @@ def test_a_client_knows_its_circles_the_deepest_first(circles: tuple[Circle, ...
 def test_clients_and_brokers_mean_the_same_circle_also_at_its_border(
     centre: Point, radius: float, angle: float, away: int
 ) -> None:
-    """Who is told a circle and compares, and who computes: one that they disagree on is asked for again at
+    """Clients that compare and brokers that compute: a circle that they disagree on is asked for again at
     every fix."""
     x, y = centre[0] + radius * math.cos(angle), centre[1] + radius * math.sin(angle)
     for _ in range(abs(away)):

@@ -120,7 +120,7 @@ class Greeting:
             del self._greeted[next(iter(self._greeted))]
         name, rights, reason = self._identify(sender.user, message.name)
         if route[0] or len(route) != ROUTE_BYTES:
-            # Who chooses the same one later would be taken for this client.
+            # A client that chooses the same one later would be taken for this one.
             reason = "a routing id of its own: expected none"
         session = None if reason else self._sessions.by_name.get(name)
         not_taken = 0
@@ -206,7 +206,7 @@ class Greeting:
         broker = self._broker
         serving = [scheme for scheme in broker.filter_schemes if session.number in scheme.clients]
         scheme, flags = (*serving, *broker.filter_schemes)[0], broker.registry.flags
-        # Who has not the scheme begins with one that all have, and is asked to change like all others.
+        # A client that has not the scheme begins with one that all have, and is asked to change like all others.
         lacking = scheme.name in flags.given and scheme.name not in hello.schemes
         flag = flags.of(COMMON_SCHEME) if lacking else broker.flag_of(scheme)
         region = self._config.region
