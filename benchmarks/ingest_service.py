@@ -19,7 +19,7 @@ from bypass.ingest.service.status import IngestStatus, read_status
 
 BYPASS = [sys.executable, "-c", "from bypass.cli import main; main()"]
 VICTIMS = ("connectors", "stream", "java", "worker")
-"""The processes that can be killed: the connectors, Spark's driver, its Java process, and a Python worker of Spark's."""
+"""The processes that can be killed: connectors, Spark's driver, its Java, and a Python worker of Spark's."""
 
 PATIENCE_S = 900.0
 LOOK_S = 0.3

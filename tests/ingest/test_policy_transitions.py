@@ -174,7 +174,7 @@ def offline(found: list[Reading], keep: Callable[[list[Reading]], list[Reading]]
 def test_after_a_transition_to_a_filter_the_table_is_what_the_filter_gives_offline(
     tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
 ) -> None:
-    """Rows of before stay; measurements that `batch` held back are filtered as if they came with the filter."""
+    """Rows of before stay; measurements that `batch` held back are filtered as if they came then."""
     keep, plan = FILTERS[name]
     pipeline = new_pipeline(tmp_path_factory)
     held = data.draw(st.booleans())

@@ -206,7 +206,7 @@ class Greeting:
         broker = self._broker
         serving = [scheme for scheme in broker.filter_schemes if session.number in scheme.clients]
         scheme, flags = (*serving, *broker.filter_schemes)[0], broker.registry.flags
-        # A client that has not the scheme begins with one that all have, and is asked to change like all others.
+        # A client without the scheme begins with one that all have, and is asked to change like all others.
         lacking = scheme.name in flags.given and scheme.name not in hello.schemes
         flag = flags.of(COMMON_SCHEME) if lacking else broker.flag_of(scheme)
         region = self._config.region
