@@ -45,7 +45,7 @@ class Page(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObjectQuery:
-    """What a subscriber wants to know of. `id` is unique in the system, its upper 32 bits are `subscriber`.
+    """A wish to know of objects. `id` is unique in the system, its upper 32 bits are `subscriber`.
 
     `near` is a circle: the objects in it have a place, at most radius from (x, y), metres. `where` are
     filters on attributes. Raises InvalidQuery beyond the limits.

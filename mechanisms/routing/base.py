@@ -13,6 +13,7 @@ from bypass.mechanisms.routing.counters import DropReason, RoutingCounters
 from bypass.places.cell_grid import CellGrid
 from bypass.ports.routing import DatagramSink, Neighbour
 from bypass.protocol.datagrams import (
+    MOST_TARGETS,
     Datagram,
     DatagramScope,
     NodeAddress,
@@ -74,12 +75,13 @@ class RoutingMechanism(Mechanism):
 
     def send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         """Send a body to each of several targets."""
-        if not targets:
-            return
-        datagram = self.datagram(body, DatagramScope.ROUTED, tuple(dict.fromkeys(targets)))
-        self._sent[datagram.id] = body
-        self.counters.sent += len(datagram.targets)
-        self.host.after(0.0, self.route, datagram)
+        all_targets = tuple(dict.fromkeys(targets))
+        for begin in range(0, len(all_targets), MOST_TARGETS):
+            some = all_targets[begin : begin + MOST_TARGETS]
+            datagram = self.datagram(body, DatagramScope.ROUTED, some)
+            self._sent[datagram.id] = body
+            self.counters.sent += len(some)
+            self.host.after(0.0, self.route, datagram)
 
     def flood(self, body: StorageMessage) -> None:
         """Send a body to every other node."""
@@ -182,6 +184,7 @@ class RoutingMechanism(Mechanism):
             recovery=recovery,
             namespace=datagram.namespace,
             client=self.host.id,
+            body_size=datagram.body_size,
         )
 
     def unicast(self, datagram: Datagram, neighbour: int, failed: Callable[[], None]) -> None:
