@@ -7,16 +7,16 @@ from typing import Annotated, ClassVar
 
 from bypass.objects.metadata import Metadata, StoredObject
 from bypass.objects.node_store import NodeStore
-from bypass.objects.query import Cursor, ObjectQuery
+from bypass.objects.query import PageCursor, ObjectQuery
 from bypass.ports.storage import OwnQueries
 from bypass.protocol.storage import (
     Acknowledge,
-    Address,
-    Found,
+    NodeAddress,
+    FoundObjects,
     Remove,
     Retrieve,
     Retrieved,
-    Status,
+    OperationStatus,
     StorageMessage,
 )
 from bypass.transitions import Mechanism, TransferState
@@ -56,7 +56,7 @@ class StorageMechanism(Mechanism):
 
     @abstractmethod
     def ask(
-        self, op: int, query: ObjectQuery, after: Cursor | None, limit: int, since_us: int | None, live: bool
+        self, op: int, query: ObjectQuery, after: PageCursor | None, limit: int, since_us: int | None, live: bool
     ) -> None:
         """Ask for a page of the past, and register the query for what comes if it is `live`."""
 
@@ -70,9 +70,9 @@ class StorageMechanism(Mechanism):
 
     # -- what others say ----------------------------------------------------------------------------------
 
-    def received(self, body: StorageMessage, origin: Address, target: Address | None) -> None:
+    def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Answer and sort what arrives; what only one mechanism understands goes to `take`."""
-        if isinstance(body, Found):
+        if isinstance(body, FoundObjects):
             self.host.link.matched(body)
         elif isinstance(body, Retrieve):
             stored = self.store.get(body.key)
@@ -87,19 +87,19 @@ class StorageMechanism(Mechanism):
         else:
             self.take(body, origin, target)
 
-    def retrieved(self, answer: Retrieved, origin: Address) -> None:  # noqa: ARG002 - mechanisms may ask
+    def retrieved(self, answer: Retrieved, origin: NodeAddress) -> None:  # noqa: ARG002 - mechanisms may ask
         """A node has sent an object, or that it has none. Ends the operation, by default."""
-        status = Status.NOT_FOUND if answer.data is None else Status.OK
+        status = OperationStatus.NOT_FOUND if answer.data is None else OperationStatus.OK
         self.host.link.done(answer.op, status, data=answer.data)
 
-    def acknowledged(self, answer: Acknowledge, origin: Address) -> None:  # noqa: ARG002 - as above
+    def acknowledged(self, answer: Acknowledge, origin: NodeAddress) -> None:  # noqa: ARG002 - as above
         """A node says what became of an operation. Ends it, by default."""
         self.host.link.done(answer.op, answer.status, answer.detail)
 
-    def take(self, body: StorageMessage, origin: Address, target: Address | None) -> None:
+    def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """A message that not all mechanisms understand. Ignored, by default."""
 
-    def undeliverable(self, body: StorageMessage, target: Address) -> None:
+    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         """A message of this node did not reach one of its targets. Nothing, by default."""
 
     def surroundings_changed(self) -> None:
