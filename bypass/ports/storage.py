@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from bypass.objects.metadata import Metadata, StoredObject
-    from bypass.objects.query import Cursor, ObjectQuery
+    from bypass.objects.query import PageCursor, ObjectQuery
     from bypass.places.cell_grid import CellGrid
     from bypass.ports.routing import Neighbour
-    from bypass.protocol.storage import Address, Found, Status, StorageMessage
+    from bypass.protocol.datagrams import NodeAddress
+    from bypass.protocol.storage import FoundObjects, OperationStatus, StorageMessage
 
 NODE = "node"
 FLOOD = "flood"
@@ -34,9 +35,9 @@ class Storage(Protocol):
     """
 
     def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:
-        """Store an object of this node, and tell those whose queries match it.
+        """Store an object of this node, or one that it has adopted, and tell those whose queries match it.
 
-        The node has it in its own store already. `active` says whether others hold its bytes, too; None: as
+        The node has it in its own store already, and may have said the same before. `active` says whether others hold its bytes, too; None: as
         the mechanism is set.
         """
 
@@ -47,7 +48,7 @@ class Storage(Protocol):
         """
 
     def ask(
-        self, op: int, query: ObjectQuery, after: Cursor | None, limit: int, since_us: int | None, live: bool
+        self, op: int, query: ObjectQuery, after: PageCursor | None, limit: int, since_us: int | None, live: bool
     ) -> None:
         """Ask for a page of the past, and register the query for what comes if it is `live`.
 
@@ -63,10 +64,10 @@ class Storage(Protocol):
     def retrieve(self, op: int, metadata: Metadata) -> None:
         """Fetch the bytes of an object; `done` has them, and the client checks them."""
 
-    def received(self, body: StorageMessage, origin: Address, target: Address | None) -> None:
+    def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """A message of another node, or of the broker, arrived; see `DatagramSink.received`."""
 
-    def undeliverable(self, body: StorageMessage, target: Address) -> None:
+    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         """A message of this node did not reach one of its targets."""
 
     def surroundings_changed(self) -> None:
@@ -76,7 +77,7 @@ class Storage(Protocol):
 class StorageLink(Protocol):
     """The `host.link` of a storage mechanism."""
 
-    def send(self, body: StorageMessage, targets: Sequence[Address]) -> None:
+    def send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         """Send to nodes, or to any node of cells. What is for this node itself arrives later as well."""
 
     def flood(self, body: StorageMessage) -> None:
@@ -103,10 +104,10 @@ class StorageLink(Protocol):
     def to_broker(self, body: StorageMessage) -> None:
         """Send to the broker, reliably and in order."""
 
-    def done(self, op: int, status: Status, detail: str = "", data: bytes | None = None) -> None:
+    def done(self, op: int, status: OperationStatus, detail: str = "", data: bytes | None = None) -> None:
         """An operation has ended; an unknown or ended one is ignored. `data` are the bytes of an object."""
 
-    def matched(self, found: Found) -> None:
+    def matched(self, found: FoundObjects) -> None:
         """Objects match a query of this node: of a page if `found.op` is the number of an operation, else as
         they come (0). What was told before is left out by the client."""
 

@@ -80,11 +80,14 @@ def _write_recovery(body: pb.Recovery, recovery: Recovery) -> None:
     body.SetInParent()
     body.entered, (body.first_from, body.first_to), body.previous, crossed = recovery
     if crossed is not None:
-        body.crossed_from, body.crossed_to = crossed
+        first, second = crossed
+        body.crossed.extend((first, second))
 
 
 def _read_recovery(body: pb.Recovery) -> Recovery:
-    crossed = (body.crossed_from, body.crossed_to) if body.HasField("crossed_from") else None
+    if len(body.crossed) not in (0, 2):
+        raise ValueError(f"crossed {shown(list(body.crossed))}: expected two cells, or none")
+    crossed = (body.crossed[0], body.crossed[1]) if body.crossed else None
     return Recovery(body.entered, (body.first_from, body.first_to), body.previous, crossed)
 
 

@@ -103,10 +103,9 @@ def _header_size(datagram: Datagram) -> int:
     if datagram.recovery is not None:
         entered, (first, second), previous, crossed = datagram.recovery
         size += 2 + sum(1 + _varint_size(cell) for cell in (entered, first, second, previous) if cell)
-        size += sum(1 + _varint_size(cell) for cell in crossed or ())
+        size += 2 + sum(map(_varint_size, crossed)) if crossed else 0
     if datagram.namespace:
-        length = len(datagram.namespace.encode())
-        size += 1 + _varint_size(length) + length
+        size += 2 + len(datagram.namespace.encode())
     return size
 
 
