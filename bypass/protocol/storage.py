@@ -20,6 +20,8 @@ MOST_NAMED = 1024
 """Keys, numbers of queries or entries that one message can name."""
 LONGEST_DATA = 512 << 10
 """Bytes of objects in one message; larger ones travel in chunks."""
+MOST_PARTS = 65_536
+"""Parts of one state."""
 LONGEST_DETAIL = 256
 """Characters of an answer's explanation."""
 
