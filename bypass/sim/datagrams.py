@@ -86,7 +86,7 @@ class MediumDatagrams:
         """Send to a client, or to all in reach. Raises MalformedMessage, FrameTooLong."""
         size = encoded_size(datagram, self._codec)
         sent = SentDatagram(datagram, station, NOBODY if neighbour is None else neighbour, failed, size)
-        if not NOBODY <= sent.target < len(self._arrived):
+        if neighbour is not None and not 0 <= neighbour < len(self._arrived):
             self._lose(sent, DatagramLoss.UNKNOWN)
         elif size <= self._room:
             self._queue.launch(sent, size, WHOLE)
