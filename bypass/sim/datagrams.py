@@ -84,11 +84,13 @@ class MediumDatagrams:
 
     def transmit(self, station: int, datagram: Datagram, neighbour: int | None, failed: Failed) -> None:
         """Send to a client, or to all in reach. Raises MalformedMessage, FrameTooLong."""
+        if neighbour is not None and not 0 <= neighbour < len(self._arrived):
+            self._losses[station, DatagramLoss.UNKNOWN] += 1
+            self._clock.at(self._clock.now_us, failed)
+            return
         size = encoded_size(datagram, self._codec)
         sent = SentDatagram(datagram, station, NOBODY if neighbour is None else neighbour, failed, size)
-        if neighbour is not None and not 0 <= neighbour < len(self._arrived):
-            self._lose(sent, DatagramLoss.UNKNOWN)
-        elif size <= self._room:
+        if size <= self._room:
             self._queue.launch(sent, size, WHOLE)
         else:
             self._transmit_long(sent)
