@@ -1,9 +1,11 @@
 """Churn models by name."""
 
+from bypass.models.churn.crashes import Crashes
 from bypass.models.churn.growth import Growth
 from bypass.models.churn.model import ChurnModel
 from bypass.models.churn.none import NoChurn
 from bypass.models.churn.on_off import OnOff
+from bypass.models.churn.periods import Periods
 from bypass.models.churn.presence import Presence
 from bypass.models.churn.ramp import Ramp
 from bypass.models.churn.recorded import Recorded
@@ -14,6 +16,19 @@ CHURN: dict[str, type[ChurnModel]] = {
     "growth": Growth,
     "on-off": OnOff,
     "recorded": Recorded,
+    "periods": Periods,
+    "crashes": Crashes,
 }
 
-__all__ = ["CHURN", "ChurnModel", "Growth", "NoChurn", "OnOff", "Presence", "Ramp", "Recorded"]
+__all__ = [
+    "CHURN",
+    "ChurnModel",
+    "Crashes",
+    "Growth",
+    "NoChurn",
+    "OnOff",
+    "Periods",
+    "Presence",
+    "Ramp",
+    "Recorded",
+]

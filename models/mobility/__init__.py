@@ -11,6 +11,7 @@ from bypass.models.mobility.map_movement import MapMovement
 from bypass.models.mobility.playback import Playback
 from bypass.models.mobility.random_direction import RandomDirection
 from bypass.models.mobility.random_waypoint import RandomWaypoint
+from bypass.models.mobility.visitors import Visitors
 
 MOBILITY: dict[str, type[MobilityModel]] = {
     "darmstadt": Darmstadt,
@@ -24,6 +25,7 @@ MOBILITY: dict[str, type[MobilityModel]] = {
     "manhattan": Manhattan,
     "rpgm": GroupMovement,
     "levy-walk": LevyWalk,
+    "visitors": Visitors,
     "playback": Playback,
 }
 
@@ -43,4 +45,5 @@ __all__ = [
     "RandomDirection",
     "RandomWaypoint",
     "TripModel",
+    "Visitors",
 ]

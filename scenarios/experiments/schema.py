@@ -26,6 +26,7 @@ from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.mechanism_defaults import check_defaults
 from bypass.scenarios.experiments.models import Churn, Mobility, Publishing
+from bypass.scenarios.experiments.objects import ObjectSettings
 from bypass.scenarios.experiments.plans import check_members, check_plan
 from bypass.scenarios.experiments.rulebooks import load_rules
 from bypass.scenarios.experiments.script import Script
@@ -163,7 +164,8 @@ class Scenario(Strict):
     references to mechanisms of one's own, `module:Class` or `file.py:Class`; `begin` is what all clients and
     the broker begin with besides a filter scheme; `defaults` are values that parameters begin with unless
     something else sets them, by proxy, mechanism and name. With a `script` clients do what it says, and
-    models of mobility, workloads and churn are not asked.
+    models of mobility, workloads and churn are not asked. With `objects` clients store objects and ask for
+    them, and publish no events.
     """
 
     name: str
@@ -190,6 +192,7 @@ class Scenario(Strict):
     phase: str = ""
     timeline: tuple[Step, ...] = ()
     script: Script | None = None
+    objects: ObjectSettings | None = None
     runs: dict[str, dict[str, Any]] = {}
     main: str = ""
     baseline: str = ""
@@ -263,6 +266,13 @@ class Scenario(Strict):
                 self.script.check(self.clients, self.duration, self.registry())
             except Misfit as misfit:
                 raise Misfit(("script", *misfit.path), misfit.args[0]) from None
+        if self.objects is not None:
+            try:
+                self.objects.check(self.duration, self.registry())
+            except Misfit as misfit:
+                raise Misfit(("objects", *misfit.path), misfit.args[0]) from None
+            if self.script is not None:
+                raise Misfit(("objects",), "is given beside a script: expected one of them")
         for key, name in (("main", self.main), ("baseline", self.baseline)):
             if name and name not in self.runs:
                 known = ", ".join(self.runs) or "none"

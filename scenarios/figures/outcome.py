@@ -31,6 +31,7 @@ from bypass.scenarios.figures.figures import (
 )
 from bypass.scenarios.figures.gateway_watch import GatewayUse
 from bypass.scenarios.figures.measures import Around, EventColumn, Phase, Stats, recall
+from bypass.scenarios.figures.storage import StoreFigures
 from bypass.scenarios.figures.usage import (
     ClientExecution,
     Course,
@@ -112,6 +113,7 @@ class Run:
     local: dict[str, int]
     plans_sent: int
     script: ScriptCounts | None = None
+    store: StoreFigures | None = None
 
     def __repr__(self) -> str:
         return (
@@ -198,7 +200,12 @@ class Run:
             | {"with_clients": self._gateways_with_clients(), "served_inside": self._served_inside()},
             "areas": self._areas("gateway"),
             "rules": dict(Counter(firing.rule for firing in self.firings)),
-        } | ({} if self.script is None else {"script": self.script._asdict()})
+        } | self._of_kind()
+
+    def _of_kind(self) -> dict[str, Any]:
+        """The figures that experiments with a script, or with a store, have besides."""
+        script = {} if self.script is None else {"script": self.script._asdict()}
+        return script | ({} if self.store is None else self.store.summary())
 
     def _where(self, proxy: str, joining: bool = False) -> tuple[Floats, Floats]:
         """Where clients switched a proxy to something, right after they came or at any later time."""

@@ -16,6 +16,7 @@ from bypass.scenarios.experiments.variants import variants
 from bypass.scenarios.figures.gateway_watch import EVENT_COLUMNS, GatewayUse
 from bypass.scenarios.figures.measures import Around, Phase, Stats
 from bypass.scenarios.figures.outcome import LOCAL_COUNTERS, TRAFFIC_COLUMNS, Run, ScriptCounts, rates
+from bypass.scenarios.figures.storage import no_store_figures
 from bypass.scenarios.report.result import assembled
 from bypass.sim.cellular import Traffic
 from bypass.sim.ledger import COLUMNS
@@ -98,6 +99,7 @@ def _blank(scenario: Scenario) -> Run:
         local=dict.fromkeys(LOCAL_COUNTERS, 0),
         plans_sent=0,
         script=None if scenario.script is None else ScriptCounts(0, 0, 0),
+        store=None if scenario.objects is None else no_store_figures(),
     )
 
 

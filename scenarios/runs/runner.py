@@ -18,7 +18,7 @@ from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.report.result import Result
 from bypass.scenarios.runs.loader import load
 from bypass.scenarios.runs.paths import check_paths
-from bypass.scenarios.runs.scripted import prepared
+from bypass.scenarios.runs.preparation import prepared
 
 
 def run(

@@ -27,13 +27,6 @@ from bypass.scenarios.runs.experiment import Experiment, ExperimentFailed, Publi
 from bypass.support.units import MICROSECONDS
 
 
-def prepared(scenario: Scenario, seed: int) -> Experiment:
-    """Set up a scenario without `runs`, by its models or by its script."""
-    if scenario.script is None:
-        return Experiment(scenario, seed)
-    return ScriptedExperiment(scenario, scenario.script, seed)
-
-
 class _Subscribed(NamedTuple):
     """A subscription of a script: whose it is, its radius, and the client's handle of it."""
 

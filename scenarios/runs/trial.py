@@ -17,7 +17,7 @@ from uuid import uuid4
 from bypass.errors import BypassError
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.report.result import Result
-from bypass.scenarios.runs.scripted import prepared
+from bypass.scenarios.runs.preparation import prepared
 
 LONGEST_NAME = 120
 

@@ -41,7 +41,7 @@ Ended: TypeAlias = Callable[[OperationResult], None]
 class _Pending:
     """An operation that has not ended."""
 
-    __slots__ = ("attempt", "ended", "left", "timer", "wait")
+    __slots__ = ("attempt", "ended", "known", "left", "timer", "wait")
 
     def __init__(self, attempt: Attempt, ended: Ended, left: int, wait: float) -> None:
         self.attempt = attempt
@@ -49,6 +49,7 @@ class _Pending:
         self.left = left
         self.wait = wait
         self.timer: Timer | None = None
+        self.known = False  # its number, to who has begun it
 
 
 class Operations:
@@ -73,7 +74,7 @@ class Operations:
     def begin(
         self, attempt: Attempt, ended: Ended, *, extra_s: float = 0.0, retries: int | None = None
     ) -> int:
-        """Begin an operation and give its number; `attempt` is called with it, `ended` once.
+        """Begin an operation and give its number; `attempt` is called with it, `ended` once and later.
 
         `extra_s` is added to the time for each attempt. Raises QuotaExceeded.
         """
@@ -86,6 +87,7 @@ class Operations:
         left = self._retries if retries is None else retries
         pending = self._pending[op] = _Pending(attempt, ended, left, self._timeout_s + extra_s)
         self._try(op, pending)
+        pending.known = True
         return op
 
     def done(self, op: int, status: OperationStatus, detail: str = "", data: bytes | None = None) -> None:
@@ -96,7 +98,11 @@ class Operations:
             return
         if pending.timer is not None:
             pending.timer.cancel()
-        pending.ended(OperationResult(op, status, detail, data))
+        result = OperationResult(op, status, detail, data)
+        if pending.known:
+            pending.ended(result)
+        else:  # who has begun it is told later, not while it still waits for the number
+            self._host.after(0.0, pending.ended, result)
 
     def is_pending(self, op: int) -> bool:
         """Whether an operation has not ended."""

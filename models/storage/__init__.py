@@ -1,0 +1,1 @@
+"""Models of stores: what users of one do."""

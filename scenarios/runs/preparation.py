@@ -1,0 +1,17 @@
+"""The choice of the experiment that carries a scenario out."""
+
+from __future__ import annotations
+
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.scripted import ScriptedExperiment
+from bypass.scenarios.runs.stored import StorageExperiment
+
+
+def prepared(scenario: Scenario, seed: int) -> Experiment:
+    """Set up a scenario without `runs`: by its script, with objects, or by its models."""
+    if scenario.script is not None:
+        return ScriptedExperiment(scenario, scenario.script, seed)
+    if scenario.objects is not None:
+        return StorageExperiment(scenario, scenario.objects, seed)
+    return Experiment(scenario, seed)

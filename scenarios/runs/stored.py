@@ -1,0 +1,235 @@
+"""An experiment with a store: clients store objects and ask for them, and what they are told is watched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from bypass.core.objects.access import ObjectAccess
+from bypass.core.objects.operations import Ended, OperationResult
+from bypass.core.objects.own_queries import OwnQuery
+from bypass.errors import BypassError
+from bypass.models.maps import AttractionPoint
+from bypass.models.radio.kernels.state import S
+from bypass.models.storage.posts import ObjectAction, ObjectOperation
+from bypass.objects.metadata import Metadata, ObjectKey
+from bypass.places.cell_grid import CellGrid
+from bypass.scenarios.experiments.objects import ObjectSettings
+from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.figures.outcome import Run
+from bypass.scenarios.figures.storage import (
+    FollowedTag,
+    OperationEnd,
+    StoredPost,
+    StoreWatch,
+    store_figures,
+)
+from bypass.scenarios.runs.experiment import Experiment, ExperimentFailed, Publication
+from bypass.sim.streams import stream
+from bypass.support.units import MICROSECONDS
+from bypass.transitions import Nothing, Plan
+
+STORE = -3  # the number of its random streams among those of hosts
+PROBED_TOGETHER = 8  # tags that one query at the end asks for
+PROBE_S = 20.0
+
+COLUMNS = {
+    "phy_bytes": (S.BYTES_UP, S.HANDSHAKE_BYTES),
+    "phy_frames": (S.SENT,),
+    "retransmissions": (S.RETRIED,),
+    "given_up": (S.FAILED,),
+    "own_bytes": (S.OWN_BYTES,),
+    "forwarded_bytes": (S.FORWARDED_BYTES,),
+    "control_bytes": (S.CONTROL_BYTES,),
+}
+"""The counters of stations that make up each figure of traffic."""
+
+
+class StorageExperiment(Experiment):
+    """A scenario in which clients do with objects what its posts say; nobody publishes events."""
+
+    def __init__(self, scenario: Scenario, settings: ObjectSettings, seed: int) -> None:
+        self._settings = settings
+        super().__init__(scenario, seed)
+        self._watched = StoreWatch()
+        self._moments = stream(seed, STORE, "joins")
+        self._tastes = stream(seed, STORE, "retrievals")
+        self._queries: dict[int, OwnQuery] = {}  # by the number of the subscription
+        self._found: set[ObjectKey] = set()
+        self._traffic: dict[str, int] = {}
+        self._design: Counter[str] = Counter()
+
+    def _scheduled(self, _: tuple[AttractionPoint, ...]) -> Iterator[Publication]:
+        return iter(())
+
+    def _begin_attendance(self) -> None:
+        super()._begin_attendance()
+        begin_us = round(self._settings.operations_from * MICROSECONDS)
+        for operation in self._settings.posts.schedule(self.scenario.clients, self.seed):
+            self.system.clock.at(begin_us + operation.at_us, self._do, operation)
+
+    def _take_part(self, number: int) -> None:
+        self._watch(number)
+        settings, now = self._settings, self.system.clock.now()
+        at = max(settings.start + settings.joins * self._moments.random(), now)
+        self.system.clock.at(round(at * MICROSECONDS), self._join, number, self.system.clients[number])
+
+    def _join(self, number: int, client: object) -> None:
+        """Have a client take part in the store, unless it has gone meanwhile."""
+        if self.system.clients[number] is not client or not self._active[number]:
+            return
+        outcome = self.system.clients[number].carry_out(Plan(plan="store", actions=(self._settings.first,)))
+        if not outcome.ok:
+            raise ExperimentFailed(f"client {number} cannot store by {self._settings.storage!r}: {outcome}")
+
+    def _settle(self) -> None:
+        super()._settle()
+        for number in np.flatnonzero(self._active).tolist():
+            self._design[self.system.clients[number].engine.active("storage").name] += 1
+
+    # -- what clients do ----------------------------------------------------------------------------------
+
+    def _do(self, operation: ObjectOperation) -> None:
+        client = self.system.clients[operation.user]
+        if not self._active[operation.user] or isinstance(client.engine.active("storage"), Nothing):
+            self._watched.skipped += 1
+            return
+        match operation.action:
+            case ObjectAction.INSERT:
+                self._insert(client.objects, operation)
+            case ObjectAction.SUBSCRIBE:
+                self._subscribe(client.objects, operation)
+            case ObjectAction.DELETE:
+                self._delete(client.objects, operation)
+            case ObjectAction.UNSUBSCRIBE:
+                self._unsubscribe(client.objects, operation)
+
+    def _insert(self, objects: ObjectAccess, operation: ObjectOperation) -> None:
+        def acknowledged(result: OperationResult) -> None:
+            post.acknowledged = result.ok
+
+        metadata = objects.insert(
+            bytes(operation.size),
+            operation.tags,
+            name=f"post-{operation.item}",
+            ended=self._timed("insert", acknowledged),
+        )
+        post = StoredPost(metadata.key, operation.user, metadata.tags, self.system.clock.now())
+        self._watched.posts[operation.item] = post
+
+    def _subscribe(self, objects: ObjectAccess, operation: ObjectOperation) -> None:
+        now, (tag,), number = self.system.clock.now(), operation.tags, operation.item
+        follow = FollowedTag(operation.user, tag, -np.inf if operation.past else now, now)
+        self._watched.follows[number] = follow
+        self._queries[number] = objects.query(
+            tag,
+            partial(self._told, number),
+            since=None if operation.past else now,
+            limit=self._settings.page,
+            ended=self._timed("subscribe", partial(self._next_page, number)),
+        )
+
+    def _next_page(self, number: int, result: OperationResult) -> None:
+        """Ask for what else there is of the past."""
+        own = self._queries[number]
+        objects = self.system.clients[own.query.subscriber].objects
+        if result.ok and own.more_past and not own.withdrawn and objects.queries.get(own.query.id) is own:
+            objects.more(own, self._settings.page, self._timed("page", partial(self._next_page, number)))
+
+    def _delete(self, objects: ObjectAccess, operation: ObjectOperation) -> None:
+        post = self._watched.posts.get(operation.item)
+        if post is None or objects.store.metadata(post.key) is None:
+            self._watched.skipped += 1
+            return
+        post.deleted = self.system.clock.now()
+        objects.delete(post.key, self._timed("delete"))
+
+    def _unsubscribe(self, objects: ObjectAccess, operation: ObjectOperation) -> None:
+        own = self._queries.get(operation.item)
+        if own is None or objects.queries.get(own.query.id) is not own:
+            self._watched.skipped += 1
+            return
+        self._watched.follows[operation.item].withdrawn = self.system.clock.now()
+        objects.withdraw(own, self._timed("unsubscribe"))
+
+    def _told(self, number: int, metadata: Metadata, own: OwnQuery) -> None:
+        self._watched.told.setdefault((number, metadata.key), []).append(self.system.clock.now())
+        subscriber = own.query.subscriber
+        if metadata.key.owner != subscriber and self._tastes.random() < self._settings.retrieve:
+            self.system.clients[subscriber].objects.retrieve(metadata, self._timed("retrieve"))
+
+    def _timed(self, operation: str, ended: Ended = lambda _: None) -> Ended:
+        """Note how an operation ends, and how long it took."""
+        begun = self.system.clock.now()
+
+        def note(result: OperationResult) -> None:
+            self._watched.ends.append(OperationEnd(operation, result.ok, self.system.clock.now() - begun))
+            ended(result)
+
+        return note
+
+    # -- what came of it ----------------------------------------------------------------------------------
+
+    def _drain(self) -> None:
+        """Ask at the end for everything that was stored, after what was begun has ended."""
+        self._traffic = {
+            name: sum(int(self.system.local.counter(column).sum()) for column in columns)
+            for name, columns in COLUMNS.items()
+        }
+        super()._drain()
+        present = [n for n in np.flatnonzero(self._active).tolist() if self._stores(n)]
+        if present:
+            self._probe(self.system.clients[present[0]].objects)
+        self.system.run_until(self.system.clock.now() + PROBE_S)
+
+    def _probe(self, objects: ObjectAccess) -> None:
+        tags = sorted({tag for post in self._watched.posts.values() for tag in post.tags})
+        for first in range(0, len(tags), PROBED_TOGETHER):
+            asked: list[OwnQuery] = []
+
+            def further(result: OperationResult, asked: list[OwnQuery] = asked) -> None:
+                if result.ok and asked and asked[0].more_past:
+                    objects.more(asked[0], 64, further)
+
+            formula = " | ".join(tags[first : first + PROBED_TOGETHER])
+            try:
+                asked.append(objects.query(formula, self._notice, limit=64, ended=further))
+            except BypassError as error:
+                raise ExperimentFailed(f"at the end: {error}") from None
+
+    def _notice(self, metadata: Metadata, _: OwnQuery) -> None:
+        self._found.add(metadata.key)
+
+    def _stores(self, number: int) -> bool:
+        return not isinstance(self.system.clients[number].engine.active("storage"), Nothing)
+
+    def _result(self, wall_s: float) -> Run:
+        held: set[ObjectKey] = set()
+        cells: Counter[int] = Counter()
+        for number in np.flatnonzero(self._active).tolist():
+            if self._stores(number):
+                client = self.system.clients[number]
+                store = client.objects.store
+                held |= {metadata.key for metadata in (*store.own, *store.replicas)}
+        grid = self._grid()
+        if grid is not None:
+            for post in self._watched.posts.values():
+                cells.update(grid.cell_of_tag("", tag) for tag in post.tags)
+        seconds = max(sum(self._design.values()), 1)
+        figures = store_figures(
+            self._watched,
+            self._found,
+            held,
+            self._traffic,
+            {name: count / seconds for name, count in self._design.items() if name != Nothing.name},
+            cells,
+        )
+        return replace(super()._result(wall_s), store=figures)
+
+    def _grid(self) -> CellGrid | None:
+        clients = [self.system.clients[n] for n in np.flatnonzero(self._active).tolist() if self._stores(n)]
+        return clients[0].node.routing.grid() if clients else None
