@@ -124,7 +124,8 @@ class StorageMechanism(Mechanism):
 
     def now_us(self) -> int:
         """The time in microseconds, by which objects are published."""
-        return round(self.host.now() * MICROSECONDS)
+        now: float = self.host.now()
+        return round(now * MICROSECONDS)
 
     def _send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         self.host.link.send(body, targets)

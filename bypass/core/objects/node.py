@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes, microseconds
-from bypass.core.objects.decisions import StorageDecisions
+from bypass.core.objects.decisions import NO_DECISION, StorageDecisions
 from bypass.core.objects.own_queries import QueryTable
 from bypass.core.objects.recovery import MARGIN_S, Recovery
 from bypass.mechanisms import Registry
@@ -112,6 +112,13 @@ class StorageNode:
     def running(self) -> bool:
         """Whether a storage mechanism runs here."""
         return not isinstance(self._engine.active(STORAGE_PROXY), Nothing)
+
+    def close(self) -> KeptObjects:
+        """Listen to nobody any more, forget operations; gives what the next client goes on with."""
+        kept = self.access.kept()
+        self.access.operations.drop()
+        self.decisions.current = NO_DECISION
+        return kept
 
     # -- what arrives -------------------------------------------------------------------------------------
 
