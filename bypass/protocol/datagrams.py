@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ class DatagramScope(IntEnum):
 
 class Recovery(NamedTuple):
     """A datagram's way around a void: the cell where greedy forwarding ended, the first edge of the way
-    (from, to), the cell that it comes from, and the edge where it came to this face, None on the first one."""
+    (from, to), the cell that it comes from, and the edge where it came to this face, None on the first."""
 
     entered: int
     first: tuple[int, int]
@@ -109,6 +109,9 @@ class Datagram(Message):
     recovery: Recovery | None = None
     initiator: int = 0
     namespace: str = ""
+    body_size: int = field(default=0, kw_only=True, repr=False, compare=False)
+    """The bytes of the encoded body once somebody has counted them, else 0. It does not travel; copies for
+    further hops keep it."""
 
     @property
     def decision(self) -> Decision:

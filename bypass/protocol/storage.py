@@ -20,6 +20,8 @@ MOST_NAMED = 1024
 """Keys, numbers of queries or entries that one message can name."""
 LONGEST_DATA = 512 << 10
 """Bytes of objects in one message; larger ones travel in chunks."""
+MOST_PARTS = 65_536
+"""Parts of one state."""
 LONGEST_DETAIL = 256
 """Characters of an answer's explanation."""
 
@@ -94,9 +96,9 @@ class Ask(StorageMessage):
     """Ask for a page of the past, keep the query for what comes (`live`), or both.
 
     `conjunction` is the number of the one that this message is about, of the query's formula in disjunctive
-    normal form, None: all. `cell` is where the subscriber is since `at_us`. The page begins after the position
-    `after`, None: with the latest; it has at most `limit` items, 0 for no page, none published before
-    `since_us`.
+    normal form, None: all. `cell` is where the subscriber is since `at_us`. The page begins after the
+    position `after`, None: with the latest; it has at most `limit` items, 0 for no page, none published
+    before `since_us`.
     """
 
     op: int
