@@ -203,7 +203,11 @@ ROUTING = Family(
     "routing",
     "bypass.mechanisms.routing.base:RoutingMechanism",
     (FamilyProxy("routing", "client", Routing, link="datagrams"),),
-    (),
+    (
+        "bypass.mechanisms.routing.one_hop:OneHop",
+        "bypass.mechanisms.routing.dsdv:Dsdv",
+        "bypass.mechanisms.routing.cells:CellRouting",
+    ),
     _admit_routing,
 )
 STORAGE = Family(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from bypass.mechanisms.storage.cells.placement import misplaced, orphans, proxy_of
+from bypass.mechanisms.storage.cells.state.placement import misplaced, orphans, proxy_of
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import MOST_NAMED, JoinRequest
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from bypass.errors import InvalidObject
-from bypass.mechanisms.storage.cells.cell_state import CellState
-from bypass.mechanisms.storage.cells.entries import bytes_entry, metadata_entry, query_entry
+from bypass.mechanisms.storage.cells.state.cell_state import CellState
+from bypass.mechanisms.storage.cells.state.entries import bytes_entry, metadata_entry, query_entry
 from bypass.objects.metadata import Metadata, StoredObject
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import NodeState, QueryRecord

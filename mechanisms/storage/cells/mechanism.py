@@ -10,12 +10,12 @@ from pydantic import Field
 
 from bypass.errors import InvalidObject
 from bypass.mechanisms.storage.base import StorageMechanism
-from bypass.mechanisms.storage.cells.cell_state import StateBounds
-from bypass.mechanisms.storage.cells.conjunctions import cells_of, divide
+from bypass.mechanisms.storage.cells.state.cell_state import StateBounds
+from bypass.mechanisms.storage.cells.state.conjunctions import cells_of, divide
 from bypass.mechanisms.storage.cells.hand_over import HandOver
 from bypass.mechanisms.storage.cells.learning import StateLearning
 from bypass.mechanisms.storage.cells.membership import CellMembership
-from bypass.mechanisms.storage.cells.placement import tag_cells
+from bypass.mechanisms.storage.cells.state.placement import tag_cells
 from bypass.mechanisms.storage.cells.repair import CellRepair
 from bypass.mechanisms.storage.cells.requests import CellRequests
 from bypass.mechanisms.storage.cells.retrieval import ReplicaRetrieval

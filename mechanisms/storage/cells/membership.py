@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from bypass.mechanisms.storage.cells.state_parts import divided, numbered
+from bypass.mechanisms.storage.cells.state.state_parts import divided, numbered
 from bypass.objects.metadata import StoredObject
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import MOST_NAMED, JoinRequest, NodeState

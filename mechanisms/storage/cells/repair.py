@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from bypass.mechanisms.storage.cells.cell_state import CellState
-from bypass.mechanisms.storage.cells.conjunctions import KeyedConjunction, divide
-from bypass.mechanisms.storage.cells.entries import bytes_entry, metadata_entry, query_entry
-from bypass.mechanisms.storage.cells.placement import tag_cells
-from bypass.mechanisms.storage.cells.state_parts import chunks, divided
+from bypass.mechanisms.storage.cells.state.cell_state import CellState
+from bypass.mechanisms.storage.cells.state.conjunctions import KeyedConjunction, divide
+from bypass.mechanisms.storage.cells.state.entries import bytes_entry, metadata_entry, query_entry
+from bypass.mechanisms.storage.cells.state.placement import tag_cells
+from bypass.mechanisms.storage.cells.state.state_parts import chunks, divided
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject
 from bypass.objects.query import MOST_ON_A_PAGE
 from bypass.protocol.datagrams import NodeAddress

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bypass.mechanisms.storage.cells.conjunctions import cells_of, divide
-from bypass.mechanisms.storage.cells.placement import tag_cells
+from bypass.mechanisms.storage.cells.state.conjunctions import cells_of, divide
+from bypass.mechanisms.storage.cells.state.placement import tag_cells
 from bypass.objects.metadata import Metadata, ObjectKey, Replica, StoredObject
 from bypass.objects.query import ObjectQuery, PageCursor
 from bypass.places.cell_grid import CellGrid

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bypass.errors import InvalidObject
-from bypass.mechanisms.storage.cells.placement import tag_cells
-from bypass.mechanisms.storage.cells.replica_list import candidates
+from bypass.mechanisms.storage.cells.state.placement import tag_cells
+from bypass.mechanisms.storage.cells.state.replica_list import candidates
 from bypass.objects.metadata import Metadata, Replica, StoredObject
 from bypass.places.cell_grid import CellGrid
 from bypass.ports.host import Timer

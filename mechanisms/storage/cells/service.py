@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bypass.errors import InvalidObject
-from bypass.mechanisms.storage.cells.cell_state import CellState
-from bypass.mechanisms.storage.cells.placement import tag_cells
-from bypass.mechanisms.storage.cells.replica_list import with_replica
-from bypass.mechanisms.storage.cells.subscribers import Reach, Subscribers
+from bypass.mechanisms.storage.cells.state.cell_state import CellState
+from bypass.mechanisms.storage.cells.state.placement import tag_cells
+from bypass.mechanisms.storage.cells.state.replica_list import with_replica
+from bypass.mechanisms.storage.cells.state.subscribers import Reach, Subscribers
 from bypass.objects.metadata import Metadata, ObjectKey, Replica, Tombstone
 from bypass.objects.query import MOST_ON_A_PAGE
 from bypass.protocol.datagrams import MOST_TARGETS, NodeAddress
