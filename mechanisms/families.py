@@ -218,7 +218,7 @@ STORAGE = Family(
     "storage",
     "bypass.mechanisms.storage.base:StorageMechanism",
     (FamilyProxy(STORAGE_PROXY, "client", Storage, link="storage"),),
-    (),
+    ("bypass.mechanisms.storage.cells.mechanism:Cells",),
     _admit_storage,
 )
 

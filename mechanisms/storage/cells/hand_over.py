@@ -184,7 +184,7 @@ class HandOver:
             return
         state = node.service.states.get(cell)
         del self._offered[cell]
-        if state is None or len(state) <= len(offered) and state.entries.keys() <= set(offered):
+        if state is None or state.entries.keys() <= set(offered):
             self.passed_on += 1
             self._forget(cell)
 

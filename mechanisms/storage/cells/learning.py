@@ -9,7 +9,6 @@ from bypass.errors import InvalidObject
 from bypass.mechanisms.storage.cells.state.cell_state import CellState
 from bypass.mechanisms.storage.cells.state.entries import bytes_entry, metadata_entry, query_entry
 from bypass.objects.metadata import Metadata, StoredObject
-from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import NodeState, QueryRecord
 from bypass.transitions.recent import Recent
 

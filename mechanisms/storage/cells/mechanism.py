@@ -10,21 +10,21 @@ from pydantic import Field
 
 from bypass.errors import InvalidObject
 from bypass.mechanisms.storage.base import StorageMechanism
-from bypass.mechanisms.storage.cells.state.cell_state import StateBounds
-from bypass.mechanisms.storage.cells.state.conjunctions import cells_of, divide
 from bypass.mechanisms.storage.cells.hand_over import HandOver
 from bypass.mechanisms.storage.cells.learning import StateLearning
 from bypass.mechanisms.storage.cells.membership import CellMembership
-from bypass.mechanisms.storage.cells.state.placement import tag_cells
 from bypass.mechanisms.storage.cells.repair import CellRepair
 from bypass.mechanisms.storage.cells.requests import CellRequests
 from bypass.mechanisms.storage.cells.retrieval import ReplicaRetrieval
 from bypass.mechanisms.storage.cells.service import CellService, in_targets
 from bypass.mechanisms.storage.cells.spreading import CellSpreading
+from bypass.mechanisms.storage.cells.state.cell_state import StateBounds
+from bypass.mechanisms.storage.cells.state.conjunctions import cells_of, divide
+from bypass.mechanisms.storage.cells.state.placement import tag_cells
 from bypass.objects.metadata import Metadata, StoredObject, Tombstone
 from bypass.objects.query import ObjectQuery, PageCursor
 from bypass.places.cell_grid import CellGrid
-from bypass.ports.storage import CELL, FLOOD, HOP, NODE
+from bypass.ports.storage import CELL, FLOOD
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import (
     MOST_NAMED,
@@ -60,13 +60,13 @@ class Cells(StorageMechanism):
     """Keeps metadata and queries in the cells of their tags, objects in the cell of their owner.
 
     Its parts: `requests` and `retrieval` do what the own application wants; `service` works for the cell,
-    `spreading` tells the others of it; `membership` says whether the node works for a cell at all; `learning`,
-    `repair` and `hand_over` keep states whole when messages are lost and nodes come and go.
+    `spreading` tells the others of it; `membership` says whether the node works for a cell at all;
+    `learning`, `repair` and `hand_over` keep states whole when messages are lost and nodes come and go.
     """
 
     name = "cells"
     flag: ClassVar[int] = 2
-    needs: ClassVar[frozenset[str]] = frozenset((NODE, CELL, HOP, FLOOD))
+    needs: ClassVar[frozenset[str]] = frozenset((CELL, FLOOD))
 
     as_published: Annotated[bool, MechanismState("as_published")] = False
     active: Annotated[Literal["cell", "fixed", "off"], MechanismState("active")] = "cell"
@@ -139,7 +139,8 @@ class Cells(StorageMechanism):
 
     def now_us(self) -> int:
         """The time by which objects are published."""
-        return round(self.host.now() * MICROSECONDS)
+        now: float = self.host.now()
+        return round(now * MICROSECONDS)
 
     def mates(self) -> list[int]:
         """The other nodes that work for the own cell, by number."""

@@ -1,4 +1,4 @@
-"""The operations of a node's own application: sent to the cells that they concern, done when all have answered."""
+"""The operations of a node's own application: sent to cells, and done when all of these have answered."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class CellRequests:
             self._node.host.link.done(op, OperationStatus.OK)
 
     def _take_back(self, metadata: Metadata) -> None:
-        """One cell has refused an object that others may have taken: the client forgets it, and so must they."""
+        """One cell has refused an object that others may have taken: they must forget it as the client does."""
         store, grid = self._node.store, self._node.grid
         if metadata.key.owner == store.owner and metadata.key in store and grid is not None:
             body = Delete(0, metadata.key, store.secret(metadata.key), metadata.tags)

@@ -24,7 +24,7 @@ SLOWEST_BYTES_PER_S = 50_000
 
 @dataclass(slots=True)
 class _Walk:
-    """A retrieval: the copies that were not tried yet, and whether all that were have said that they have none."""
+    """A retrieval: the copies that were not tried yet; `refused` if all others have said that they lack it."""
 
     metadata: Metadata
     left: list[Replica]

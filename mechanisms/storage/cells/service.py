@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from bypass.mechanisms.storage.cells.mechanism import Cells
 
 JUST_NOW_S = 60.0
-"""A new query without a page of the past is matched with what was published so shortly before it came: a later
-publication may have overtaken it."""
+"""A new query without a page of the past is matched with what was published so shortly before it came: the
+object may have overtaken it."""
 
 MOST_PAGES = 16
 """Pages that answer at once to a query that is registered again."""
@@ -127,8 +127,7 @@ class CellService:
                 state.note_first((query.id, body.conjunction), node.host.now())
                 if not limit:
                     just_now = node.now_us() - round(JUST_NOW_S * MICROSECONDS)
-                    page = state.catalogue.page(query, None, node.batch, just_now)
-                    self.notify(record, page.items)
+                    self.notify(record, state.catalogue.page(query, None, node.batch, just_now).items)
             node.spreading.spread(NodeState(cell, queries=(record,)), body.op, lambda: None)
         if limit and not body.op:
             self._tell_all_since(state, body)
@@ -159,7 +158,7 @@ class CellService:
             self.note_move(body)
             self._node.spreading.tell(body)
 
-    # -- what other nodes of the cell have done as well --------------------------------------------------------
+    # -- what other nodes of the cell have done as well ------------------------------------------------
 
     def note_replica(self, body: AddReplica) -> None:
         """Register a copy in the metadata that is here."""
@@ -250,7 +249,8 @@ class CellService:
         now = node.host.now()
         if self.subscribers.may_send(subscriber, found, now, node.retry_s, node.most_pending):
             entry = self.subscribers.get(subscriber)
-            node.host.link.send(found, (NodeAddress(subscriber, entry and entry.cell),))
+            cell = None if entry is None else entry.cell
+            node.host.link.send(found, (NodeAddress(subscriber, cell),))
 
     def _send_waiting(self, subscriber: int, waiting: Iterable[FoundObjects]) -> None:
         for found in waiting:
@@ -271,9 +271,7 @@ class CellService:
 
     def tombstone_of(self, key: ObjectKey) -> Tombstone | None:
         """The mark that an object was deleted, if it was."""
-        if not self._node.store.tombstones.names(key):
-            return None
-        return next((each for each in self._node.store.tombstones if each.key == key), None)
+        return next(iter(self._node.store.tombstones.of(key)), None)
 
     def _buried(self, key: ObjectKey, origin: NodeAddress) -> bool:
         tombstone = self.tombstone_of(key)

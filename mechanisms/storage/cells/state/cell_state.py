@@ -1,4 +1,4 @@
-"""The state of one cell at one of the nodes that keep it: metadata, conjunctions of queries, objects' keys."""
+"""The state of one cell at one of the nodes that keep it: metadata, conjunctions, keys of objects."""
 
 from __future__ import annotations
 
