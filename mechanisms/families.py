@@ -220,6 +220,7 @@ STORAGE = Family(
     (FamilyProxy(STORAGE_PROXY, "client", Storage, link="storage"),),
     (
         "bypass.mechanisms.storage.local:Local",
+        "bypass.mechanisms.storage.cells.mechanism:Cells",
         "bypass.mechanisms.storage.server:Server",
         "bypass.mechanisms.storage.transient:Transient",
         "bypass.mechanisms.storage.ttl:Ttl",

@@ -1,4 +1,4 @@
-"""The state of one cell at one of the nodes that keep it: metadata, conjunctions of queries, objects' keys."""
+"""The state of one cell at one of the nodes that keep it: metadata, conjunctions, keys of objects."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bypass.mechanisms.storage.cells.entries import bytes_entry, fold, metadata_entry, query_entry
-from bypass.mechanisms.storage.cells.replica_list import united
+from bypass.mechanisms.storage.cells.state.entries import bytes_entry, fold, metadata_entry, query_entry
+from bypass.mechanisms.storage.cells.state.replica_list import united
 from bypass.objects.catalogue import ObjectCatalogue
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.objects.query import ObjectQuery

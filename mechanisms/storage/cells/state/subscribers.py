@@ -1,4 +1,4 @@
-"""Subscribers as a cell sees them: where they are, whether they can be reached, and the notifications that wait."""
+"""Subscribers as a cell sees them: where they are, whether they can be reached, and what waits for them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Subscribers:
 
     A notification that comes back makes its subscriber suspect: from then on, notifications wait, at most
     `bound`, for it to say where it is. If it does not within `wait_s`, it has failed, and those that wait are
-    dropped. A failed subscriber is tried again with a new match, at most every `retry_s`: it may have been cut
-    off alone.
+    dropped. A failed subscriber is tried again with a new match, at most every `retry_s`: it may only have
+    been cut off.
     """
 
     def __init__(self) -> None:
