@@ -168,6 +168,10 @@ class HandOver:
                 if cell != node.cell and cell not in self.misplaced and len(state):
                     self._offer(cell)
 
+    def probe_soon(self) -> None:
+        """Offer the keys of empty cells at the next opportunity: another one may be nearer now."""
+        self._probed_at = float("-inf")
+
     def answered(self, cell: int, wanted: Collection[int], origin: NodeAddress) -> None:
         """Another node has said what it lacks of a cell's keys that were offered."""
         node = self._node

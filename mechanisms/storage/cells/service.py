@@ -102,6 +102,7 @@ class CellService:
         except InvalidObject as error:
             answer(OperationStatus.REFUSED, str(error))
             return
+        self.state(cell).entomb(tombstone)
         grid = self._node.grid
         if known is not None and grid is not None and cell == tag_cells(grid, known)[0]:
             targets = tuple(NodeAddress(each.node, each.cell) for each in known.replicas)
