@@ -192,12 +192,6 @@ class HandOver:
             self.passed_on += 1
             self._forget(cell)
 
-    def arrived_here(self, cell: int) -> None:
-        """An own offer has come back to this node: it is the one to keep these keys."""
-        self._offered.pop(cell, None)
-        if self._node.membership.is_member:
-            self.misplaced.pop(cell, None)
-
     def _offer(self, cell: int) -> None:
         entries = tuple(self._node.service.states[cell].entries)
         self._offered[cell] = entries

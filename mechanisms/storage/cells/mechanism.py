@@ -208,7 +208,9 @@ class Cells(StorageMechanism):
     # -- what others say ----------------------------------------------------------------------------------
 
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
-        """Sort what arrives."""
+        """Sort what arrives. Who sends something can be reached again."""
+        if not self.as_published:
+            self.service.heard(origin)
         if isinstance(body, FoundObjects):
             self.requests.found(body)
         elif isinstance(body, Remove):
@@ -228,8 +230,6 @@ class Cells(StorageMechanism):
         if isinstance(body, CellUpdate):
             self._updated(body, origin)
         elif isinstance(body, StateDigest):
-            if origin.node == self.host.id and body.cell is not None:
-                self.hand_over.arrived_here(body.cell)
             if body.kind is DigestKind.SUMMARY and origin.cell != self.cell:
                 self.encounters.asked(origin)
             else:

@@ -50,8 +50,6 @@ class CellRepair:
 
     def digested(self, body: StateDigest, origin: NodeAddress, told: bool) -> None:
         """Compare with what another node has; `told` if it was told to the whole cell."""
-        if origin.node is None or origin.node == self._node.host.id:
-            return
         if body.kind is DigestKind.SUMMARY:
             self._compare_folds(body, origin, told)
         elif body.kind is DigestKind.WANTED:
