@@ -1,6 +1,6 @@
 """A few nodes that route, in virtual time: who stands where, who is gone, what was sent and what arrived.
 
-Radios are discs: a node within `reach` hears what is sent, unless it is lost, which `loss` says how likely is.
+Radios are discs: a node within `reach` hears what is sent, unless that is lost, with the probability `loss`.
 A unicast is tried several times, as a link layer does.
 """
 
@@ -270,9 +270,7 @@ class RoutingWorld:
             clock=host.now,
             defer=partial(host.after, 0.0),
         )
-        routing = self._registry.create(
-            engine, "client", "routing", state={"sink": _NodeSink(self, number)}
-        )
+        routing = self._registry.create(engine, "client", "routing", state={"sink": _NodeSink(self, number)})
         self.nodes[number].engine, self.nodes[number].routing = engine, routing
         settings = {**self.settings, **self.own.get(number, {})}
         engine.transition("routing", self.mechanism, set=settings)
