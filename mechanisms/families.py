@@ -218,7 +218,14 @@ STORAGE = Family(
     "storage",
     "bypass.mechanisms.storage.base:StorageMechanism",
     (FamilyProxy(STORAGE_PROXY, "client", Storage, link="storage"),),
-    ("bypass.mechanisms.storage.local:Local",),
+    (
+        "bypass.mechanisms.storage.local:Local",
+        "bypass.mechanisms.storage.server:Server",
+        "bypass.mechanisms.storage.transient:Transient",
+        "bypass.mechanisms.storage.ttl:Ttl",
+        "bypass.mechanisms.storage.last_k:LastK",
+        "bypass.mechanisms.storage.pull:Pull",
+    ),
     _admit_storage,
 )
 

@@ -22,7 +22,8 @@ from bypass.ports.state_info import EXPECTED_DELAY, Reading
 from bypass.sim.cellular import BROKER, GONE, Cellular, CellularModel, Station
 from bypass.sim.clock import VirtualClock
 from bypass.sim.host import SimHost
-from bypass.sim.radios import RADIOS, LocalNetwork
+from bypass.sim.radio_kinds import RADIOS
+from bypass.sim.radios import LocalNetwork
 from bypass.sim.sensor import Movement, TraceSensor, WholeTrace
 from bypass.sim.sessions import DurableCellular, NotDurable
 from bypass.support.arrays import Floats
@@ -104,9 +105,16 @@ class SimulatedSystem:
         self.broker.disconnect(number)
 
     def join(self, number: int) -> None:
-        """A client that has left begins anew, with what all began with and no subscriptions."""
+        """A client that has left begins anew, with what all began with and no subscriptions.
+
+        The objects in its store have outlived its absence, and its queries go on.
+        """
+        before = self.clients[number]
         self.clients[number] = self._make_client(
-            self._hosts[number], local=self.local.devices[number], published=self.clients[number].published
+            self._hosts[number],
+            local=self.local.devices[number],
+            published=before.published,
+            kept=before.kept_objects(),
         )
         self.cellular.replace_client(number, _station(self.clients[number]))
         self._delays.joined(number, self.clock.now())

@@ -33,6 +33,10 @@ DECIDED_PROXIES = (ROUTING_PROXY, STORAGE_PROXY)
 """A plan of a neighbour may name these alone, in this order."""
 
 
+NO_DECISION = Decision(0, 0, 0)
+"""That of a node without storage, which listens to nobody."""
+
+
 class _Asked(Recent[tuple[int, Decision], float]):
     """When neighbours were asked for decisions."""
 
@@ -51,7 +55,7 @@ class StorageDecisions:
     def __init__(
         self, host: Host, engine: Engine, port: DatagramPort, follow: Callable[[Plan, Decision], None]
     ) -> None:
-        self.current = Decision(0, 0, 0)
+        self.current = NO_DECISION
         self.followed = self.refused = self.leaps = self.obsolete = self.newer = 0
         self._host = host
         self._engine = engine

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes, microseconds
-from bypass.core.objects.decisions import StorageDecisions
+from bypass.core.objects.decisions import NO_DECISION, StorageDecisions
 from bypass.core.objects.own_queries import QueryTable
 from bypass.core.objects.recovery import MARGIN_S, Recovery
 from bypass.mechanisms import Registry
@@ -55,7 +55,9 @@ class StampedPort:
 class NodeLink:
     """The `host.link` of a storage mechanism: its ways to others are those of the routing that runs."""
 
-    def __init__(self, routing: Routing, access: ObjectAccess, to_broker: ToBroker) -> None:
+    def __init__(
+        self, routing: Routing, access: ObjectAccess, to_broker: ToBroker, recover: Callable[[], None]
+    ) -> None:
         self.send = routing.send
         self.flood = routing.flood
         self.tell_cell = routing.tell_cell
@@ -67,6 +69,7 @@ class NodeLink:
         self.to_broker = to_broker
         self.done = access.done
         self.matched = access.matched
+        self.recover = recover
 
 
 class StorageNode:
@@ -102,13 +105,20 @@ class StorageNode:
         )
         self.access = ObjectAccess(host, self.storage, self.running, queries, kept, times)
         self.recovery = Recovery(host, self.access, self.routing)
-        self.link = NodeLink(self.routing, self.access, to_broker)
+        self.link = NodeLink(self.routing, self.access, to_broker, self.recover)
         engine.add_listener(self)
         local.hear_datagrams(self)
 
     def running(self) -> bool:
         """Whether a storage mechanism runs here."""
         return not isinstance(self._engine.active(STORAGE_PROXY), Nothing)
+
+    def close(self) -> KeptObjects:
+        """Listen to nobody any more, forget operations; gives what the next client goes on with."""
+        kept = self.access.kept()
+        self.access.operations.drop()
+        self.decisions.current = NO_DECISION
+        return kept
 
     # -- what arrives -------------------------------------------------------------------------------------
 
@@ -138,7 +148,12 @@ class StorageNode:
         if record.proxy not in (ROUTING_PROXY, STORAGE_PROXY) or record.outcome != "done":
             return
         self.decisions.current = self.decisions.current._replace(scheme=self.flag())
-        if record.kind == "total" and not self._due:
+        if record.kind == "total":
+            self.recover()
+
+    def recover(self) -> None:
+        """Build up indexes again, soon and once, whoever asks for it."""
+        if not self._due:
             self._due = True
             self._host.after(0.0, self._recover)
 
