@@ -2,8 +2,8 @@
 
 Published formulas count a broadcast in a cell as one message for each of its nodes. A radio sends it once,
 and all others of the cell receive it: transmissions and receptions are counted apart, and `published` as in
-the formulas. Symbols there: D_i = `inserts`, D_r = `retrieves`, S = `subscriptions`, D_s = `notifications`, n
-= `nodes`, m = `cells`, c = `population`, t = `tags`, k = `keys`.
+the formulas. Symbols there: D_i = `inserts`, D_r = `retrieves`, S = `subscriptions`, D_s = `notifications`,
+n = `nodes`, m = `cells`, c = `population`, t = `tags`, k = `keys`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A network: its nodes, how many are in a populated cell on average, and the mean lengths of ways, in hops.
+    """A network: its nodes, how many are in a populated cell on average, and the mean lengths of ways, in
+    hops.
 
     `hops` lead from node to node, √n if nothing was measured; `cell_hops` from a node to a cell, √m.
     `neighbours` is the mean number of nodes in reach. Raises InvalidCosts.
@@ -192,7 +193,8 @@ def _each(design: Design, tags: float, keys: float) -> tuple[MessageCount, ...]:
 
 
 def local_beats_server(nodes: float) -> float:
-    """The insertions per subscription above which `local` needs fewer messages than `server`; plain formulas."""
+    """The insertions per subscription above which `local` needs fewer messages than `server`; plain
+    formulas."""
     return sqrt(nodes) / 2 - 1
 
 
@@ -204,7 +206,8 @@ def local_beats_cells(extent: Extent) -> float:
 
 
 def notifications_per_node(notifications: float, population: float) -> float:
-    """The notifications that one node of a cell sends, of those that the cell sends: one node for each match."""
+    """The notifications that one node of a cell sends, of those that the cell sends: one node for each
+    match."""
     return notifications / population
 
 

@@ -24,8 +24,8 @@ JOULES_PER_PERCENT = 960.0
 
 @dataclass(frozen=True, slots=True)
 class EnergyBudget:
-    """The energy of a stretch of `minutes`, by purpose (J): issuing operations, processing those of others, and
-    maintaining the cell. `issue` includes standby, as measured."""
+    """The energy of a stretch of `minutes`, by purpose (J): issuing operations, processing those of others,
+    and maintaining the cell. `issue` includes standby, as measured."""
 
     minutes: float
     issue: float
