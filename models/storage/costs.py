@@ -9,7 +9,7 @@ n = `nodes`, m = `cells`, c = `population`, t = `tags`, k = `keys`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from math import isfinite, sqrt
 from typing import NamedTuple
@@ -82,28 +82,30 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A network: its nodes, how many are in a populated cell on average, and the mean lengths of ways, in
-    hops.
+    """A network: its nodes, how many are in a populated cell on average, and the mean lengths of ways.
 
-    `hops` lead from node to node, √n if nothing was measured; `cell_hops` from a node to a cell, √m.
-    `neighbours` is the mean number of nodes in reach. Raises InvalidCosts.
+    `hops` lead from node to node, `cell_hops` from a node to a cell. `neighbours` is the mean number of nodes
+    in reach. Raises InvalidCosts.
     """
 
     nodes: float
-    population: float = 1.0
-    hops: float = field(default=-1.0)
-    cell_hops: float = field(default=-1.0)
+    population: float
+    hops: float
+    cell_hops: float
     neighbours: float = 1.0
 
     def __post_init__(self) -> None:
         _check("nodes", self.nodes, 1.0)
         _check("population", self.population, 1.0)
-        if self.hops < 0:
-            object.__setattr__(self, "hops", sqrt(self.nodes))
-        if self.cell_hops < 0:
-            object.__setattr__(self, "cell_hops", sqrt(self.cells))
         for name in ("hops", "cell_hops", "neighbours"):
             _check(name, getattr(self, name), 0.0)
+
+    @classmethod
+    def plain(cls, nodes: float, population: float = 1.0, neighbours: float = 1.0) -> Extent:
+        """The network of the plain formulas: ways are √n and √m hops long. Raises InvalidCosts."""
+        _check("nodes", nodes, 1.0)
+        _check("population", population, 1.0)
+        return cls(nodes, population, sqrt(nodes), sqrt(nodes / population), neighbours)
 
     @property
     def cells(self) -> float:

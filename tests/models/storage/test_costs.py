@@ -27,7 +27,7 @@ FIRST = Demand(inserts=1000, retrieves=500, subscriptions=200, notifications=200
 SECOND = Demand(inserts=100, retrieves=100, subscriptions=1000, notifications=500)
 numbers = st.floats(0, 1e6)
 demands = st.builds(Demand, *[numbers] * 6, st.floats(1, 5), st.floats(1, 5))
-extents = st.builds(Extent, st.floats(10, 1000), st.floats(1, 10))
+extents = st.builds(Extent.plain, st.floats(10, 1000), st.floats(1, 10))
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ extents = st.builds(Extent, st.floats(10, 1000), st.floats(1, 10))
     ],
 )
 def test_totals(demand: Demand, nodes: int, expected: tuple[float, float, float]) -> None:
-    found = costs(demand, Extent(nodes, 2))
+    found = costs(demand, Extent.plain(nodes, 2))
     assert [found[each].published() for each in Design] == pytest.approx(expected, abs=0.05)
 
 
 def test_parts_and_hot_spots() -> None:
-    found = costs(FIRST, Extent(196, 2))
+    found = costs(FIRST, Extent.plain(196, 2))
     cells = found[Design.CELLS]
     parts = [cells.published(each) for each in ("insert", "retrieve", "subscribe", "notify")]
     assert parts == pytest.approx([23799.0, 15849.2, 4359.8, 19799.0], abs=0.05)
@@ -107,7 +107,7 @@ def test_transmissions_and_receptions_are_counted_apart() -> None:
 def test_break_even_of_local_and_server(nodes: int, ratio: float) -> None:
     assert local_beats_server(nodes) == ratio
     below, above = (
-        costs(Demand(inserts=100 * ratio + by, subscriptions=100), Extent(nodes)) for by in (-1, 1)
+        costs(Demand(inserts=100 * ratio + by, subscriptions=100), Extent.plain(nodes)) for by in (-1, 1)
     )
     assert below[Design.LOCAL].published() > below[Design.SERVER].published()
     assert above[Design.LOCAL].published() < above[Design.SERVER].published()
@@ -115,7 +115,7 @@ def test_break_even_of_local_and_server(nodes: int, ratio: float) -> None:
 
 @pytest.mark.parametrize(("nodes", "population", "ratio"), [(100, 2, 4.62), (196, 2, 7.32), (196, 4, 8.09)])
 def test_break_even_of_local_and_cells(nodes: int, population: int, ratio: float) -> None:
-    extent = Extent(nodes, population)
+    extent = Extent.plain(nodes, population)
     found = local_beats_cells(extent)
     assert found == pytest.approx(ratio, abs=0.005)
     below, above = (costs(Demand(inserts=100 * found + by, subscriptions=100), extent) for by in (-1, 1))
@@ -133,7 +133,7 @@ def test_times_grow_as_published() -> None:
 
 
 def test_copies_and_work_per_node() -> None:
-    demand, extent = Demand(tags=3, keys=2), Extent(100, 4)
+    demand, extent = Demand(tags=3, keys=2), Extent.plain(100, 4)
     assert copies(Design.SERVER, demand, extent) == (1, 1, 1)
     assert copies(Design.LOCAL, demand, extent) == (1, 1, 100)
     assert copies(Design.CELLS, demand, extent, retrieved=1.5) == (5.5, 12, 8)
@@ -144,6 +144,6 @@ def test_quantities_that_cannot_be_are_refused() -> None:
     with pytest.raises(InvalidCosts, match=r"^inserts -1: expected a number from 0 on$"):
         Demand(inserts=-1)
     with pytest.raises(InvalidCosts, match=r"^population 0: expected a number from 1 on$"):
-        Extent(10, 0)
+        Extent.plain(10, 0)
     with pytest.raises(InvalidCosts, match=r"^nodes inf: expected a number from 1 on$"):
-        Extent(float("inf"))
+        Extent.plain(float("inf"))
