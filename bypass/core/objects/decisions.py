@@ -27,7 +27,7 @@ ASK_AGAIN_S = 1.0
 """A neighbour is asked for the same decision again after so long."""
 
 SPREAD_S = 0.05
-"""Who tells all in reach of a decision waits for a random time up to this, so that not all speak at once."""
+"""The longest random time before a node tells all in reach of a decision: so not all speak at once."""
 
 DECIDED_PROXIES = (ROUTING_PROXY, STORAGE_PROXY)
 """A plan of a neighbour may name these alone, in this order."""

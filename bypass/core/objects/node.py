@@ -9,7 +9,7 @@ from functools import partial
 from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes, microseconds
 from bypass.core.objects.decisions import NO_DECISION, StorageDecisions
 from bypass.core.objects.own_queries import QueryTable
-from bypass.core.objects.recovery import MARGIN_S, Recovery
+from bypass.core.objects.recovery import MARGIN_S, ObjectRecovery
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import ROUTING_PROXY, STORAGE_PROXY
 from bypass.objects.node_store import NodeStore
@@ -104,7 +104,7 @@ class StorageNode:
             engine, "client", STORAGE_PROXY, state={"store": kept.store, "queries": queries}
         )
         self.access = ObjectAccess(host, self.storage, self.running, queries, kept, times)
-        self.recovery = Recovery(host, self.access, self.routing)
+        self.recovery = ObjectRecovery(host, self.access, self.routing)
         self.link = NodeLink(self.routing, self.access, to_broker, self.recover)
         engine.add_listener(self)
         local.hear_datagrams(self)

@@ -69,6 +69,7 @@ class Cells(StorageMechanism):
     name = "cells"
     flag: ClassVar[int] = 2
     needs: ClassVar[frozenset[str]] = frozenset((CELL, FLOOD))
+    keyed: ClassVar[bool] = True
 
     as_published: Annotated[bool, MechanismState("as_published")] = False
     active: Annotated[Literal["cell", "fixed", "off"], MechanismState("active")] = "cell"
