@@ -92,6 +92,7 @@ class StorageNode:
         self._registry = registry
         self._follow_plan = follow
         self._back_us = kept.left_us
+        self._closed = False
         self._due = False
         self._heals = False
         outlet = DatagramOutlet(transport, partial(host.after, 0.0))
@@ -111,12 +112,14 @@ class StorageNode:
 
     def running(self) -> bool:
         """Whether a storage mechanism runs here."""
-        return not isinstance(self._engine.active(STORAGE_PROXY), Nothing)
+        return not self._closed and not isinstance(self._engine.active(STORAGE_PROXY), Nothing)
 
     def close(self) -> KeptObjects:
         """Listen to nobody any more, forget operations; gives what the next client goes on with."""
         kept = self.access.kept()
+        self._closed = True
         self.access.operations.drop()
+        self.recovery.end()
         self.decisions.current = NO_DECISION
         return kept
 

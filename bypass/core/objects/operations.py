@@ -70,9 +70,7 @@ class Operations:
     def __len__(self) -> int:
         return len(self._pending)
 
-    def begin(
-        self, attempt: Try, ended: Ended, *, extra_s: float = 0.0, retries: int | None = None
-    ) -> int:
+    def begin(self, attempt: Try, ended: Ended, *, extra_s: float = 0.0, retries: int | None = None) -> int:
         """Begin an operation and give its number; `attempt` is called with it, `ended` once.
 
         `extra_s` is added to the time for each attempt. Raises QuotaExceeded.

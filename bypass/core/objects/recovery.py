@@ -65,6 +65,11 @@ class ObjectRecovery:
             delay = least + (most - least) * self._host.random("claims").random()
             self._host.after(delay, self._claim, self._round)
 
+    def end(self) -> None:
+        """End the round that is under way: the client is gone."""
+        self._round += 1
+        self._waiting.clear()
+
     # -- own objects --------------------------------------------------------------------------------------
 
     def _announce(self, keys: list[ObjectKey]) -> None:

@@ -73,7 +73,9 @@ class StorageSuite(MechanismSuite):
                     before[len(world.queries)] = set(world.objects)
                     world.ask(node, FORMULAS[what % len(FORMULAS)])
                 else:
-                    world.insert(node, *[tag for n, tag in enumerate(TAGS) if (what + 1) >> n & 1] or TAGS[:1])
+                    world.insert(
+                        node, *[tag for n, tag in enumerate(TAGS) if (what + 1) >> n & 1] or TAGS[:1]
+                    )
                 world.run(self._wait_s)
             assert all(each.acknowledged for each in world.objects.values()), "an insertion was not done"
             for number, asked in enumerate(world.queries):

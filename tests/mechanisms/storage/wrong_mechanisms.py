@@ -16,7 +16,7 @@ class Repeating(Local):
     name: ClassVar[str] = "repeating"
     flag: ClassVar[int] = 101
 
-    def withdraw(self, op: int, query: ObjectQuery) -> None:  # noqa: ARG002
+    def withdraw(self, op: int, query: ObjectQuery) -> None:
         self.host.link.done(op, OperationStatus.OK)
 
     def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:
@@ -63,7 +63,7 @@ class Overlapping(Local):
         self,
         op: int,
         query: ObjectQuery,
-        after: PageCursor | None,  # noqa: ARG002
+        after: PageCursor | None,
         limit: int,
         since_us: int | None,
         live: bool,
