@@ -221,7 +221,7 @@ STORAGE = Family(
     (
         "bypass.mechanisms.storage.local:Local",
         "bypass.mechanisms.storage.cells.mechanism:Cells",
-        "bypass.mechanisms.storage.server:Server",
+        "bypass.mechanisms.storage.server:ExternalStorage",
         "bypass.mechanisms.storage.transient:Transient",
         "bypass.mechanisms.storage.ttl:Ttl",
         "bypass.mechanisms.storage.last_k:LastK",

@@ -1,227 +1,216 @@
-"""A workload of posts: users publish tagged texts, follow tags, and take some of it back.
+"""Posts: objects that people publish, in columns; drawn at random like those of a large event, or read from a
+CSV file.
 
-Its statistics are those of posts during a football match, as a study of stores among phones used them: three
-hours, played in ten minutes; tags by Zipf's law, posts in spikes with voids between them, a few users who
-post most. Numbers that the study does not state are chosen here: of posts, tags and bytes, and exponents.
+Tags have popularities by Zipf's law, and so have authors. Over time there are spikes, after which interest
+fades, and voids, in which nobody posts.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from enum import StrEnum
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from bypass.errors import BypassError
-from bypass.models.request import check_request
-from bypass.support.arrays import Floats
+from bypass.errors import BypassError, shown
+from bypass.support.arrays import Floats, Ints
+from bypass.support.counter_rng import Purpose
 from bypass.support.units import MICROSECONDS
-
-_Share = Annotated[float, Field(ge=0, le=1)]
-_Rate = Annotated[float, Field(ge=0, le=1000)]
-HOUR_S = 3600.0
-SPIKES = 36  # stretches of the time line, each busy in its own way
 
 
 class InvalidPosts(BypassError):
-    """A file of posts that cannot be used."""
+    """A file of posts cannot be used."""
 
 
-class ObjectAction(StrEnum):
-    """The things that users do."""
+@dataclass(frozen=True, eq=False)
+class Posts:
+    """Posts in the order of time. Post i is by `author[i]`, a number from 0 on, has `size[i]` bytes and the
+    tags `tags[first_tag[i] : first_tag[i + 1]]`, which are numbers of names in `vocabulary`."""
 
-    INSERT = "insert"
-    SUBSCRIBE = "subscribe"
-    UNSUBSCRIBE = "unsubscribe"
-    DELETE = "delete"
+    at_us: Ints
+    author: npt.NDArray[np.int32]
+    size: npt.NDArray[np.int32]
+    first_tag: Ints
+    tags: npt.NDArray[np.int32]
+    vocabulary: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.at_us)
+
+    def tags_of(self, post: int) -> npt.NDArray[np.int32]:
+        """The tags of a post."""
+        return self.tags[self.first_tag[post] : self.first_tag[post + 1]]
+
+    def popularity(self) -> Ints:
+        """How many posts have each tag."""
+        return np.bincount(self.tags, minlength=len(self.vocabulary)).astype(np.int64)
+
+    def of_busiest(self, authors: int) -> Posts:
+        """The posts of those who post most, numbered from 0 on by how much they do; of equal ones the smaller
+        number comes first."""
+        counts = np.bincount(self.author)
+        busiest = np.argsort(-counts, kind="stable")[:authors]
+        number = np.full(len(counts), -1, np.int32)
+        number[busiest] = np.arange(len(busiest), dtype=np.int32)
+        return self._chosen(np.flatnonzero(number[self.author] >= 0), number)
+
+    def _chosen(self, rows: Ints, number: npt.NDArray[np.int32]) -> Posts:
+        lengths = np.diff(self.first_tag)[rows]
+        first = np.concatenate(([0], np.cumsum(lengths)))
+        starts = np.repeat(self.first_tag[rows] - first[:-1], lengths)
+        return Posts(
+            self.at_us[rows], number[self.author[rows]], self.size[rows], first,
+            self.tags[starts + np.arange(first[-1])], self.vocabulary,
+        )  # fmt: skip
 
 
-class ObjectOperation(NamedTuple):
-    """Something that a user does. `item` numbers the posts, or the subscriptions, of all users.
-
-    Of an insertion `tags` are those of the post, which is `size` bytes long; of a subscription the one that
-    it is for, and `past` says whether it reaches back to the beginning.
-    """
-
-    at_us: int
-    user: int
-    action: ObjectAction
-    item: int
-    tags: tuple[str, ...] = ()
-    size: int = 0
-    past: bool = False
+def stream(seed: int, number: int) -> np.random.Generator:
+    """The random numbers of an author, or of a purpose with a number beyond those of authors."""
+    return np.random.Generator(np.random.Philox(key=[seed, Purpose.POSTS << 40 | number]))
 
 
-class Posts(BaseModel):
-    """Operations in `duration` seconds, which stand for `match` hours: rates are per user and hour of these.
+_EVERYBODY = 1 << 36
+"""Beyond the numbers of authors: draws that all have in common."""
 
-    Users post `posts` times an hour on average. A post has 1 to `most_tags` of `tags` tags, whose popularity
-    falls with their rank to the power of `zipf`. Users subscribe to one tag each time, any of the most
-    popular ones (`popular`, a share), `subscribe` times an hour in the first half and `subscribe_later` times
-    in the second; with probability `past` back to the beginning, otherwise from now on. They delete and
-    unsubscribe in the second half alone. Users below `publishers` times their number post, and the others
-    subscribe, if it is above 0; otherwise everybody does both. With a `file` the posts are those of a CSV
-    (`seconds,user,tags,text`, tags separated by spaces; its first users by number of posts take part).
+
+class PostModel(BaseModel):
+    """Posts of `duration` seconds. An author of mean activity posts `rate` times an hour; the r-th of them
+    posts in proportion to 1 / (r + 1) ** `author_exponent`, the r-th of `vocabulary` tags is used in
+    proportion to 1 / (r + 1) ** `tag_exponent`.
+
+    A spike multiplies interest by 1 + `spike_height`, which fades over `fading` seconds; in a `void_share` of
+    the time, in stretches of `void_length` seconds on average, nobody posts. A post has 1 to 3 tags and 20 to
+    140 bytes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    duration: float = Field(default=600.0, gt=0, le=1e6)
-    match: float = Field(default=3.0, gt=0, le=1000)
-    posts: _Rate = 4.0
-    tags: int = Field(default=60, ge=1, le=100_000)
-    most_tags: int = Field(default=3, ge=1, le=32)
-    zipf: float = Field(default=1.0, ge=0, le=10)
-    popular: _Share = 0.6
-    subscribe: _Rate = 3.0
-    subscribe_later: _Rate = 1.0
-    past: _Share = 0.6
-    delete: _Rate = 0.5
-    unsubscribe: _Rate = 0.2
-    size: tuple[int, int] = (40, 280)
-    publishers: _Share = 0.0
-    file: Path | None = None
+    duration: float = Field(default=10_800.0, gt=0, le=1e7)
+    rate: float = Field(default=4.0, gt=0, le=3600)
+    vocabulary: int = Field(default=200, ge=1, le=100_000)
+    tag_exponent: float = Field(default=1.0, ge=0, le=5)
+    author_exponent: float = Field(default=0.6, ge=0, le=5)
+    spikes: int = Field(default=6, ge=0, le=1000)
+    spike_height: float = Field(default=8.0, ge=0, le=1000)
+    fading: float = Field(default=300.0, gt=0)
+    void_share: float = Field(default=0.15, ge=0, lt=1)
+    void_length: float = Field(default=240.0, gt=0)
 
-    def schedule(self, users: int, seed: int) -> list[ObjectOperation]:
-        """All operations in the order of time. Raises InvalidRequest, and InvalidPosts for a file that cannot
-        be used.
-
-        The same users, seed and parameters give the same operations. A post is deleted, and a subscription
-        withdrawn, by who made it, at most once and later.
-        """
-        check_request(users, self.duration, seed)
-        draw = np.random.Generator(np.random.Philox(key=seed))
-        inserted = list(self._read(users) if self.file is not None else self._posts(users, draw))
-        subscribed = list(self._subscriptions(users, draw, inserted))
-        operations = [
-            *inserted,
-            *subscribed,
-            *self._undone(ObjectAction.DELETE, self.delete, users, inserted, draw),
-            *self._undone(ObjectAction.UNSUBSCRIBE, self.unsubscribe, users, subscribed, draw),
+    def draw(self, authors: int, seed: int) -> Posts:
+        """The posts of so many authors. Same seed, same posts."""
+        edges, share = self._interest(stream(seed, _EVERYBODY))
+        weights = (np.arange(authors) + 1.0) ** -self.author_exponent
+        expected = self.rate * self.duration / 3600 * weights / weights.mean()
+        cumulated = np.cumsum((np.arange(self.vocabulary) + 1.0) ** -self.tag_exponent)
+        cumulated /= cumulated[-1]
+        columns = [
+            self._of_author(stream(seed, i), expected[i], edges, share, cumulated) for i in range(authors)
         ]
-        return sorted(operations, key=lambda each: each.at_us)
+        return _in_order(columns, tuple(f"tag{i}" for i in range(self.vocabulary)))
 
-    # -- posts --------------------------------------------------------------------------------------------
-
-    def _posts(self, users: int, draw: np.random.Generator) -> Iterator[ObjectOperation]:
-        posting = self._posting(users)
-        count = int(draw.poisson(self.posts * self.match * len(posting)))
-        busy = draw.exponential(size=SPIKES) ** 1.5
-        busy[draw.random(SPIKES) < 0.15] = 0.0  # nobody posts while the game is thrilling
-        busy[draw.random(SPIKES) < 0.08] += 6.0  # a goal
-        stretch = draw.choice(SPIKES, count, p=_shares(busy + 1e-9))
-        at = np.sort((stretch + draw.random(count)) * self.duration / SPIKES)
-        user = draw.choice(len(posting), count, p=_shares(_zipf(len(posting), 0.5)))
-        popularity = _shares(_zipf(self.tags, self.zipf))
-        for item in range(count):
-            number = min(1 + int(draw.geometric(0.6)) - 1, self.most_tags, self.tags)
-            chosen = draw.choice(self.tags, max(number, 1), replace=False, p=popularity)
-            yield ObjectOperation(
-                int(at[item] * MICROSECONDS),
-                posting[int(user[item])],
-                ObjectAction.INSERT,
-                item,
-                tuple(f"tag{tag}" for tag in sorted(chosen.tolist())),
-                int(draw.integers(self.size[0], self.size[1] + 1)),
+    def _interest(self, draws: np.random.Generator) -> tuple[Floats, Floats]:
+        """The beginnings of seconds, and the share of all interest that lies before each."""
+        edges = np.linspace(0.0, self.duration, max(2, int(self.duration) + 1))
+        middle = (edges[1:] + edges[:-1]) / 2
+        interest = np.ones(len(middle))
+        for at in draws.random(self.spikes) * self.duration:
+            since = middle - at
+            interest += np.where(
+                since >= 0, self.spike_height * np.exp(-np.maximum(since, 0) / self.fading), 0.0
             )
+        if self.void_share > 0:
+            for at in draws.random(max(1, round(self.void_share * self.duration / self.void_length))):
+                length = -self.void_length * np.log(1 - draws.random())
+                begin = at * max(0.0, self.duration - length)
+                interest[(middle >= begin) & (middle < begin + length)] = 0.0
+        if not interest.any():
+            interest[:] = 1.0  # voids have covered all
+        share = np.concatenate(([0.0], np.cumsum(interest)))
+        return edges, share / share[-1]
 
-    def _read(self, users: int) -> Iterator[ObjectOperation]:
-        assert self.file is not None
-        rows = []
-        try:
-            with self.file.open(newline="", encoding="utf-8") as file:
-                for number, row in enumerate(csv.DictReader(file), 2):
-                    try:
-                        at, tags = float(row["seconds"]), tuple(dict.fromkeys(row["tags"].split()))
-                        rows.append((at, row["user"], tags, len((row["text"] or "").encode())))
-                    except (KeyError, TypeError, ValueError, AttributeError):
-                        raise InvalidPosts(
-                            f"{self.file}, line {number}: expected seconds,user,tags,text"
-                        ) from None
-        except OSError as error:
-            raise InvalidPosts(f"{self.file}: {error.strerror}: expected a CSV file of posts") from None
-        counts: dict[str, int] = {}
-        for _, user, *_ in rows:
-            counts[user] = counts.get(user, 0) + 1
-        active = sorted(counts, key=lambda user: (-counts[user], user))[: len(self._posting(users))]
-        numbers = dict(zip(active, self._posting(users), strict=False))
-        used = sorted(row for row in rows if row[1] in numbers and row[2])
-        if not used:
-            raise InvalidPosts(f"{self.file}: no posts with tags: expected some")
-        first, span = used[0][0], max(used[-1][0] - used[0][0], 1e-9)
-        for item, (at, user, tags, size) in enumerate(used):
-            share = (at - first) / span
-            at_us = min(int(share * self.duration * MICROSECONDS), int(self.duration * MICROSECONDS) - 1)
-            yield ObjectOperation(at_us, numbers[user], ObjectAction.INSERT, item, tags[:32], size)
-
-    # -- everything else ----------------------------------------------------------------------------------
-
-    def _subscriptions(
-        self, users: int, draw: np.random.Generator, inserted: list[ObjectOperation]
-    ) -> Iterator[ObjectOperation]:
-        popular = _most_popular(inserted, self.popular)
-        if not popular:
-            return
-        half = self.duration / 2
-        hours = self.match / 2
-        asking = [user for user in range(users) if not self.publishers or user not in self._posting(users)]
-        item = 0
-        for begin, rate in ((0.0, self.subscribe), (half, self.subscribe_later)):
-            for user in asking:
-                for _ in range(int(draw.poisson(rate * hours))):
-                    at = begin + half * float(draw.random())
-                    yield ObjectOperation(
-                        int(at * MICROSECONDS),
-                        user,
-                        ObjectAction.SUBSCRIBE,
-                        item,
-                        (popular[int(draw.integers(len(popular)))],),
-                        past=bool(draw.random() < self.past),
-                    )
-                    item += 1
-
-    def _undone(
-        self,
-        action: ObjectAction,
-        rate: float,
-        users: int,
-        done: list[ObjectOperation],
-        draw: np.random.Generator,
-    ) -> Iterator[ObjectOperation]:
-        """Take back some of what users have done before, in the second half."""
-        for user in range(users):
-            own = [each for each in done if each.user == user]
-            for _ in range(int(draw.poisson(rate * self.match / 2))):
-                at_us = int((0.5 + 0.5 * float(draw.random())) * self.duration * MICROSECONDS)
-                before = [each for each in own if each.at_us < at_us]
-                if before:
-                    chosen = before[int(draw.integers(len(before)))]
-                    own.remove(chosen)
-                    yield ObjectOperation(at_us, user, action, chosen.item)
-
-    def _posting(self, users: int) -> range:
-        return range(max(1, round(self.publishers * users)) if self.publishers else users)
+    def _of_author(
+        self, draws: np.random.Generator, expected: float, edges: Floats, share: Floats, cumulated: Floats
+    ) -> list[tuple[float, int, list[int]]]:
+        """The times, sizes and tags of an author's posts: a Poisson process that follows interest."""
+        found: list[tuple[float, int, list[int]]] = []
+        at = 0.0
+        while True:
+            at += -np.log(1 - draws.random()) / expected
+            if at >= 1:
+                return found
+            when = float(np.interp(at, share, edges))
+            count = 1 + int(np.searchsorted((0.6, 0.85), draws.random(), side="right"))
+            picked = np.searchsorted(cumulated, draws.random(count), side="right")
+            found.append((when, 20 + int(draws.random() * 121), sorted(set(picked.tolist()))))
 
 
-def _zipf(count: int, exponent: float) -> Floats:
-    weights: Floats = np.arange(1, count + 1, dtype=np.float64) ** -exponent
-    return weights
+def _in_order(columns: list[list[tuple[float, int, list[int]]]], vocabulary: tuple[str, ...]) -> Posts:
+    rows = [
+        (round(at * MICROSECONDS), i, size, tags) for i, own in enumerate(columns) for at, size, tags in own
+    ]
+    rows.sort(key=lambda row: row[:2])
+    first = np.concatenate(([0], np.cumsum([len(tags) for *_, tags in rows], dtype=np.int64)))
+    return Posts(
+        np.array([row[0] for row in rows], np.int64),
+        np.array([row[1] for row in rows], np.int32),
+        np.array([row[2] for row in rows], np.int32),
+        first.astype(np.int64),
+        np.array([tag for *_, tags in rows for tag in tags], np.int32),
+        vocabulary,
+    )
 
 
-def _shares(weights: Floats) -> Floats:
-    shares: Floats = weights / weights.sum()
-    return shares
+COLUMNS = ("at", "author", "tags", "text")
 
 
-def _most_popular(inserted: list[ObjectOperation], share: float) -> list[str]:
-    """The most frequent tags, a share of all of them, at least one."""
-    counts: dict[str, int] = {}
-    for each in inserted:
-        for tag in each.tags:
-            counts[tag] = counts.get(tag, 0) + 1
-    ranked = sorted(counts, key=lambda tag: (-counts[tag], tag))
-    return ranked[: max(1, round(share * len(ranked)))] if ranked else []
+def read_posts(path: Path) -> Posts:
+    """Read real posts from a CSV file with the columns at (seconds, or ISO 8601), author, tags (separated by
+    spaces) and text. Posts without tags are left out; time begins with the first one.
+
+    Raises InvalidPosts, which names the line.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
+                raise InvalidPosts(f"{path}: column {missing[0]} is missing: expected {', '.join(COLUMNS)}")
+            read = [_row(path, rows.line_num, row) for row in rows]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidPosts(f"{path}: {error}: expected a CSV file of posts") from error
+    tagged = sorted((row for row in read if row[2]), key=lambda row: row[0])
+    if not tagged:
+        raise InvalidPosts(f"{path}: no post has tags: expected some")
+    return _numbered(tagged)
+
+
+def _row(path: Path, line: int, row: dict[str, str | None]) -> tuple[float, str, list[str], int]:
+    at, author, tags, text = [row[name] for name in COLUMNS]
+    if at is None or not author or tags is None or text is None:
+        raise InvalidPosts(f"{path}, line {line}: expected values for {', '.join(COLUMNS)}")
+    try:
+        seconds = float(at) if at.replace(".", "", 1).isdigit() else datetime.fromisoformat(at).timestamp()
+    except ValueError:
+        raise InvalidPosts(f"{path}, line {line}: at {shown(at)}: expected seconds, or ISO 8601") from None
+    return seconds, author, sorted(set(tags.split())), len(text.encode())
+
+
+def _numbered(rows: list[tuple[float, str, list[str], int]]) -> Posts:
+    vocabulary = _ranked(tag for _, _, tags, _ in rows for tag in tags)
+    authors = _ranked(author for _, author, _, _ in rows)
+    begin = rows[0][0]
+    columns: list[list[tuple[float, int, list[int]]]] = [[] for _ in authors]
+    for at, author, tags, size in rows:
+        columns[authors[author]].append((at - begin, size, sorted(vocabulary[tag] for tag in tags)))
+    return _in_order(columns, tuple(vocabulary))
+
+
+def _ranked(names: Iterable[str]) -> dict[str, int]:
+    """Names and their numbers: the most frequent has 0, of equal ones the smaller name."""
+    counts = Counter(names)
+    return {name: i for i, name in enumerate(sorted(counts, key=lambda name: (-counts[name], name)))}

@@ -168,6 +168,10 @@ class HandOver:
                 if cell != node.cell and cell not in self.misplaced and len(state):
                     self._offer(cell)
 
+    def probe_soon(self) -> None:
+        """Offer the keys of empty cells at the next opportunity: another one may be nearer now."""
+        self._probed_at = float("-inf")
+
     def answered(self, cell: int, wanted: Collection[int], origin: NodeAddress) -> None:
         """Another node has said what it lacks of a cell's keys that were offered."""
         node = self._node
@@ -187,12 +191,6 @@ class HandOver:
         if state is None or state.entries.keys() <= set(offered):
             self.passed_on += 1
             self._forget(cell)
-
-    def arrived_here(self, cell: int) -> None:
-        """An own offer has come back to this node: it is the one to keep these keys."""
-        self._offered.pop(cell, None)
-        if self._node.membership.is_member:
-            self.misplaced.pop(cell, None)
 
     def _offer(self, cell: int) -> None:
         entries = tuple(self._node.service.states[cell].entries)

@@ -61,6 +61,7 @@ class StateLearning:
                 service.bury(tombstone)
             except InvalidObject:
                 continue
+            state.entomb(tombstone)
         for query in part.withdrawn:
             service.forget_query(query)
         objects, buried = self._add_metadata(state, part)

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from bypass.errors import InvalidObject
 from bypass.mechanisms.storage.base import StorageMechanism
+from bypass.mechanisms.storage.cells.encounters import Encounters
 from bypass.mechanisms.storage.cells.hand_over import HandOver
 from bypass.mechanisms.storage.cells.learning import StateLearning
 from bypass.mechanisms.storage.cells.membership import CellMembership
@@ -34,6 +35,7 @@ from bypass.protocol.storage import (
     CellUpdate,
     CopyObject,
     Delete,
+    DigestKind,
     FoundObjects,
     Insert,
     JoinRequest,
@@ -67,6 +69,7 @@ class Cells(StorageMechanism):
     name = "cells"
     flag: ClassVar[int] = 2
     needs: ClassVar[frozenset[str]] = frozenset((CELL, FLOOD))
+    keyed: ClassVar[bool] = True
 
     as_published: Annotated[bool, MechanismState("as_published")] = False
     active: Annotated[Literal["cell", "fixed", "off"], MechanismState("active")] = "cell"
@@ -98,6 +101,7 @@ class Cells(StorageMechanism):
         self.learning = StateLearning(self)
         self.repair = CellRepair(self)
         self.hand_over = HandOver(self)
+        self.encounters = Encounters(self)
         self.membership = CellMembership(self)
         self.requests = CellRequests(self)
         self.retrieval = ReplicaRetrieval(self)
@@ -205,7 +209,9 @@ class Cells(StorageMechanism):
     # -- what others say ----------------------------------------------------------------------------------
 
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
-        """Sort what arrives."""
+        """Sort what arrives. Who sends something can be reached again."""
+        if not self.as_published:
+            self.service.heard(origin)
         if isinstance(body, FoundObjects):
             self.requests.found(body)
         elif isinstance(body, Remove):
@@ -225,19 +231,22 @@ class Cells(StorageMechanism):
         if isinstance(body, CellUpdate):
             self._updated(body, origin)
         elif isinstance(body, StateDigest):
-            if origin.node == self.host.id and body.cell is not None:
-                self.hand_over.arrived_here(body.cell)
-            self.repair.digested(body, origin, target is None)
+            if body.kind is DigestKind.SUMMARY and origin.cell != self.cell:
+                self.encounters.asked(origin)
+            else:
+                self.repair.digested(body, origin, target is None)
         elif isinstance(body, NodeState):
             self._learn(body, origin)
         elif isinstance(body, CopyObject):
             self._copy(body, origin, target)
         elif isinstance(body, JoinRequest):
-            if body.cells:
-                if not self.as_published:
-                    self.hand_over.requested(body, origin)
-            else:
+            if body.cell is not None and not body.cells:
                 self.membership.requested(origin)
+            elif not self.as_published:
+                if body.cells:
+                    self.hand_over.requested(body, origin)
+                else:
+                    self.encounters.met()
         elif target is not None and target.node is None and target.cell is not None:
             self._serve(body, origin, target.cell)
 
@@ -329,6 +338,7 @@ class Cells(StorageMechanism):
         self.service.expire()
         if self.as_published:
             return
+        self.encounters.look()
         self.hand_over.pass_on()
         if now - self._repaired_at >= self.repair_s and self.membership.is_member:
             self._repaired_at = now - 0.2 * self.repair_s * self.random.random()

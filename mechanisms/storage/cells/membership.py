@@ -33,6 +33,7 @@ class CellMembership:
     def __init__(self, node: Cells) -> None:
         self.phase = JoinPhase.LISTENING
         self.joins = 0
+        self._since = 0.0
         self._node = node
         self._cell: int | None = None  # of which it is a member, or tries to be
         self._attempt = 0
@@ -43,6 +44,10 @@ class CellMembership:
     def is_member(self) -> bool:
         """Whether the node works for its cell."""
         return self.phase is JoinPhase.MEMBER
+
+    def is_member_for(self, seconds: float) -> bool:
+        """Whether the node has worked for its cell at least so long."""
+        return self.is_member and self._node.host.now() - self._since >= seconds
 
     def begin(self) -> None:
         """Listen for those who are in the cell."""
@@ -118,7 +123,7 @@ class CellMembership:
 
     def _become_member(self, *, alone: bool) -> None:
         node = self._node
-        self.phase, self._asked = JoinPhase.MEMBER, None
+        self.phase, self._asked, self._since = JoinPhase.MEMBER, None, node.host.now()
         cell = self._cell
         if cell is None:
             return
@@ -144,6 +149,6 @@ class CellMembership:
                     for key, metadata in state.held.items()
                     if (stored := node.store.get(key)) is not None
                 )
-                parts += divided(cell, state.catalogue, state.records.values(), objects)
+                parts += divided(cell, state.catalogue, state.records.values(), objects, state.tombstones)
         for part in numbered(parts[:MOST_NAMED] or [NodeState(self._cell)]):
             node.host.link.send(part, (origin,))

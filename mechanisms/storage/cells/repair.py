@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 
 from bypass.mechanisms.storage.cells.state.cell_state import CellState
 from bypass.mechanisms.storage.cells.state.conjunctions import KeyedConjunction, divide
-from bypass.mechanisms.storage.cells.state.entries import bytes_entry, metadata_entry, query_entry
+from bypass.mechanisms.storage.cells.state.entries import (
+    bytes_entry,
+    metadata_entry,
+    query_entry,
+    tombstone_entry,
+)
 from bypass.mechanisms.storage.cells.state.placement import tag_cells
 from bypass.mechanisms.storage.cells.state.state_parts import chunks, divided
-from bypass.objects.metadata import Metadata, ObjectKey, StoredObject
+from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone
 from bypass.objects.query import MOST_ON_A_PAGE
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import Ask, DigestKind, NodeState, QueryRecord, StateDigest
@@ -45,8 +50,6 @@ class CellRepair:
 
     def digested(self, body: StateDigest, origin: NodeAddress, told: bool) -> None:
         """Compare with what another node has; `told` if it was told to the whole cell."""
-        if origin.node is None or origin.node == self._node.host.id:
-            return
         if body.kind is DigestKind.SUMMARY:
             self._compare_folds(body, origin, told)
         elif body.kind is DigestKind.WANTED:
@@ -98,27 +101,25 @@ class CellRepair:
 
     def offer_own(self, cells: Collection[int] | None = None) -> None:
         """Offer own objects and queries to their cells, or to some of these."""
-        self._offer_holdings(self._node.store.own, self._own_conjunctions(), cells)
+        grid, found = self._node.grid, dict[int, set[int]]()
+        if grid is not None:
+            for metadata in self._node.store.own:
+                _enter(found, tag_cells(grid, metadata), metadata_entry(metadata))
+            for metadata, tombstone in self._node.requests.deleted.values():
+                _enter(found, tag_cells(grid, metadata), tombstone_entry(tombstone))
+            for each in self._own_conjunctions():
+                _enter(found, (each.cell(grid),), self._own_entry(each))
+            self._offer_all(found, cells)
 
     def offer_copies(self, cells: Collection[int] | None = None) -> None:
         """Offer the metadata of copies to their cells, or to some of these."""
-        self._offer_holdings(self._node.store.replicas, (), cells)
+        grid, found = self._node.grid, dict[int, set[int]]()
+        if grid is not None:
+            for metadata in self._node.store.replicas:
+                _enter(found, tag_cells(grid, metadata), metadata_entry(metadata))
+            self._offer_all(found, cells)
 
-    def _offer_holdings(
-        self,
-        objects: Iterable[Metadata],
-        queries: Iterable[KeyedConjunction],
-        cells: Collection[int] | None,
-    ) -> None:
-        grid = self._node.grid
-        if grid is None:
-            return
-        found: dict[int, set[int]] = {}
-        for metadata in objects:
-            for cell in tag_cells(grid, metadata):
-                found.setdefault(cell, set()).add(metadata_entry(metadata))
-        for each in queries:
-            found.setdefault(each.cell(grid), set()).add(self._own_entry(each))
+    def _offer_all(self, found: dict[int, set[int]], cells: Collection[int] | None) -> None:
         for cell in sorted(found if cells is None else found.keys() & set(cells)):
             self.offer(cell, found[cell])
 
@@ -149,9 +150,13 @@ class CellRepair:
         metadata: dict[ObjectKey, Metadata] = {}
         records: list[QueryRecord] = []
         objects: list[StoredObject] = []
+        tombstones: list[Tombstone] = []
         for entry in sorted(wanted.intersection(state.entries)) if state is not None else ():
             assert state is not None
             key = state.entries[entry]
+            if isinstance(key, Tombstone):
+                tombstones.append(key)
+                continue
             if not isinstance(key, ObjectKey):
                 records.append(state.records[key])
                 continue
@@ -160,12 +165,15 @@ class CellRepair:
                 metadata[key] = known
             elif (stored := self._node.store.get(key)) is not None:
                 objects.append(StoredObject(state.held[key], stored.data))
+        for _, tombstone in self._node.requests.deleted.values():
+            if tombstone_entry(tombstone) in wanted:
+                tombstones.append(tombstone)
         for own in (*self._node.store.own, *self._node.store.replicas):
             if own.key not in metadata and metadata_entry(own) in wanted:
                 metadata[own.key] = self._node.requests.registered(own, self._node.cell or 0)
-        if not metadata and not records and not objects:
+        if not metadata and not records and not objects and not tombstones:
             return []
-        return divided(cell, metadata.values(), records, objects)
+        return divided(cell, metadata.values(), records, objects, tombstones)
 
     def _ask_again(self, each: KeyedConjunction) -> None:
         node = self._node
@@ -177,3 +185,9 @@ class CellRepair:
             None if since_us is None else since_us - MARGIN_US, True, node.located_us,
         )  # fmt: skip
         node.host.link.send(body, (NodeAddress(None, each.cell(node.grid)),))
+
+
+def _enter(found: dict[int, set[int]], cells: Iterable[int], entry: int) -> None:
+    """Add an entry to those of several cells."""
+    for cell in cells:
+        found.setdefault(cell, set()).add(entry)

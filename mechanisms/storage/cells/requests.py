@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bypass.mechanisms.storage.cells.state.conjunctions import cells_of, divide
 from bypass.mechanisms.storage.cells.state.placement import tag_cells
-from bypass.objects.metadata import Metadata, ObjectKey, Replica, StoredObject
+from bypass.objects.metadata import Metadata, ObjectKey, Replica, StoredObject, Tombstone
 from bypass.objects.query import ObjectQuery, PageCursor
 from bypass.places.cell_grid import CellGrid
 from bypass.protocol.datagrams import NodeAddress
@@ -43,6 +43,12 @@ class _Requests(Recent[int, _Request]):
     LIMIT = 4096
 
 
+class _OwnTombstones(Recent[ObjectKey, tuple[Metadata, Tombstone]]):
+    """The own objects that were deleted lately."""
+
+    LIMIT = 1024
+
+
 class _ActiveEntries(Recent[ObjectKey, tuple[Replica, ...]]):
     """Where copies of own objects were put when they were inserted."""
 
@@ -59,6 +65,7 @@ class CellRequests:
         self._node = node
         self._pending = _Requests()
         self._active = _ActiveEntries()
+        self.deleted = _OwnTombstones()
         self.verified_us: dict[int, int] = {}  # when all cells of an own query were known to have it
 
     # -- objects ------------------------------------------------------------------------------------------
@@ -75,6 +82,7 @@ class CellRequests:
 
     def delete(self, op: int, metadata: Metadata, opening: bytes, grid: CellGrid) -> None:
         """Have the cells of its tags forget an object."""
+        self.deleted[metadata.key] = metadata, Tombstone(metadata.key, opening)
         request = self._pending.get(op)
         if request is None:
             body = Delete(op, metadata.key, opening, metadata.tags)

@@ -102,6 +102,7 @@ class CellService:
         except InvalidObject as error:
             answer(OperationStatus.REFUSED, str(error))
             return
+        self.state(cell).entomb(tombstone)
         grid = self._node.grid
         if known is not None and grid is not None and cell == tag_cells(grid, known)[0]:
             targets = tuple(NodeAddress(each.node, each.cell) for each in known.replicas)
@@ -216,8 +217,14 @@ class CellService:
         for state in self.states.values():
             for record in state.expire(before_us):
                 self._forget_idle(record.query.subscriber)
-        failed = self.subscribers.expire(node.host.now())
-        if node.as_published:
+        now = node.host.now()
+        failed = self.subscribers.expire(now)
+        if not node.as_published:
+            for subscriber, found in self.subscribers.retry(now, node.retry_s):
+                entry = self.subscribers.get(subscriber)
+                cell = None if entry is None else entry.cell
+                node.host.link.send(found, (NodeAddress(subscriber, cell),))
+        else:
             for subscriber in failed:
                 for state in self.states.values():
                     for query in {key[0] for key in state.records if key[0] >> 32 == subscriber}:
@@ -232,6 +239,13 @@ class CellService:
         if found.items:
             self.matches += len(found.items)
             self._send_found(record.query.subscriber, found)
+
+    def heard(self, origin: NodeAddress) -> None:
+        """A node has sent something: if it is a subscriber that could not be reached, it gets what waits."""
+        entry = None if origin.node is None else self.subscribers.get(origin.node)
+        if entry is not None and entry.reach is not Reach.REACHABLE and origin.node is not None:
+            entry.cell = origin.cell
+            self._send_waiting(origin.node, self.subscribers.heard_of(origin.node))
 
     def undelivered(self, found: FoundObjects, target: NodeAddress) -> None:
         """A notification did not reach its subscriber; one that has moved since then gets it again."""
