@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 STANDBY_W = 61 / 60
 """61 J in a minute."""
 RUNNING_W = 6 / 60
-"""What the application adds by beacons: 67 J in a minute."""
+"""The share of the application, by its beacons: 67 J in a minute with standby."""
 INSERT_J = 2.0
 PROCESS_J = 1.5
 """For the request of somebody else."""
