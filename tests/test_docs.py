@@ -192,6 +192,7 @@ QUICK: dict[type, str] = {
     testing.ModeSuite: "test_everybody_is_told_once",
     testing.ParserSuite: "test_what_is_written_is_read",
     testing.PrecomputeSuite: "test_each_message_has_one_end",
+    testing.RoutingSuite: "test_who_never_was_there_is_reported",
     testing.TransportSuite: "test_devices_nearby_hear_each_other",
     testing.WorkloadSuite: "test_events_are_in_the_world_and_in_time",
 }

@@ -88,7 +88,7 @@ PACKAGES = {
     "bypass.testing": (
         "ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
         "GatewayLogicSuite GatewaySelectionSuite LiveWorld LocatedSubscriber LogSuite MobilitySuite "
-        "ModeSuite ParserSuite PrecomputeSuite SimulatedWorld SystemMachine TransportSuite "
+        "ModeSuite ParserSuite PrecomputeSuite RoutingSuite SimulatedWorld SystemMachine TransportSuite "
         "UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios "
         "subscriptions walks write_replay"
     ),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bypass.testing.suites.pipeline.parsers import ParserSuite
     from bypass.testing.suites.pipeline.precompute import PrecomputeSuite
     from bypass.testing.suites.pipeline.protection import FrameProtectionSuite
+    from bypass.testing.suites.routing import RoutingSuite
     from bypass.testing.suites.suite import UnknownCapability
     from bypass.testing.suites.transports import TransportSuite
     from bypass.testing.worlds.live import LiveWorld
@@ -60,6 +61,7 @@ else:
             "ModeSuite": "bypass.testing.suites.modes",
             "ParserSuite": "bypass.testing.suites.pipeline.parsers",
             "PrecomputeSuite": "bypass.testing.suites.pipeline.precompute",
+            "RoutingSuite": "bypass.testing.suites.routing",
             "SimulatedWorld": "bypass.testing.worlds.simulated",
             "SystemMachine": "bypass.testing.machine",
             "TransportSuite": "bypass.testing.suites.transports",
@@ -93,6 +95,7 @@ __all__ = [
     "ModeSuite",
     "ParserSuite",
     "PrecomputeSuite",
+    "RoutingSuite",
     "SimulatedWorld",
     "SystemMachine",
     "TransportSuite",

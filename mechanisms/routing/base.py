@@ -26,6 +26,7 @@ from bypass.protocol.wire.sizes import encoded_size
 from bypass.transitions import Mechanism, MechanismState, TransferState
 from bypass.transitions.recent import Recent
 
+HOP = DatagramScope.HOP  # asked for at every datagram: looking a member up in its enumeration takes long
 _EVERYBODY: tuple[NodeAddress, ...] = ()
 
 
@@ -118,12 +119,13 @@ class RoutingMechanism(Mechanism):
         if datagram.namespace != self.namespace:
             self.drop(DropReason.NAMESPACE)
             return
-        self.heard(datagram.client)
         body, scope = datagram.body, datagram.scope
+        if scope is HOP and isinstance(body, RoutingMessage):
+            self.controlled(body, datagram.client)  # as nearly always
+            return
+        self.heard(datagram.client)
         if scope is DatagramScope.ROUTED:
             self.route(datagram)
-        elif isinstance(body, RoutingMessage):
-            self.controlled(body, datagram.client)
         elif scope is DatagramScope.NETWORK:
             self._flooded(datagram)
         elif scope is DatagramScope.CELL and (datagram.origin.cell != self.own_cell() or not self.serving()):
@@ -132,7 +134,7 @@ class RoutingMechanism(Mechanism):
             self.deliver(datagram, None)
 
     def heard(self, node: int) -> None:
-        """A neighbour has sent something. Nothing, by default."""
+        """A neighbour has sent something that is not about routing itself. Nothing, by default."""
 
     def controlled(self, message: RoutingMessage, node: int) -> None:
         """A neighbour has sent something for routing itself. Ignored, by default."""

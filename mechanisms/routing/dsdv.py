@@ -97,6 +97,7 @@ class Dsdv(RoutingMechanism):
         if not isinstance(message, RouteTable):
             return
         now = self.host.now()
+        self._members.told(node, None, False, now)
         for found in self._ways.learn(message.entries, node, now, self._waiting):
             self._queued -= len(self._waiting[found])
             for datagram, target in self._waiting.pop(found):

@@ -38,7 +38,7 @@ OWN_MASK = (1 << OWN_BITS) - 1
 REQUESTS, RIDING = range(2)  # what is counted: requests for channels, and those that ride on events
 
 
-class CellGrid(NamedTuple):
+class ChannelGrid(NamedTuple):
     """n × n equal cells over an area with its corner at (x0, y0); clients listen to those within `margin`."""
 
     n: int
@@ -50,14 +50,14 @@ class CellGrid(NamedTuple):
 
 
 @kernel
-def _own_cell(x: float, y: float, grid: CellGrid) -> int:
+def _own_cell(x: float, y: float, grid: ChannelGrid) -> int:
     """The column and row of a place as one number."""
     column = cell_of(x, grid.x0, grid.width, grid.n)
     return column << BITS | cell_of(y, grid.y0, grid.height, grid.n)
 
 
 @kernel
-def _span_at(x: float, y: float, grid: CellGrid) -> int:
+def _span_at(x: float, y: float, grid: ChannelGrid) -> int:
     """The cells that a client at (x, y) listens to, and its own, as one number."""
     n, x0, y0, width, height, margin = grid
     packed = cell_of(x - margin, x0, width, n)
@@ -68,7 +68,7 @@ def _span_at(x: float, y: float, grid: CellGrid) -> int:
 
 
 @kernel
-def _spans_at(x: Floats, y: Floats, grid: CellGrid) -> Ints:
+def _spans_at(x: Floats, y: Floats, grid: ChannelGrid) -> Ints:
     """The spans of clients."""
     spans = np.empty(len(x), np.int64)
     for i in range(len(x)):
@@ -107,7 +107,7 @@ def _covers(span: int, now: int) -> bool:
 
 
 @kernel
-def _follow(window: Window, grid: CellGrid, spans: Ints, sent: Ints) -> StateChanges:
+def _follow(window: Window, grid: ChannelGrid, spans: Ints, sent: Ints) -> StateChanges:
     """Renew what clients listen to over one window: at their fixes and, if they have left their cell, before
     they publish locally. `spans` and `sent` are brought to the end of the window."""
     fixes, events = window.fixes, window.events
@@ -159,7 +159,7 @@ def _enlist(spans: Ints, n: int) -> Ints:
 
 @kernel
 def _count_notified(
-    events: Events, grid: CellGrid, spans: Ints, listeners: Ints, changes: Ints, order: Ints
+    events: Events, grid: ChannelGrid, spans: Ints, listeners: Ints, changes: Ints, order: Ints
 ) -> Ints:
     """Count, for each event of a window, who listens to its cell, without its publisher.
 
@@ -185,7 +185,7 @@ def _count_notified(
 
 @kernel
 def _count_correct(
-    events: Events, grid: CellGrid, crowd: ClientTree, concerned: GroundTruth, known: Known
+    events: Events, grid: ChannelGrid, crowd: ClientTree, concerned: GroundTruth, known: Known
 ) -> Ints:
     """Count, for each event of a window, those it concerns who listen to its cell."""
     nodes, states, changes, first = crowd.nodes, known.states, known.changes, known.first
@@ -224,7 +224,7 @@ class Channels:
         x0, y0, x1, y1 = conditions.area
         self._layout = Layout(conditions.area, n, 1)
         self._sizes = conditions.sizes
-        self._grid = CellGrid(n, x0, y0, (x1 - x0) / n, (y1 - y0) / n, margin)
+        self._grid = ChannelGrid(n, x0, y0, (x1 - x0) / n, (y1 - y0) / n, margin)
         self.spans = _spans_at(leg.x, leg.y, self._grid)
         self.begin()
 
