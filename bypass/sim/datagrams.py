@@ -8,6 +8,7 @@ from typing import Protocol
 
 from bypass.models.radio.kernels.state import NOBODY, FrameUse, PortVerdict, S
 from bypass.models.radio.medium import Medium
+from bypass.models.radio.radio import RadioModel
 from bypass.ports.datagrams import DatagramLoss, Failed
 from bypass.protocol.datagrams import Datagram, RoutingMessage
 from bypass.protocol.wire import Codec, encoded_size
@@ -25,6 +26,14 @@ OWN, FORWARDED, CONTROL = int(S.OWN_FRAMES), int(S.FORWARDED_FRAMES), int(S.CONT
 Arrived = Callable[[Datagram], None]
 Losses = Counter[tuple[int, DatagramLoss]]
 """Datagrams that were not sent or did not arrive whole, by client and reason."""
+
+
+def longest_frame(model: RadioModel) -> int:
+    """The bytes of the longest frame with a datagram: a slow radio must not send for longer than positions
+    are good for."""
+    symbols = (1000 * model.refresh_ms - 1 - model.preamble_us) // model.symbol_us
+    bits = int(symbols * model.symbol_us * min(model.broadcast_rate, model.unicast_rate)) - model.service_bits
+    return min(LONGEST_FRAME, bits // 8)
 
 
 class SentDatagram:
@@ -78,7 +87,7 @@ class MediumDatagrams:
         self._arrived = arrived
         self._losses = losses
         self._codec = codec
-        self._room = LONGEST_FRAME - queue.medium.model.header
+        self._room = longest_frame(queue.medium.model) - queue.medium.model.header
         self._long: dict[int, deque[SentDatagram]] = {}  # by station; the first one is under way
         self._progress: dict[int, dict[int, _Progress]] = {}  # by receiver and sender
 

@@ -208,7 +208,7 @@ class Medium:
         return stations, what, distances
 
     def found_alike(self) -> tuple[int, list[int]]:
-        """What was found, the same everywhere, and the stations: of a datagram."""
+        """The verdict about a frame with a datagram, the same everywhere, and the stations."""
         found = self.air.found
         return found.item(0, 1), found[: self.air.once.item(_FOUND), 0].tolist()
 

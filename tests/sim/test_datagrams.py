@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,8 +13,12 @@ from bypass.events.event import Event
 from bypass.models.radio.kernels.state import S
 from bypass.models.radio.radio import WIFI
 from bypass.ports.datagrams import DatagramLoss
+from bypass.protocol.datagrams import Datagram
 from bypass.protocol.wire import encoded_size
-from bypass.sim.datagrams import FRAGMENT_HEADER, LONGEST_FRAME, MOST_LONG
+from bypass.sim.clock import VirtualClock
+from bypass.sim.datagrams import FRAGMENT_HEADER, LONGEST_FRAME, MOST_LONG, longest_frame
+from bypass.sim.radios import LocalNetwork
+from examples.lora import Lora
 from tests.conftest import Point
 from tests.datagram_nodes import Node, datagram
 from tests.vicinity import Vicinity, row
@@ -165,6 +172,43 @@ def test_a_broadcast_that_lacks_a_fragment_is_lost() -> None:
     assert three.nodes[1].calls == [("arrived", 0, 2)]
     assert three.nodes[2].calls == [("arrived", 0, 1), ("arrived", 0, 2)]
     assert three.lost(1) == {DatagramLoss.INCOMPLETE: 1}
+
+
+def test_slow_radios_send_shorter_frames() -> None:
+    """Those of a transport that was brought, too; such a frame would last for longer than positions hold."""
+    clock, here = VirtualClock(), np.array([0.0, 300.0])
+    network = LocalNetwork(clock, lambda _: (here, here), 2, 1, transports={"lora": Lora})
+    arrived: list[Datagram] = []
+    network.devices[1].hear_datagrams(SimpleNamespace(arrived=arrived.append))
+    for device in network.devices:
+        device.switch("lora", True)
+    sent = [datagram(0, number, size) for number, size in enumerate([1, 600, 5000])]
+    for each in sent:
+        assert network.devices[0].transmit_datagram("lora", each, 1, lambda: None)
+    clock.run_until(10_000_000)
+    assert arrived == sent
+    assert 0 < longest_frame(Lora.model) < 1000
+
+
+@given(
+    st.floats(0.01, 60.0), st.floats(0.01, 60.0), st.integers(1, 100), st.integers(1, 20), st.integers(0, 40)
+)
+def test_the_longest_frame_is_not_too_long(
+    broadcast_rate: float, unicast_rate: float, refresh_ms: int, symbol_us: int, preamble_us: int
+) -> None:
+    model = WIFI.model_copy(
+        update={
+            "broadcast_rate": broadcast_rate,
+            "unicast_rate": unicast_rate,
+            "refresh_ms": refresh_ms,
+            "symbol_us": symbol_us,
+            "preamble_us": preamble_us,
+        }
+    )
+    size = longest_frame(model)
+    assert size <= LONGEST_FRAME
+    for rate in (broadcast_rate, unicast_rate):
+        assert model.duration_us(size, rate) < 1000 * refresh_ms
 
 
 def test_traffic_is_counted_by_what_it_is_for() -> None:
