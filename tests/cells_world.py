@@ -84,9 +84,7 @@ class CellsWorld(RoutingWorld):
         self.drop_body: Callable[[int, Datagram], bool] = lambda _receiver, _datagram: False
         places = [self.place_in(cell, number) for number, cell in enumerate(cells)]
         area = (0.0, 0.0, columns * SIDE, rows * SIDE)
-        super().__init__(
-            places, "cells", {"area": area, "side": SIDE, "still_s": 2.0}, loss=loss, seed=seed
-        )
+        super().__init__(places, "cells", {"area": area, "side": SIDE, "still_s": 2.0}, loss=loss, seed=seed)
 
     def place_in(self, cell: int, number: int = 0) -> tuple[float, float]:
         """A place in a cell: nodes with different numbers stand apart."""
@@ -168,7 +166,9 @@ class CellsWorld(RoutingWorld):
 
     # -- operations ---------------------------------------------------------------------------------------
 
-    def insert(self, node: int, name: str, *tags: str, data: bytes = b"x", **options: Any) -> list[OperationStatus]:
+    def insert(
+        self, node: int, name: str, *tags: str, data: bytes = b"x", **options: Any
+    ) -> list[OperationStatus]:
         """Have a node insert an object; the list gets how it ends."""
         ended: list[OperationStatus] = []
         self.access(node).insert(

@@ -8,7 +8,6 @@ from enum import Enum
 
 from bypass.protocol.storage import FoundObjects
 
-
 TRY_S = 2.0
 """What did not come back within this time has reached a subscriber."""
 
