@@ -59,6 +59,34 @@ class UnknownHandle(BypassError):
     """A subscription handle was never given out, or its subscription was withdrawn."""
 
 
+class InvalidFormula(BypassError):
+    """A text is no formula over tags, or one that is too large; the message marks the column."""
+
+
+class InvalidWindow(BypassError):
+    """A text is no time, or a window of time ends before it begins."""
+
+
+class InvalidObject(BypassError):
+    """An object's name, tags or other metadata break the limits of objects."""
+
+
+class InvalidQuery(BypassError):
+    """A query's circle, filters or identity break the limits of queries."""
+
+
+class NotOwner(BypassError):
+    """Somebody else owns the object or query."""
+
+
+class UnknownObject(BypassError):
+    """There is no object of that key here, or it was deleted."""
+
+
+class QuotaExceeded(BypassError):
+    """A store has no room for the object."""
+
+
 class UnusableMechanism(BypassError):
     """A reference names nothing that can be loaded, or something of the wrong kind."""
 

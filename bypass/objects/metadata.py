@@ -1,0 +1,206 @@
+"""The description of a stored object: its key, tags, time, owner, hashes, and who has copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import isfinite
+from typing import Any, NamedTuple
+
+from bypass.errors import InvalidFormula, InvalidObject, shown
+from bypass.events.event import Event
+from bypass.objects.formula_text import check_tag
+from bypass.objects.window import FIRST_US, LAST_US
+
+MOST_TAGS = 32
+LONGEST_NAME = 128
+"""Bytes of an object's name, and of a namespace."""
+LONGEST_SUMMARY = 8192
+LARGEST_OBJECT = 64 << 20
+"""Bytes; larger ones than a message can hold travel in chunks."""
+MOST_ATTRIBUTES = 32
+LONGEST_ATTRIBUTES = 4096
+"""Bytes of names and values."""
+MOST_REPLICAS = 16
+HASH_BYTES = 32
+LONGEST_OPENING = 64
+
+MOST_NODES = 2**32
+"""Nodes and cells have numbers below this."""
+
+
+class ObjectKey(NamedTuple):
+    """The name of an object, unique in the system: the owner's number, and a name that the owner chose."""
+
+    owner: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.owner}/{self.name}"
+
+
+class Replica(NamedTuple):
+    """A node that has a copy, and its cell where cells are used. `node` None stands for all nodes of the
+    cell."""
+
+    node: int | None
+    cell: int | None = None
+
+
+def content_hash(data: bytes) -> bytes:
+    """BLAKE2b-256: of an object's bytes, and of the secret that a deletion opens."""
+    return blake2b(data, digest_size=HASH_BYTES).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """All that is told about an object without its bytes. Raises InvalidObject beyond the limits of objects.
+
+    `digest` is the hash of the bytes, `commitment` the hash of a secret that only the owner has: a deletion
+    must open it. `summary` is a small description, such as a thumbnail. `place` is in metres.
+    """
+
+    key: ObjectKey
+    tags: frozenset[str]
+    published_us: int
+    size: int
+    digest: bytes
+    commitment: bytes
+    summary: bytes = b""
+    place: tuple[float, float] | None = None
+    attributes: Event | None = None
+    replicas: tuple[Replica, ...] = ()
+    namespace: str = ""
+
+    def __post_init__(self) -> None:
+        check_key(self.key)
+        check_tags(self.tags)
+        check_namespace(self.namespace)
+        _check_number("published_us", self.published_us, FIRST_US, LAST_US)
+        _check_number("size", self.size, 0, LARGEST_OBJECT)
+        _check_bytes("digest", self.digest, HASH_BYTES, HASH_BYTES)
+        _check_bytes("commitment", self.commitment, HASH_BYTES, HASH_BYTES)
+        _check_bytes("summary", self.summary, 0, LONGEST_SUMMARY)
+        if self.place is not None:
+            check_point("place", self.place)
+        if self.attributes is not None:
+            _check_attributes(self.attributes)
+        if len(self.replicas) > MOST_REPLICAS:
+            raise InvalidObject(f"{len(self.replicas)} replicas: expected at most {MOST_REPLICAS}")
+
+    def opened_by(self, opening: bytes) -> bool:
+        """Whether a deletion with this opening is the owner's."""
+        return content_hash(opening) == self.commitment
+
+    def describes(self, data: bytes) -> bool:
+        """Whether these are the bytes of the object."""
+        return len(data) == self.size and content_hash(data) == self.digest
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object: its metadata and its bytes. Raises InvalidObject unless they belong together."""
+
+    metadata: Metadata
+    data: bytes
+
+    def __post_init__(self) -> None:
+        if not self.metadata.describes(self.data):
+            raise InvalidObject(
+                f"object {self.metadata.key} of {len(self.data)} bytes: "
+                f"expected the {self.metadata.size} bytes that its metadata has the hash of"
+            )
+
+    @property
+    def key(self) -> ObjectKey:
+        """The object's key."""
+        return self.metadata.key
+
+
+class Tombstone(NamedTuple):
+    """The mark that an object was deleted: `opening` is the secret to which its metadata was committed."""
+
+    key: ObjectKey
+    opening: bytes
+
+
+def check_key(key: ObjectKey) -> None:
+    """Raise InvalidObject unless this can be the key of an object."""
+    if not (isinstance(key.owner, int) and 0 <= key.owner < MOST_NODES):
+        raise InvalidObject(f"object's owner {shown(key.owner)}: expected a number of 32 bits")
+    length = _bytes_of("object's name", key.name)
+    if not 0 < length <= LONGEST_NAME:
+        raise InvalidObject(f"object's name of {length} bytes: expected 1 to {LONGEST_NAME}")
+
+
+def check_tags(tags: Iterable[str]) -> None:
+    """Raise InvalidObject unless these can be the tags of an object: 1 to 32, of 1 to 64 bytes each."""
+    if not isinstance(tags, frozenset):
+        raise InvalidObject(f"object's tags {shown(tags)}: expected a frozenset")
+    if not 0 < len(tags) <= MOST_TAGS:
+        raise InvalidObject(f"object with {len(tags)} tags: expected 1 to {MOST_TAGS}")
+    for each in tags:
+        try:
+            check_tag(each)
+        except InvalidFormula as error:
+            raise InvalidObject(f"object's {error}") from None
+
+
+def check_namespace(namespace: str) -> None:
+    """Raise InvalidObject unless this can be the name of a namespace; the empty one is common to all."""
+    length = _bytes_of("namespace", namespace)
+    if length > LONGEST_NAME:
+        raise InvalidObject(f"namespace of {length} bytes: expected at most {LONGEST_NAME}")
+
+
+def check_point(what: str, point: tuple[float, ...]) -> None:
+    """Raise InvalidObject unless this is a pair of finite numbers."""
+    if len(point) != 2 or not all(isinstance(each, (int, float)) and isfinite(each) for each in point):
+        raise InvalidObject(f"{what} {shown(point)}: expected 2 finite numbers")
+
+
+def check_opening(opening: bytes) -> None:
+    """Raise InvalidObject unless this can be the secret of an object."""
+    _check_bytes("opening", opening, 1, LONGEST_OPENING)
+
+
+def _check_number(what: str, number: int, least: int, most: int) -> None:
+    if type(number) is not int or not least <= number <= most:
+        raise InvalidObject(f"object's {what} {shown(number)}: expected {least} to {most}")
+
+
+def _check_bytes(what: str, data: bytes, least: int, most: int) -> None:
+    if not isinstance(data, bytes) or not least <= len(data) <= most:
+        length = len(data) if isinstance(data, bytes) else shown(data)
+        expected = most if least == most else f"{least} to {most}"
+        raise InvalidObject(f"object's {what} of {length} bytes: expected {expected}")
+
+
+def _bytes_of(what: str, text: str) -> int:
+    try:
+        return len(text.encode())
+    except (AttributeError, UnicodeEncodeError):
+        raise InvalidObject(f"{what} {shown(text)}: expected a text") from None
+
+
+def _check_attributes(attributes: Event) -> None:
+    if attributes.payload:
+        raise InvalidObject(
+            f"object's attributes with {len(attributes.payload)} bytes of payload: expected none"
+        )
+    if len(attributes.attributes) > MOST_ATTRIBUTES:
+        raise InvalidObject(
+            f"object with {len(attributes.attributes)} attributes: expected at most {MOST_ATTRIBUTES}"
+        )
+    size = sum(len(name) + _length(value) for name, value in attributes.attributes)
+    if size > LONGEST_ATTRIBUTES:
+        raise InvalidObject(f"object's attributes of {size} bytes: expected at most {LONGEST_ATTRIBUTES}")
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value.encode())
+    if isinstance(value, frozenset):
+        return sum(map(_length, value))
+    return 8

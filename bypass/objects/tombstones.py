@@ -1,0 +1,64 @@
+"""Tombstones: the marks of deleted objects, so that no copy that comes later brings one back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bypass.objects.metadata import Metadata, ObjectKey, Tombstone, check_key, check_opening, content_hash
+
+MOST_PER_OWNER = 4096
+MOST_OWNERS = 1024
+
+
+class Tombstones:
+    """The tombstones that a node knows: at most MOST_PER_OWNER of an owner, the oldest go first; of at most
+    MOST_OWNERS, the one of whom none came for the longest time goes first.
+
+    A tombstone hides the metadata whose commitment it opens, and no other: nobody can delete what somebody
+    else owns.
+    """
+
+    def __init__(self) -> None:
+        self._by_owner: dict[int, dict[tuple[ObjectKey, bytes], Tombstone]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_owner.values()))
+
+    def __iter__(self) -> Iterator[Tombstone]:
+        for marks in self._by_owner.values():
+            yield from marks.values()
+
+    def __contains__(self, tombstone: object) -> bool:
+        return isinstance(tombstone, Tombstone) and _mark(tombstone) in self._by_owner.get(
+            tombstone.key.owner, ()
+        )
+
+    def hides(self, metadata: Metadata) -> bool:
+        """Whether the object was deleted by its owner."""
+        return (metadata.key, metadata.commitment) in self._by_owner.get(metadata.key.owner, ())
+
+    def names(self, key: ObjectKey) -> bool:
+        """Whether there is a tombstone for this key, whatever it opens."""
+        return any(named == key for named, _ in self._by_owner.get(key.owner, ()))
+
+    def add(self, tombstone: Tombstone) -> tuple[Tombstone, ...] | None:
+        """Add a tombstone. Those that had to go for it; None if it was here. Raises InvalidObject."""
+        check_key(tombstone.key)
+        check_opening(tombstone.opening)
+        mark, owner = _mark(tombstone), tombstone.key.owner
+        marks = self._by_owner.get(owner, {})
+        if mark in marks:
+            return None
+        gone: list[Tombstone] = []
+        if len(marks) >= MOST_PER_OWNER:
+            gone.append(marks.pop(next(iter(marks))))
+        self._by_owner.pop(owner, None)
+        if len(self._by_owner) >= MOST_OWNERS:
+            gone += self._by_owner.pop(next(iter(self._by_owner))).values()
+        marks[mark] = tombstone
+        self._by_owner[owner] = marks  # the last one now
+        return tuple(gone)
+
+
+def _mark(tombstone: Tombstone) -> tuple[ObjectKey, bytes]:
+    return tombstone.key, content_hash(tombstone.opening)

@@ -1,0 +1,254 @@
+"""The messages of stores: between nodes, in datagrams, and between a client and a broker, alone.
+
+An operation's number `op` is unique in the system, its upper 32 bits are the node that asks for it; 0 where
+nobody waits for an answer. Messages inside others have no stamp of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from bypass.objects.metadata import Metadata, ObjectKey, Replica, StoredObject, Tombstone
+from bypass.objects.query import USUAL_PAGE, ObjectQuery, PageCursor
+from bypass.protocol.messages import Message
+
+MOST_ITEMS = 64
+"""Objects in one page, and of each kind of things in one part of a state."""
+MOST_NAMED = 1024
+"""Keys, numbers of queries or entries that one message can name."""
+LONGEST_DATA = 512 << 10
+"""Bytes of objects in one message; larger ones travel in chunks."""
+LONGEST_DETAIL = 256
+"""Characters of an answer's explanation."""
+
+
+class OperationStatus(IntEnum):
+    """The end of an operation."""
+
+    OK = 0
+    TIMEOUT = 1
+    REFUSED = 2
+    NOT_FOUND = 3
+    NOT_OWNER = 4
+    QUOTA = 5
+    TOO_LARGE = 6
+    UNSUPPORTED = 7
+
+
+@dataclass(slots=True)
+class StorageMessage(Message):
+    """Base of all messages of stores."""
+
+
+@dataclass(slots=True)
+class Insert(StorageMessage):
+    """Store an object's metadata; `data`, its bytes, are for a server alone, None if they stay or follow in
+    chunks."""
+
+    op: int
+    metadata: Metadata
+    data: bytes | None = None
+
+
+@dataclass(slots=True)
+class Chunk(StorageMessage):
+    """Bytes of an object whose Insert came without them, from `offset` on."""
+
+    op: int
+    key: ObjectKey
+    offset: int
+    data: bytes
+
+
+@dataclass(slots=True)
+class CopyObject(StorageMessage):
+    """A whole object, for a replica."""
+
+    metadata: Metadata
+    data: bytes
+
+
+@dataclass(slots=True)
+class Delete(StorageMessage):
+    """Delete an object; `opening` is the secret to which its metadata is committed, `tags` say where it is
+    indexed."""
+
+    op: int
+    key: ObjectKey
+    opening: bytes
+    tags: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Remove(StorageMessage):
+    """Forget the replica of a deleted object."""
+
+    key: ObjectKey
+    opening: bytes
+
+
+@dataclass(slots=True)
+class Ask(StorageMessage):
+    """Ask for a page of the past, keep the query for what comes (`live`), or both.
+
+    `conjunction` is the number of the one that this message is about, of the query's formula in disjunctive
+    normal form, None: all. `cell` is where the subscriber is. The page begins after the position `after`,
+    None: with the latest; it has at most `limit` items, 0 for no page, none published before `since_us`.
+    """
+
+    op: int
+    query: ObjectQuery
+    conjunction: int | None = None
+    cell: int | None = None
+    after: PageCursor | None = None
+    limit: int = USUAL_PAGE
+    since_us: int | None = None
+    live: bool = True
+
+
+@dataclass(slots=True)
+class Withdraw(StorageMessage):
+    """Forget a query; `tags` are the keys of its conjunctions."""
+
+    op: int
+    query: int
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class FoundObjects(StorageMessage):
+    """Matches of a query: a page, in answer to `op`, or a notification (op 0).
+
+    `next` is the position of the last item that was looked at; `more` says that there are matches behind it.
+    """
+
+    op: int
+    query: int
+    items: tuple[Metadata, ...]
+    next: PageCursor | None = None
+    more: bool = False
+
+
+@dataclass(slots=True)
+class Retrieve(StorageMessage):
+    """Ask for an object's bytes: `length` of them from `offset` on, None: as many as there are."""
+
+    op: int
+    key: ObjectKey
+    offset: int = 0
+    length: int | None = None
+
+
+@dataclass(slots=True)
+class Retrieved(StorageMessage):
+    """An object's bytes, from `offset` on; None if they are not here."""
+
+    op: int
+    key: ObjectKey
+    data: bytes | None = None
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class Acknowledge(StorageMessage):
+    """The end of an operation. `detail` explains a refusal, in one line."""
+
+    op: int
+    status: OperationStatus = OperationStatus.OK
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class AddReplica(StorageMessage):
+    """Register a copy in an object's metadata; `tags` say where that is indexed."""
+
+    op: int
+    key: ObjectKey
+    replica: Replica
+    tags: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class MoveNode(StorageMessage):
+    """A node is now in another cell: it has these queries and copies of these objects. Of two, the one with
+    the later `at_us` holds."""
+
+    node: int
+    cell: int | None
+    queries: tuple[int, ...] = ()
+    keys: tuple[ObjectKey, ...] = ()
+    at_us: int = 0
+
+
+@dataclass(slots=True)
+class JoinRequest(StorageMessage):
+    """Ask for the state of a cell, None: for what neighbours know."""
+
+    cell: int | None = None
+
+
+class QueryRecord(NamedTuple):
+    """A query as a node keeps it: the conjunction that the record is about, None for all; the subscriber's
+    cell, and when the subscriber has said so."""
+
+    query: ObjectQuery
+    conjunction: int | None = None
+    cell: int | None = None
+    at_us: int = 0
+
+
+@dataclass(slots=True)
+class NodeState(StorageMessage):
+    """A part of the state of a cell or node: number `part` of `parts`, counted from 0.
+
+    `withdrawn` are numbers of queries that must not come back.
+    """
+
+    cell: int | None = None
+    metadata: tuple[Metadata, ...] = ()
+    queries: tuple[QueryRecord, ...] = ()
+    tombstones: tuple[Tombstone, ...] = ()
+    withdrawn: tuple[int, ...] = ()
+    objects: tuple[StoredObject, ...] = ()
+    part: int = 0
+    parts: int = 1
+
+
+@dataclass(slots=True)
+class StateDigest(StorageMessage):
+    """Hashes, of 64 bits, of all that a node has of a cell's state."""
+
+    cell: int
+    entries: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class CellUpdate(StorageMessage):
+    """An operation that a node of a cell has done and the others are to do; never a CellUpdate."""
+
+    body: StorageMessage
+
+
+class Decision(NamedTuple):
+    """A decision about the mechanisms of a system; the larger one holds: the later, of equal ones that of the
+    larger flag, then of the larger initiator."""
+
+    epoch: int
+    scheme: int
+    initiator: int
+
+
+@dataclass(slots=True)
+class PlanRequest(StorageMessage):
+    """Ask for the plan of a decision."""
+
+    decision: Decision
+
+
+@dataclass(slots=True)
+class PlanCopy(StorageMessage):
+    """A plan in its wire form."""
+
+    plan: bytes
