@@ -19,6 +19,8 @@ from bypass.mechanisms.precompute.base import Precompute
 from bypass.mechanisms.row_models import RowModel
 from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT
 from bypass.ports.proxies import Dissemination, GatewayLogic, GatewaySelection, LocalTransport, Mode
+from bypass.ports.routing import Routing
+from bypass.ports.storage import BROKER, SERVICES, Storage
 from bypass.transitions import Nothing
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class FamilyProxy:
     part: str = ""
     first: str = Nothing.name
     group: bool = False
-    link: Literal["network", "radios", "port", "gateway"] = "network"
+    link: Literal["network", "radios", "port", "gateway", "datagrams", "storage"] = "network"
     port: int | None = None
 
 
@@ -80,10 +82,33 @@ def _admit_transport(_: Registry, kind: type[Any]) -> None:
 
 def _admit_disseminator(registry: Registry, kind: type[Any]) -> None:
     """Messages name disseminators by a `flag` that each declares."""
+    _check_flag(registry, DISSEMINATION, kind)
+
+
+def _admit_storage(registry: Registry, kind: type[Any]) -> None:
+    """Datagrams name storage mechanisms by a `flag` that each declares, and each says what it needs."""
+    _check_flag(registry, STORAGE, kind)
+    _check_services("needs", kind, SERVICES)
+
+
+def _admit_routing(_: Registry, kind: type[Any]) -> None:
+    _check_services("offers", kind, SERVICES - {BROKER})
+
+
+def _check_flag(registry: Registry, family: Family, kind: type[Any]) -> None:
     flag = getattr(kind, "flag", None)
-    taken = {each.flag for each in registry.kinds(DISSEMINATION).values()}
+    taken = {each.flag for each in registry.kinds(family).values()}
     if flag in taken or not isinstance(flag, int) or not 0 < flag < 128:
         raise UnusableMechanism(f"flag {shown(flag)}: expected a number from 1 to 127 of its own")
+
+
+def _check_services(field: str, kind: type[Any], known: frozenset[str]) -> None:
+    """Whether a class says which services it needs or offers."""
+    services = getattr(kind, field, None)
+    if not isinstance(services, frozenset) or not services <= known:
+        raise UnusableMechanism(
+            f"{field} {shown(services)}: expected a frozenset out of {', '.join(sorted(known))}"
+        )
 
 
 def _admit_scheme(registry: Registry, kind: type[Any]) -> None:
@@ -174,6 +199,21 @@ GATEWAY_SELECTION = Family(
     ),
 )
 
+ROUTING = Family(
+    "routing",
+    "bypass.mechanisms.routing.base:RoutingMechanism",
+    (FamilyProxy("routing", "client", Routing, link="datagrams"),),
+    (),
+    _admit_routing,
+)
+STORAGE = Family(
+    "storage",
+    "bypass.mechanisms.storage.base:StorageMechanism",
+    (FamilyProxy("storage", "client", Storage, link="storage"),),
+    (),
+    _admit_storage,
+)
+
 PRECOMPUTE = Family(
     "precompute",
     "bypass.mechanisms.precompute.base:Precompute",
@@ -218,6 +258,8 @@ FAMILIES = (
     MODE,
     FILTER,
     GATEWAY_SELECTION,
+    ROUTING,
+    STORAGE,
     PRECOMPUTE,
     ROW_MODEL,
     DISTRIBUTION,

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bypass.errors import BypassError
+from bypass.ports.datagrams import DatagramReceiver, Failed
 from bypass.protocol.messages import Frame, Publish
+
+if TYPE_CHECKING:
+    from bypass.protocol.storage import Datagram
 
 DIRECT_PORT = 0  # of mechanisms behind `direct`: a client's own events
 GATEWAY_PORT = 1  # of mechanisms behind `gateway`: what gateways relay
@@ -135,6 +139,15 @@ class Radios(Protocol):
     def transmit(self, radio: str, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
         """Send a frame by a radio, to all in reach or to the device with an address. Raises NoSuchRadio."""
 
+    def transmit_datagram(
+        self, radio: str, datagram: Datagram, neighbour: int | None, failed: Failed
+    ) -> bool:
+        """Send a datagram by a radio, to all in reach or to the device with a number.
+
+        True if the radio has taken it: from then on `failed` is called once if it is given up, but not before
+        this method has returned. Raises NoSuchRadio.
+        """
+
 
 class LocalAccess(Protocol):
     """A device's way to devices nearby, as the runtime provides it."""
@@ -149,6 +162,9 @@ class LocalAccess(Protocol):
 
     def port(self, number: int) -> TunedPort:
         """One of the device's ports, always the same object."""
+
+    def hear_datagrams(self, receiver: DatagramReceiver) -> None:
+        """From now on `receiver` is called for each datagram that arrives, and nobody else."""
 
 
 class _Silence:
@@ -180,6 +196,12 @@ class _Silence:
 
     def transmit(self, radio: str, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
         """Nobody hears it."""
+
+    def transmit_datagram(self, *_datagram: object) -> bool:
+        return False
+
+    def hear_datagrams(self, receiver: DatagramReceiver) -> None:
+        """Nobody will be called."""
 
     def broadcast(self, publication: Publish, delay: float = 0.0, unless: Unless = SEND) -> None:
         """Nobody hears it."""

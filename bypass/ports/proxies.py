@@ -8,10 +8,14 @@ mechanism runs, the proxy's stub does nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from bypass.ports.datagrams import Failed
 from bypass.ports.local_access import LocalReceiver, Unless
 from bypass.protocol.messages import Frame, Publish
+
+if TYPE_CHECKING:
+    from bypass.protocol.storage import Datagram
 
 
 class EventListener(Protocol):
@@ -22,10 +26,16 @@ class EventListener(Protocol):
 
 
 class LocalTransport(Protocol):
-    """Carries frames to devices nearby (`transport`)."""
+    """Carries frames and datagrams to devices nearby (`transport`)."""
 
     def send(self, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
         """Send to the device with an address, or to all in reach, in `delay` seconds."""
+
+    def send_datagram(self, datagram: Datagram, neighbour: int | None, failed: Failed) -> bool:
+        """Send to the device with a number, or to all in reach; false if there is no radio that takes it.
+
+        `failed` is called once if a unicast that was taken is given up.
+        """
 
 
 class Dissemination(LocalReceiver, Protocol):

@@ -1,12 +1,16 @@
-"""Local transports: each sends frames to devices nearby by one of a device's radios (proxy `transport`)."""
+"""Local transports (proxy `transport`): each sends frames and datagrams to devices nearby by one radio."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from bypass.ports.datagrams import Failed
 from bypass.ports.local_access import Unless
 from bypass.protocol.messages import Frame
 from bypass.transitions import Mechanism
+
+if TYPE_CHECKING:
+    from bypass.protocol.storage import Datagram
 
 
 class RadioTransport(Mechanism):
@@ -28,6 +32,10 @@ class RadioTransport(Mechanism):
     def send(self, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
         """Send a frame to the device with an address, or to all in reach, in `delay` seconds."""
         self.host.link.transmit(self.radio, frame, target, delay, unless)
+
+    def send_datagram(self, datagram: Datagram, neighbour: int | None, failed: Failed) -> bool:
+        """Send a datagram to the device with a number, or to all in reach; false if no radio takes it."""
+        return bool(self.host.link.transmit_datagram(self.radio, datagram, neighbour, failed))
 
     def _turn_on(self) -> None:
         self.host.link.switch(self.radio, True)

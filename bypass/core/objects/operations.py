@@ -1,0 +1,133 @@
+"""Operations on objects: numbered, tried again when no answer comes, and given up after a while."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bypass.errors import QuotaExceeded
+from bypass.ports.host import Host, Timer
+from bypass.protocol.storage import OperationStatus
+
+MOST_PENDING = 10_000
+"""Operations of one client that have not ended: its application is refused more."""
+
+FOREVER = -1
+"""As the number of retries: until there is an answer. The waits double, up to the longest."""
+
+LONGEST_WAIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class OperationResult:
+    """The end of an operation. `detail` says more if it failed; `data` are an object's bytes."""
+
+    op: int
+    status: OperationStatus
+    detail: str = ""
+    data: bytes | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was done."""
+        return self.status == OperationStatus.OK
+
+
+Attempt: TypeAlias = Callable[[int], None]
+Ended: TypeAlias = Callable[[OperationResult], None]
+
+
+class _Pending:
+    """An operation that has not ended."""
+
+    __slots__ = ("attempt", "ended", "left", "timer", "wait")
+
+    def __init__(self, attempt: Attempt, ended: Ended, left: int, wait: float) -> None:
+        self.attempt = attempt
+        self.ended = ended
+        self.left = left
+        self.wait = wait
+        self.timer: Timer | None = None
+
+
+class Operations:
+    """The operations of one client that have not ended. Numbers go on after `begun` earlier ones.
+
+    An operation is attempted at once, and again whenever `timeout_s` have passed without an answer, at most
+    `retries` times; it then ends with TIMEOUT. What has ended is forgotten: a late answer is ignored.
+    """
+
+    def __init__(self, host: Host, timeout_s: float, retries: int, begun: int = 0) -> None:
+        self.begun = begun
+        self.late = 0  # answers to what had ended
+        self.retried = 0
+        self._host = host
+        self._timeout_s = timeout_s
+        self._retries = retries
+        self._pending: dict[int, _Pending] = {}
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def begin(
+        self, attempt: Attempt, ended: Ended, *, extra_s: float = 0.0, retries: int | None = None
+    ) -> int:
+        """Begin an operation and give its number; `attempt` is called with it, `ended` once.
+
+        `extra_s` is added to the time for each attempt. Raises QuotaExceeded.
+        """
+        if len(self._pending) >= MOST_PENDING:
+            raise QuotaExceeded(f"{len(self._pending)} operations are pending: expected at most {MOST_PENDING}")
+        self.begun += 1
+        op = self._host.id << 32 | self.begun
+        left = self._retries if retries is None else retries
+        pending = self._pending[op] = _Pending(attempt, ended, left, self._timeout_s + extra_s)
+        self._try(op, pending)
+        return op
+
+    def done(self, op: int, status: OperationStatus, detail: str = "", data: bytes | None = None) -> None:
+        """End an operation; one that has ended, or was never begun, is not."""
+        pending = self._pending.pop(op, None)
+        if pending is None:
+            self.late += 1
+            return
+        if pending.timer is not None:
+            pending.timer.cancel()
+        pending.ended(OperationResult(op, status, detail, data))
+
+    def is_pending(self, op: int) -> bool:
+        """Whether an operation has not ended."""
+        return op in self._pending
+
+    def try_again(self) -> None:
+        """Attempt all that is pending at once, because what they went to is another one now."""
+        for op, pending in list(self._pending.items()):
+            if self._pending.get(op) is pending:
+                self._try(op, pending)
+
+    def drop(self) -> None:
+        """Forget all without telling anybody: the client is gone."""
+        for pending in self._pending.values():
+            if pending.timer is not None:
+                pending.timer.cancel()
+        self._pending.clear()
+
+    def _try(self, op: int, pending: _Pending) -> None:
+        if pending.timer is not None:
+            pending.timer.cancel()
+        pending.timer = self._host.after(pending.wait, self._expired, op, pending)
+        pending.attempt(op)
+
+    def _expired(self, op: int, pending: _Pending) -> None:
+        if self._pending.get(op) is not pending:
+            return
+        if pending.left == 0:
+            self.done(op, OperationStatus.TIMEOUT, "no answer")
+            return
+        if pending.left == FOREVER:
+            pending.wait = min(2.0 * pending.wait, max(LONGEST_WAIT_S, pending.wait))
+        else:
+            pending.left -= 1
+        self.retried += 1
+        self._try(op, pending)

@@ -1,0 +1,79 @@
+"""Datagrams between devices nearby: the link below routing. It reaches neighbours alone and knows no routes.
+
+A broadcast reaches those in reach who receive it, and nobody is told whom it did not reach. A unicast is
+acknowledged by the neighbour and repeated by the link, a bounded number of times. Each neighbour gets it at
+most once; if the acknowledgements were lost, it may arrive although it was reported as failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from bypass.protocol.storage import Datagram
+
+
+STORAGE_PORT = 2  # of datagrams, beside the ports of frames
+"""The number by which the link tells datagrams from what else it may carry one day."""
+
+Failed = Callable[[], None]
+
+
+class DatagramPort(Protocol):
+    """The `host.link` of a routing mechanism. Neighbours are named by their numbers, as `host.id`.
+
+    Datagrams that do not fit a frame are sent in fragments. What was handed over is sent even if the
+    mechanism is stopped before that, and `failed` is called then, too: who has stopped must ignore it.
+    """
+
+    def broadcast(self, datagram: Datagram) -> None:
+        """Send to all in reach, unacknowledged."""
+
+    def unicast(self, datagram: Datagram, neighbour: int, failed: Failed) -> None:
+        """Send to one neighbour, which acknowledges it.
+
+        `failed` is called once if it is given up: no acknowledgement came, there was no room, the neighbour
+        is not known, or the radio is or was turned off. It is never called before this method has returned.
+        """
+
+
+class DatagramReceiver(Protocol):
+    """The call that the link makes to routing."""
+
+    def arrived(self, datagram: Datagram) -> None:
+        """A datagram was received whole. Others may have the same object: it must not be changed."""
+
+
+class DatagramSender(Protocol):
+    """The client's local transport, through which its datagrams go."""
+
+    def send_datagram(self, datagram: Datagram, neighbour: int | None, failed: Failed) -> bool:
+        """Send to a neighbour, or to all in reach; false, and nothing else happens, if there is no radio."""
+
+
+class DatagramOutlet:
+    """The `DatagramPort` of one client in every runtime: everything goes out by the active transport.
+
+    `defer(action)` calls an action soon. Without a radio datagrams are `dropped`, and counted.
+    """
+
+    __slots__ = ("_defer", "_transport", "dropped")
+
+    def __init__(self, transport: DatagramSender, defer: Callable[[Failed], Any]) -> None:
+        self.dropped = 0
+        self._transport = transport
+        self._defer = defer
+
+    def broadcast(self, datagram: Datagram) -> None:
+        if not self._transport.send_datagram(datagram, None, _ignore):
+            self.dropped += 1
+
+    def unicast(self, datagram: Datagram, neighbour: int, failed: Failed) -> None:
+        if not self._transport.send_datagram(datagram, neighbour, failed):
+            self.dropped += 1
+            self._defer(failed)
+
+
+def _ignore() -> None:
+    """Do nothing: nobody is told whom a broadcast does not reach."""

@@ -1,0 +1,76 @@
+"""The interfaces of routing: bodies of storage messages on their way over several hops (`routing`).
+
+A routing mechanism sends by its `host.link`, a `DatagramPort`, and hands over what arrives to a `DatagramSink`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from bypass.places.cell_grid import CellGrid
+from bypass.protocol.storage import Address, Datagram, StorageMessage
+
+
+class Neighbour(NamedTuple):
+    """A node in reach. `cell` is None where routing knows no cells; `heard_at` is in seconds of the own clock."""
+
+    node: int
+    cell: int | None
+    moving: bool
+    heard_at: float
+
+
+class Routing(Protocol):
+    """Brings bodies to nodes and cells (`routing`). Nothing is sent twice to make up for a loss: callers retry."""
+
+    def send(self, body: StorageMessage, targets: Sequence[Address]) -> None:
+        """Send a body to each of several targets, in one datagram as far as they have a common way.
+
+        An address with a node names that node, which is expected in the cell, if one is given. An address
+        without a node names any one node of the cell or, if the cell is empty, of the populated cell nearest
+        to it. The own node and the own cell may be among the targets; they get the body later, not in this
+        call. A target that cannot be reached is reported to the sink by `undeliverable`, if that is noticed.
+        """
+
+    def flood(self, body: StorageMessage) -> None:
+        """Send a body to every other node of the network, unacknowledged."""
+
+    def tell_cell(self, body: StorageMessage) -> None:
+        """Send a body to the others that serve the own cell, unacknowledged."""
+
+    def tell_neighbours(self, body: StorageMessage) -> None:
+        """Send a body to all nodes in reach, unacknowledged."""
+
+    def neighbours(self) -> Sequence[Neighbour]:
+        """The nodes in reach, as far as they were heard lately, in the order of their numbers."""
+
+    def grid(self) -> CellGrid | None:
+        """The cells of the area; None where routing knows no cells."""
+
+    def own_cell(self) -> int | None:
+        """The cell in which this node is; None without a grid, or while its place is unknown."""
+
+    def serving(self) -> bool:
+        """Whether this node forwards and works for its cell. A node that moves between cells does not."""
+
+    def arrived(self, datagram: Datagram) -> None:
+        """Take a datagram that the link received from a node in reach."""
+
+
+class DatagramSink(Protocol):
+    """The calls of a routing mechanism to whoever takes the bodies that arrive. The core binds it."""
+
+    def received(self, body: StorageMessage, origin: Address, target: Address | None) -> None:
+        """Take a body. `origin` sent it, from the cell in which it was then.
+
+        `target` is the address that it was meant for, None if it was told to several. Its cell is another one
+        than the own if that one is empty and this node stands in for it.
+        """
+
+    def undeliverable(self, body: StorageMessage, target: Address) -> None:
+        """Learn that a body that was sent from here did not get to one of its targets."""
+
+    def surroundings_changed(self) -> None:
+        """Learn that the own cell, whether this node serves it, or the set of populated cells in reach is
+        another one now."""

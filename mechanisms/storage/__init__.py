@@ -1,0 +1,1 @@
+"""Storage mechanisms: where objects and queries are kept, and how they find each other."""

@@ -1,0 +1,106 @@
+"""The base of all storage mechanisms."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Annotated, ClassVar
+
+from bypass.objects.metadata import Metadata, StoredObject
+from bypass.objects.node_store import NodeStore
+from bypass.objects.query import PageCursor, ObjectQuery
+from bypass.ports.storage import OwnQueries
+from bypass.protocol.storage import (
+    Acknowledge,
+    NodeAddress,
+    FoundObjects,
+    Remove,
+    Retrieve,
+    Retrieved,
+    OperationStatus,
+    StorageMessage,
+)
+from bypass.transitions import Mechanism, TransferState
+
+
+class StorageMechanism(Mechanism):
+    """Stores objects among nodes, and tells who asks for them; see `bypass.ports.storage.Storage`.
+
+    `flag` is a number from 1 to 127 that no other storage mechanism has; numbers from 64 on are free for
+    mechanisms of one's own. `needs` are the services of its routing without which it does not work. What
+    nodes have in their own store they give and remove for whoever asks, whatever mechanism runs: so objects
+    stay reachable while some nodes have exchanged it and others have not.
+    """
+
+    flag: ClassVar[int]
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    store: Annotated[NodeStore, TransferState("store")]
+    queries: Annotated[OwnQueries, TransferState("queries")]
+
+    def start(self) -> None:
+        """Have `begin` called as soon as others may be told."""
+        self.host.after(0.0, self.begin)
+
+    def begin(self) -> None:
+        """Build up what is not handed over, such as indexes, with the help of others. Nothing, by default."""
+
+    # -- what the application does ------------------------------------------------------------------------
+
+    @abstractmethod
+    def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:
+        """Store an object of this node, and tell those whose queries match it."""
+
+    @abstractmethod
+    def delete(self, op: int, metadata: Metadata, opening: bytes) -> None:
+        """Remove an object of this node everywhere."""
+
+    @abstractmethod
+    def ask(
+        self, op: int, query: ObjectQuery, after: PageCursor | None, limit: int, since_us: int | None, live: bool
+    ) -> None:
+        """Ask for a page of the past, and register the query for what comes if it is `live`."""
+
+    @abstractmethod
+    def withdraw(self, op: int, query: ObjectQuery) -> None:
+        """Forget a query of this node everywhere."""
+
+    @abstractmethod
+    def retrieve(self, op: int, metadata: Metadata) -> None:
+        """Fetch the bytes of an object."""
+
+    # -- what others say ----------------------------------------------------------------------------------
+
+    def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
+        """Answer and sort what arrives; what only one mechanism understands goes to `take`."""
+        if isinstance(body, FoundObjects):
+            self.host.link.matched(body)
+        elif isinstance(body, Retrieve):
+            stored = self.store.get(body.key)
+            data = None if stored is None else stored.data
+            self.host.link.send(Retrieved(body.op, body.key, data), (origin,))
+        elif isinstance(body, Retrieved):
+            self.retrieved(body, origin)
+        elif isinstance(body, Acknowledge):
+            self.acknowledged(body, origin)
+        elif isinstance(body, Remove):
+            self.store.delete(body.key, body.opening)
+        else:
+            self.take(body, origin, target)
+
+    def retrieved(self, answer: Retrieved, origin: NodeAddress) -> None:  # noqa: ARG002 - mechanisms may ask
+        """A node has sent an object, or that it has none. Ends the operation, by default."""
+        status = OperationStatus.NOT_FOUND if answer.data is None else OperationStatus.OK
+        self.host.link.done(answer.op, status, data=answer.data)
+
+    def acknowledged(self, answer: Acknowledge, origin: NodeAddress) -> None:  # noqa: ARG002 - as above
+        """A node says what became of an operation. Ends it, by default."""
+        self.host.link.done(answer.op, answer.status, answer.detail)
+
+    def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
+        """A message that not all mechanisms understand. Ignored, by default."""
+
+    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
+        """A message of this node did not reach one of its targets. Nothing, by default."""
+
+    def surroundings_changed(self) -> None:
+        """The own cell, or which cells around are populated, has changed. Nothing, by default."""
