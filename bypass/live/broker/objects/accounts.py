@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from bypass.live.broker.config import ObjectLimits
 from bypass.live.broker.objects.changes import Outcome
-from bypass.live.broker.store.statements import BatchStatement
+from bypass.live.broker.store.statements import Change
 from bypass.protocol.storage import OperationStatus
 
 OVER_OBJECTS, OVER_BYTES = "objects_over_number", "objects_over_bytes"
 OVER_ALL_OBJECTS, OVER_ALL_BYTES = "objects_over_total_number", "objects_over_total_bytes"
 
-_WRITE = BatchStatement(4, "INSERT OR REPLACE INTO accounts @")
-_FORGET = BatchStatement(1, "DELETE FROM accounts WHERE account IN (@)")
+_WRITE = Change(4, "INSERT OR REPLACE INTO accounts @")
+_FORGET = Change(1, "DELETE FROM accounts WHERE account IN (@)")
 
 
 @dataclass(slots=True)

@@ -50,7 +50,7 @@ class SweepObjects(NamedTuple):
     idle: float
 
 
-Change = PutObject | BeginUpload | AddPart | DeleteObject | SweepObjects
+ObjectChange = PutObject | BeginUpload | AddPart | DeleteObject | SweepObjects
 
 
 class Arrived(NamedTuple):

@@ -18,8 +18,8 @@ from bypass.live.broker.objects.changes import (
     AddPart,
     Arrived,
     BeginUpload,
-    Change,
     DeleteObject,
+    ObjectChange,
     Outcome,
     PutObject,
     SweepObjects,
@@ -29,8 +29,8 @@ from bypass.live.broker.objects.object_database import OBJECTS, part_number, par
 from bypass.live.broker.objects.uploads import Uploads
 from bypass.live.broker.objects.words import Words
 from bypass.live.broker.store.database import Lock, begin_log_anew, failure, open_database
-from bypass.live.broker.store.statements import BatchStatement, Row
-from bypass.objects.metadata import Metadata, ObjectKey
+from bypass.live.broker.store.statements import Change, Row
+from bypass.objects.metadata import Metadata
 from bypass.protocol.storage import OperationStatus
 
 MOST_TOMBSTONES = 10_000
@@ -44,10 +44,10 @@ WAL_BYTES = 128 << 20
 
 NOT_FOUND, NOT_OWNER = "objects_not_found", "objects_not_owner"
 
-_OBJECTS = BatchStatement(11, "INSERT INTO objects @")
-_TAGGED = BatchStatement(5, "INSERT INTO tagged @")
-_PARTS = BatchStatement(2, "INSERT OR REPLACE INTO parts @")
-_UNTAG = BatchStatement(
+_OBJECTS = Change(11, "INSERT INTO objects @")
+_TAGGED = Change(5, "INSERT INTO tagged @")
+_PARTS = Change(2, "INSERT OR REPLACE INTO parts @")
+_UNTAG = Change(
     4,
     # Without the casts the whole index would be gone through.
     "DELETE FROM tagged WHERE (word, published, owner, name) IN (SELECT CAST(column1 AS INTEGER), "
@@ -82,6 +82,7 @@ class ObjectStore:
         self.accounts = ObjectAccounts(limits)
         self._words = Words()
         self._uploads = Uploads(self._connection, self.accounts, decode)
+        self._decode = decode
         self._arrival = 0
         try:
             with self._failures():
@@ -95,7 +96,7 @@ class ObjectStore:
         """The number of the latest arrival."""
         return self._arrival
 
-    def apply(self, changes: Sequence[Change]) -> list[Outcome]:
+    def apply(self, changes: Sequence[ObjectChange]) -> list[Outcome]:
         """Make changes durable, all in one transaction: what became of each.
 
         Raises StoreFailed if nothing could be written; all is as before then.
@@ -130,24 +131,21 @@ class ObjectStore:
         self.accounts.load(self._connection)
         self._uploads.forget()
 
-    def _applied(self, kind: type, changes: list[Change]) -> Iterator[Outcome]:
+    def _applied(self, kind: type, changes: list[ObjectChange]) -> Iterator[Outcome]:
         if kind is PutObject:
             return iter(self._put([each for each in changes if isinstance(each, PutObject)]))
         return map(self._apply_one, changes)
 
-    def _apply_one(self, change: Change) -> Outcome:
+    def _apply_one(self, change: ObjectChange) -> Outcome:
         match change:
             case BeginUpload():
-                known = KnownKeys(self._connection, [change.metadata.key])
-                refused = known.answer(change.metadata) or self._uploads.begin(
-                    change, self._next_arrival, self._now()
-                )
-                return refused
+                known = KnownKeys(self._connection, [change.metadata.key], self._decode)
+                answer = known.answer(change.metadata)
+                return answer or self._uploads.begin(change, self._next_arrival, self._now())
             case AddPart():
                 outcome, complete = self._uploads.add(change, self._now())
                 if complete is None:
                     return outcome
-                self.accounts.remove(change.account, complete.charge)
                 put = PutObject(change.account, complete.metadata, complete.record, b"")
                 return self._put([put], complete.blob)[0]
             case DeleteObject():
@@ -160,7 +158,7 @@ class ObjectStore:
 
     def _put(self, puts: Sequence[PutObject], blob: int | None = None) -> list[Outcome]:
         """Store objects; the bytes of one with a `blob` are there already."""
-        known = KnownKeys(self._connection, [each.metadata.key for each in puts])
+        known = KnownKeys(self._connection, [each.metadata.key for each in puts], self._decode)
         self._words.find(
             self._connection,
             {(each.metadata.namespace, tag) for each in puts for tag in (*each.metadata.tags, "")},
@@ -176,7 +174,7 @@ class ObjectStore:
             if outcome is not None:
                 outcomes.append(outcome)
                 continue
-            known.add(metadata)
+            known.add(account, metadata)
             self.accounts.add(account, charge)
             arrival = self._next_arrival()
             bytes_of = arrival if blob is None else blob
@@ -192,9 +190,7 @@ class ObjectStore:
             tagged += [(number, published, owner, name, arrival) for number in numbers]
             if blob is None:
                 parts.append((part_number(bytes_of, 0), data))
-            outcomes.append(
-                Outcome(OperationStatus.OK, arrived=Arrived(arrival, metadata, record))
-            )
+            outcomes.append(Outcome(OperationStatus.OK, arrived=Arrived(arrival, metadata, record)))
         _OBJECTS.apply(self._connection, objects)
         tagged.sort()
         _TAGGED.apply(self._connection, tagged)
@@ -208,7 +204,7 @@ class ObjectStore:
     # -- objects that go ----------------------------------------------------------------------------------
 
     def _delete(self, change: DeleteObject) -> Outcome:
-        known = KnownKeys(self._connection, [change.key])
+        known = KnownKeys(self._connection, [change.key], self._decode)
         buried = known.tombstones.get(change.key)
         stored = known.objects.get(change.key)
         if stored is None:
@@ -216,7 +212,7 @@ class ObjectStore:
                 return DONE
             detail = f"object {change.key}: expected one that is here"
             return Outcome(OperationStatus.NOT_FOUND, detail, NOT_FOUND)
-        if stored.account != change.account or not stored.opened_by(change.opening):
+        if stored.account != change.account or not stored.metadata.opened_by(change.opening):
             detail = f"object {change.key}: expected to be deleted by its owner"
             return Outcome(OperationStatus.NOT_OWNER, detail, NOT_OWNER)
         self._remove([stored.arrival])
@@ -280,8 +276,3 @@ class ObjectStore:
         with suppress(OSError):
             if self._wal.stat().st_size > WAL_BYTES:
                 begin_log_anew(self._connection)
-
-
-def key_of(owner: int, name: str) -> ObjectKey:
-    """The key of an object as the tables have it."""
-    return ObjectKey(owner, name)

@@ -7,7 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from bypass.live.broker.store.statements import BatchStatement
+from bypass.live.broker.store.statements import Change
 
 Word = tuple[str, str]
 """A namespace and a tag in it; the empty tag stands for all objects of the namespace."""
@@ -15,8 +15,8 @@ Word = tuple[str, str]
 MOST_KNOWN = 100_000
 """Words that are kept in memory; then these are forgotten, and read again."""
 
-_ADD = BatchStatement(4, "INSERT INTO words @")
-_COUNT = BatchStatement(2, "UPDATE words SET objects = objects + column2 FROM (@) WHERE word = column1")
+_ADD = Change(4, "INSERT INTO words @")
+_COUNT = Change(2, "UPDATE words SET objects = objects + column2 FROM (@) WHERE word = column1")
 _READ = (
     "SELECT namespace, tag, word, objects FROM words WHERE (namespace, tag) IN "
     "(SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))"
@@ -86,9 +86,7 @@ class Words:
         self._counts.clear()
 
 
-def count_words(
-    query: Callable[..., sqlite3.Cursor], words: Iterable[Word]
-) -> dict[Word, tuple[int, int]]:
-    """Read the number of each of these words, and how many objects have it; those that none has are left out."""
+def count_words(query: Callable[..., sqlite3.Cursor], words: Iterable[Word]) -> dict[Word, tuple[int, int]]:
+    """Read the number of each of these words, and how many objects have it, without those that none has."""
     rows = query(_READ, (json.dumps([*{*words}]),))
     return {(namespace, tag): (word, objects) for namespace, tag, word, objects in rows}

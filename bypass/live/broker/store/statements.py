@@ -18,7 +18,7 @@ UNSIGNED = 1 << 64
 Row = tuple[Any, ...]
 
 
-class BatchStatement:
+class Change:
     """A statement for many rows at a time; `sql` has @ where the rows go.
 
     Each execution lets other threads run, and waits for its turn again: few large ones are faster.
@@ -39,79 +39,79 @@ class BatchStatement:
 
 
 _FORGET = (
-    BatchStatement(1, "DELETE FROM clients WHERE number IN (@)"),
-    BatchStatement(1, "DELETE FROM marks WHERE client IN (@)"),
-    BatchStatement(1, "DELETE FROM places WHERE client IN (@)"),
-    BatchStatement(1, "DELETE FROM subscriptions WHERE client IN (@)"),
-    BatchStatement(1, "DELETE FROM lanes WHERE client IN (@)"),
-    BatchStatement(1, "DELETE FROM behind WHERE client IN (@)"),
-    BatchStatement(1, "DELETE FROM owed WHERE client IN (@)"),
-    BatchStatement(1, "DELETE FROM missed WHERE client IN (@)"),
+    Change(1, "DELETE FROM clients WHERE number IN (@)"),
+    Change(1, "DELETE FROM marks WHERE client IN (@)"),
+    Change(1, "DELETE FROM places WHERE client IN (@)"),
+    Change(1, "DELETE FROM subscriptions WHERE client IN (@)"),
+    Change(1, "DELETE FROM lanes WHERE client IN (@)"),
+    Change(1, "DELETE FROM behind WHERE client IN (@)"),
+    Change(1, "DELETE FROM owed WHERE client IN (@)"),
+    Change(1, "DELETE FROM missed WHERE client IN (@)"),
 )
-_CLIENTS = BatchStatement(4, "INSERT OR REPLACE INTO clients @")
-_MARKS = BatchStatement(1, "INSERT OR IGNORE INTO marks (client) @")
-_SUBSCRIBE = BatchStatement(
+_CLIENTS = Change(4, "INSERT OR REPLACE INTO clients @")
+_MARKS = Change(1, "INSERT OR IGNORE INTO marks (client) @")
+_SUBSCRIBE = Change(
     3,
     "INSERT OR REPLACE INTO subscriptions SELECT * FROM (@) "
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
-_UNSUBSCRIBE = BatchStatement(
+_UNSUBSCRIBE = Change(
     2,
     # Without the casts all subscriptions would be gone through.
     "DELETE FROM subscriptions WHERE (client, handle) IN "
     "(SELECT CAST(column1 AS INTEGER), CAST(column2 AS INTEGER) FROM (@))",
 )
-_PLACES = BatchStatement(
+_PLACES = Change(
     6,
     "INSERT OR REPLACE INTO places SELECT * FROM (@) "
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
-_COUNTS = BatchStatement(3, "UPDATE marks SET published = column2, known = column3 FROM (@) WHERE client = column1")
-_CURSORS = BatchStatement(3, "UPDATE marks SET cursor = column2, sent = column3 FROM (@) WHERE client = column1")
-_LANES = BatchStatement(
+_COUNTS = Change(3, "UPDATE marks SET published = column2, known = column3 FROM (@) WHERE client = column1")
+_CURSORS = Change(3, "UPDATE marks SET cursor = column2, sent = column3 FROM (@) WHERE client = column1")
+_LANES = Change(
     5,
     "INSERT OR REPLACE INTO lanes SELECT * FROM (@) "
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
-_NO_LANES = BatchStatement(
+_NO_LANES = Change(
     2,
     "DELETE FROM lanes WHERE (client, handle) IN "
     "(SELECT CAST(column1 AS INTEGER), CAST(column2 AS INTEGER) FROM (@))",
 )
-_BEHIND = BatchStatement(
+_BEHIND = Change(
     3,
     "INSERT OR REPLACE INTO behind SELECT * FROM (@) "
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
-_NOT_BEHIND = BatchStatement(
+_NOT_BEHIND = Change(
     2,
     "DELETE FROM behind WHERE (client, handle) IN "
     "(SELECT CAST(column1 AS INTEGER), CAST(column2 AS INTEGER) FROM (@))",
 )
-_OWED = BatchStatement(
+_OWED = Change(
     2,
     "INSERT OR REPLACE INTO owed SELECT * FROM (@) "
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
-_NOT_OWED = BatchStatement(
+_NOT_OWED = Change(
     2,
     "DELETE FROM owed WHERE (client, id) IN "
     "(SELECT CAST(column1 AS INTEGER), CAST(column2 AS INTEGER) FROM (@))",
 )
-_MISSED = BatchStatement(
+_MISSED = Change(
     3,
     "INSERT OR REPLACE INTO missed SELECT * FROM (@) "
     "WHERE EXISTS (SELECT 1 FROM clients WHERE number = column1)",
 )
-_LOG = BatchStatement(9, "INSERT OR REPLACE INTO log @")
-_LATEST = BatchStatement(1, "UPDATE latest SET seq = max(seq, column1) FROM (@)")
-_RELEASE = BatchStatement(1, "DELETE FROM log WHERE seq IN (@)")
-_SETTINGS = BatchStatement(2, "INSERT OR REPLACE INTO settings @")
-_HISTORY = BatchStatement(3, "INSERT INTO history (at, kind, content) @")
-_BOUND = BatchStatement(1, "DELETE FROM history WHERE number <= (SELECT max(number) FROM history) - (@)")
+_LOG = Change(9, "INSERT OR REPLACE INTO log @")
+_LATEST = Change(1, "UPDATE latest SET seq = max(seq, column1) FROM (@)")
+_RELEASE = Change(1, "DELETE FROM log WHERE seq IN (@)")
+_SETTINGS = Change(2, "INSERT OR REPLACE INTO settings @")
+_HISTORY = Change(3, "INSERT INTO history (at, kind, content) @")
+_BOUND = Change(1, "DELETE FROM history WHERE number <= (SELECT max(number) FROM history) - (@)")
 
 
-def changes(batch: Batch) -> Iterator[tuple[BatchStatement, list[Row]]]:
+def changes(batch: Batch) -> Iterator[tuple[Change, list[Row]]]:
     """Rows and what to do with them, in this order; there may be none of a kind."""
     departed: list[Row] = [(number,) for number in batch.departed]
     for change in _FORGET:
