@@ -33,7 +33,7 @@ class CellGrid:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.x0) and math.isfinite(self.y0) and 0 < self.side < math.inf):
             raise InvalidLocation(
-                f"grid at ({self.x0}, {self.y0}) with side {self.side}: expected finite numbers, a side above 0"
+                f"grid at ({self.x0}, {self.y0}) with side {self.side}: expected finite numbers, side > 0"
             )
         if self.columns < 1 or self.rows < 1 or self.columns * self.rows > MOST_CELLS:
             raise InvalidLocation(

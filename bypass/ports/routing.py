@@ -1,6 +1,6 @@
 """The interfaces of routing: bodies of storage messages on their way over several hops (`routing`).
 
-A routing mechanism sends by its `host.link`, a `DatagramPort`, and hands over what arrives to a `DatagramSink`.
+A routing mechanism sends by its `host.link`, a `DatagramPort`, and hands what arrives to a `DatagramSink`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from bypass.places.cell_grid import CellGrid
-from bypass.protocol.storage import Address, Datagram, StorageMessage
+from bypass.protocol.datagrams import Datagram, NodeAddress
+from bypass.protocol.storage import StorageMessage
 
 
 class Neighbour(NamedTuple):
-    """A node in reach. `cell` is None where routing knows no cells; `heard_at` is in seconds of the own clock."""
+    """A node in reach. `cell` is None where routing knows no cells; `heard_at` is when it was heard last (s)."""
 
     node: int
     cell: int | None
@@ -22,9 +23,9 @@ class Neighbour(NamedTuple):
 
 
 class Routing(Protocol):
-    """Brings bodies to nodes and cells (`routing`). Nothing is sent twice to make up for a loss: callers retry."""
+    """Brings bodies to nodes and cells (`routing`). What is lost on the way is not sent again: callers retry."""
 
-    def send(self, body: StorageMessage, targets: Sequence[Address]) -> None:
+    def send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         """Send a body to each of several targets, in one datagram as far as they have a common way.
 
         An address with a node names that node, which is expected in the cell, if one is given. An address
@@ -61,14 +62,14 @@ class Routing(Protocol):
 class DatagramSink(Protocol):
     """The calls of a routing mechanism to whoever takes the bodies that arrive. The core binds it."""
 
-    def received(self, body: StorageMessage, origin: Address, target: Address | None) -> None:
+    def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Take a body. `origin` sent it, from the cell in which it was then.
 
         `target` is the address that it was meant for, None if it was told to several. Its cell is another one
         than the own if that one is empty and this node stands in for it.
         """
 
-    def undeliverable(self, body: StorageMessage, target: Address) -> None:
+    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         """Learn that a body that was sent from here did not get to one of its targets."""
 
     def surroundings_changed(self) -> None:

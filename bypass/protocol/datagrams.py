@@ -37,11 +37,12 @@ class DatagramScope(IntEnum):
 
 class Recovery(NamedTuple):
     """A datagram's way around a void: the cell where greedy forwarding ended, the first edge of the way
-    (from, to), and the cell that it comes from."""
+    (from, to), the cell that it comes from, and the edge where it came to this face, None on the first one."""
 
     entered: int
     first: tuple[int, int]
     previous: int
+    crossed: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,11 @@ class RoutingMessage:
 
 @dataclass(frozen=True, slots=True)
 class Beacon(RoutingMessage):
-    """The sender is there: in this cell, moving or not; `population` is how many it knows in its cell."""
+    """The sender is there: in this cell of a grid that has so many `cells`, moving between cells or not."""
 
     cell: int | None = None
     moving: bool = False
-    population: int = 0
+    cells: int = 0
 
 
 class RouteEntry(NamedTuple):
@@ -96,7 +97,7 @@ class Datagram(Message):
 
     `client` is the sender of this hop, `scheme` the flag of its storage mechanism, `epoch` the number of the
     decision about it, and `initiator` the node that made that. `hops` counts those behind it. `recovery` is
-    the state of a way around a void.
+    the state of a way around a void. Nodes take those of their own `namespace` alone.
     """
 
     id: int
@@ -107,6 +108,7 @@ class Datagram(Message):
     hops: int = 0
     recovery: Recovery | None = None
     initiator: int = 0
+    namespace: str = ""
 
     @property
     def decision(self) -> Decision:

@@ -1,0 +1,1 @@
+"""Routing mechanisms: how bodies of storage messages get to nodes and cells over several hops."""

@@ -1,0 +1,272 @@
+"""The base of all routing mechanisms."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from bypass.mechanisms.routing.counters import DropReason, RoutingCounters
+from bypass.places.cell_grid import CellGrid
+from bypass.ports.routing import DatagramSink, Neighbour
+from bypass.protocol.datagrams import (
+    Datagram,
+    DatagramScope,
+    NodeAddress,
+    Recovery,
+    RoutingMessage,
+    Undeliverable,
+)
+from bypass.protocol.storage import StorageMessage
+from bypass.protocol.wire.sizes import encoded_size
+from bypass.transitions import Mechanism, MechanismState, TransferState
+from bypass.transitions.recent import Recent
+
+_EVERYBODY: tuple[NodeAddress, ...] = ()
+
+
+class _SeenDatagrams(Recent[tuple[int, NodeAddress | None], None]):
+    """The datagrams that a node has had lately, each with the target for which it had it."""
+
+    LIMIT = 4096
+
+
+class _SentBodies(Recent[int, StorageMessage]):
+    """The own bodies that may still be reported as undeliverable, by the number of their datagram."""
+
+    LIMIT = 256
+
+
+class RoutingMechanism(Mechanism):
+    """Brings bodies to nodes and cells; see `bypass.ports.routing.Routing`.
+
+    `offers` are the services that storage can rely on: "node" to reach a node by its number, "cell" to reach a
+    cell and all in it, "flood" and "hop" to tell all nodes or those in reach. Datagrams of another `namespace`
+    are not taken. A datagram is passed on `hop_limit` times at most; who passes on a flood waits for a random
+    time up to `jitter_s` seconds, so that neighbours do not speak at once.
+    """
+
+    offers: ClassVar[frozenset[str]] = frozenset()
+
+    sink: Annotated[DatagramSink, TransferState("sink")]
+    counters: Annotated[
+        RoutingCounters, TransferState("counters", optional=True), Field(default_factory=RoutingCounters)
+    ]
+    namespace: Annotated[str, MechanismState("namespace"), Field(max_length=64)] = ""
+    hop_limit: Annotated[int, MechanismState("hop_limit"), Field(ge=1, le=255)] = 255
+    jitter_s: Annotated[float, MechanismState("jitter_s"), Field(ge=0, le=1)] = 0.01
+
+    def start(self) -> None:
+        self._alive = True
+        self._draw: Callable[[], float] = self.host.random("routing-jitter").random
+        # A number that does not begin with 0 again after a restart: others remember what they have seen.
+        self._number: int = self.host.random("routing-numbers").getrandbits(32)
+        self._seen = _SeenDatagrams()
+        self._sent = _SentBodies()
+
+    def stop(self) -> None:
+        self._alive = False
+
+    # -- what callers ask for -----------------------------------------------------------------------------
+
+    def send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
+        """Send a body to each of several targets."""
+        if not targets:
+            return
+        datagram = self.datagram(body, DatagramScope.ROUTED, tuple(dict.fromkeys(targets)))
+        self._sent[datagram.id] = body
+        self.counters.sent += len(datagram.targets)
+        self.host.after(0.0, self.route, datagram)
+
+    def flood(self, body: StorageMessage) -> None:
+        """Send a body to every other node."""
+        self._tell(body, DatagramScope.NETWORK)
+
+    def tell_cell(self, body: StorageMessage) -> None:
+        """Drop the body: there are no cells, unless a subclass has some."""
+        self.drop(DropReason.UNSUPPORTED)
+
+    def tell_neighbours(self, body: StorageMessage) -> None:
+        """Send a body to all nodes in reach."""
+        self._tell(body, DatagramScope.HOP)
+
+    @abstractmethod
+    def neighbours(self) -> Sequence[Neighbour]:
+        """The nodes in reach, as far as they were heard lately, in the order of their numbers."""
+
+    def grid(self) -> CellGrid | None:
+        """The cells of the area; None, by default."""
+        return None
+
+    def own_cell(self) -> int | None:
+        """The cell in which this node is; None, by default."""
+        return None
+
+    def serving(self) -> bool:
+        """Whether this node forwards; always, by default."""
+        return True
+
+    # -- what comes from the link -------------------------------------------------------------------------
+
+    def arrived(self, datagram: Datagram) -> None:
+        """Take a datagram from a node in reach."""
+        if datagram.namespace != self.namespace:
+            self.drop(DropReason.NAMESPACE)
+            return
+        self.heard(datagram.client)
+        body, scope = datagram.body, datagram.scope
+        if scope is DatagramScope.ROUTED:
+            self.route(datagram)
+        elif isinstance(body, RoutingMessage):
+            self.controlled(body, datagram.client)
+        elif scope is DatagramScope.NETWORK:
+            self._flooded(datagram)
+        elif scope is DatagramScope.CELL and (datagram.origin.cell != self.own_cell() or not self.serving()):
+            self.drop(DropReason.OTHER_CELL)
+        else:
+            self.deliver(datagram, None)
+
+    def heard(self, node: int) -> None:
+        """A neighbour has sent something. Nothing, by default."""
+
+    def controlled(self, message: RoutingMessage, node: int) -> None:
+        """A neighbour has sent something for routing itself. Ignored, by default."""
+
+    @abstractmethod
+    def route(self, datagram: Datagram) -> None:
+        """Bring a datagram nearer to its targets, or deliver it here, or report what cannot be reached."""
+
+    # -- what subclasses do -------------------------------------------------------------------------------
+
+    def datagram(
+        self,
+        body: StorageMessage | RoutingMessage,
+        scope: DatagramScope,
+        targets: tuple[NodeAddress, ...] = _EVERYBODY,
+    ) -> Datagram:
+        """Make a new datagram of this node."""
+        self._number = (self._number + 1) & 0xFFFFFFFF
+        return Datagram(
+            self.host.id << 32 | self._number,
+            NodeAddress(self.host.id, self.own_cell()),
+            targets,
+            scope,
+            body,
+            namespace=self.namespace,
+            client=self.host.id,
+        )
+
+    def onward(
+        self, datagram: Datagram, targets: tuple[NodeAddress, ...], recovery: Recovery | None = None
+    ) -> Datagram | None:
+        """Make the copy of a datagram that goes one hop on, to some of its targets; None, and these targets are
+        reported, if it has come too far."""
+        if datagram.hops >= self.hop_limit:
+            for target in targets:
+                self.give_up(datagram, target, DropReason.HOPS)
+            return None
+        if datagram.origin.node != self.host.id:
+            self.counters.forwarded += 1
+        return Datagram(
+            datagram.id,
+            datagram.origin,
+            targets,
+            datagram.scope,
+            datagram.body,
+            hops=datagram.hops + 1,
+            recovery=recovery,
+            namespace=datagram.namespace,
+            client=self.host.id,
+        )
+
+    def unicast(self, datagram: Datagram, neighbour: int, failed: Callable[[], None]) -> None:
+        """Send to a neighbour; `failed` is called if it does not get it, unless this mechanism has ended."""
+        self.host.link.unicast(datagram, neighbour, partial(self._failed, failed))
+
+    def deliver(self, datagram: Datagram, target: NodeAddress | None) -> None:
+        """Hand a body over to this node, unless it has had it for the same target."""
+        if self.repeated(datagram.id, target):
+            self.drop(DropReason.DUPLICATE)
+            return
+        body = datagram.body
+        if isinstance(body, Undeliverable):
+            self._reported(body)
+        elif isinstance(body, StorageMessage):
+            self.counters.delivered += 1
+            self.sink.received(body, datagram.origin, target)
+
+    def give_up(self, datagram: Datagram, target: NodeAddress, reason: DropReason) -> None:
+        """Drop a datagram for one of its targets, and let its origin know. Reports themselves are just dropped."""
+        self.drop(reason)
+        if isinstance(datagram.body, Undeliverable):
+            return
+        report = Undeliverable(datagram.id, target)
+        if datagram.origin.node == self.host.id:
+            self._reported(report)
+        else:
+            message = self.datagram(report, DatagramScope.ROUTED, (datagram.origin,))
+            self.count_control(message)
+            self.route(message)
+
+    def control(self, message: RoutingMessage) -> None:
+        """Tell all in reach something about routing itself."""
+        datagram = self.datagram(message, DatagramScope.HOP)
+        self.count_control(datagram)
+        self.host.link.broadcast(datagram)
+
+    def count_control(self, datagram: Datagram) -> None:
+        """Count a message of routing itself, with its size."""
+        self.counters.control += 1
+        self.counters.control_bytes += encoded_size(datagram)
+
+    def drop(self, reason: DropReason) -> None:
+        """Count something that goes no further."""
+        self.counters.dropped[reason] += 1
+
+    def repeated(self, number: int, target: NodeAddress | None) -> bool:
+        """Whether a datagram was here for a target before; from now on it was."""
+        key = (number, target)
+        if key in self._seen:
+            return True
+        self._seen[key] = None
+        return False
+
+    # -- the rest -----------------------------------------------------------------------------------------
+
+    def _tell(self, body: StorageMessage, scope: DatagramScope) -> None:
+        datagram = self.datagram(body, scope)
+        self.counters.sent += 1
+        self._seen[datagram.id, None] = None  # the own flood comes back from neighbours
+        self.host.link.broadcast(datagram)
+
+    def _flooded(self, datagram: Datagram) -> None:
+        if (datagram.id, None) in self._seen:
+            self.drop(DropReason.DUPLICATE)
+            return
+        self.deliver(datagram, None)
+        if not self.serving():
+            return
+        copy = self.onward(datagram, _EVERYBODY)
+        if copy is None:
+            self.drop(DropReason.HOPS)
+        else:
+            self.host.after(self.jitter_s * self._draw(), self._broadcast, copy)
+
+    def _broadcast(self, datagram: Datagram) -> None:
+        self.host.link.broadcast(datagram)
+
+    def _failed(self, failed: Callable[[], None]) -> None:
+        if self._alive:
+            self.counters.failed += 1
+            failed()
+
+    def _reported(self, report: Undeliverable) -> None:
+        body = self._sent.get(report.datagram)
+        if body is None or self.repeated(report.datagram, report.target):
+            self.drop(DropReason.UNKNOWN_REPORT)
+            return
+        self.counters.reported += 1
+        self.sink.undeliverable(body, report.target)

@@ -1,0 +1,40 @@
+"""Counts of what a node's routing has done, which analyzers read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class DropReason(StrEnum):
+    """The reason why a datagram, or a part of its targets, went no further."""
+
+    NAMESPACE = "other namespace"
+    DUPLICATE = "duplicate"
+    HOPS = "hop limit"
+    NO_ROUTE = "no route"
+    QUEUE = "queue full"
+    WAITED = "waited too long"
+    NOT_THERE = "node is not there"
+    NOT_SERVING = "nobody serves"
+    OTHER_CELL = "other cell"
+    UNSUPPORTED = "not offered"
+    UNKNOWN_REPORT = "report about something unknown"
+
+
+@dataclass(slots=True)
+class RoutingCounters:
+    """`sent` bodies of this node, each target counted once; `forwarded` datagrams of others; `delivered` bodies
+    to this node; `failed` unicasts; bodies of this node that were `reported` as undeliverable. Of what routing
+    itself needs: `control` messages and `control_bytes`, as they are encoded. `dropped` by reason.
+    """
+
+    sent: int = 0
+    forwarded: int = 0
+    delivered: int = 0
+    failed: int = 0
+    reported: int = 0
+    control: int = 0
+    control_bytes: int = 0
+    dropped: Counter[DropReason] = field(default_factory=Counter)
