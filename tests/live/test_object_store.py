@@ -274,4 +274,4 @@ def test_a_failed_transaction_changes_nothing(tmp_path: Path) -> None:
         other.close()
         assert store.accounts.objects == 1
         store.apply([put(described("three", "c"))])
-        assert [each.key.name for each in page(tmp_path / "o", asked("a | b | c"))[0]] == ["three", "one"][::-1]
+        assert [each.key.name for each in page(tmp_path / "o", asked("a | b | c"))[0]] == ["three", "one"]

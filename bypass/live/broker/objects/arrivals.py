@@ -33,6 +33,7 @@ def arrivals_since(
     decode: Callable[[bytes], Metadata],
 ) -> FoundArrivals:
     """Look at some of the objects that arrived after the number `since`: at most `limit` that match."""
+    (latest,) = query("SELECT arrival FROM latest").fetchone()  # first: none of these can be overlooked then
     rows = query(
         "SELECT arrival, published, tags, metadata FROM objects WHERE arrival > ? ORDER BY arrival LIMIT ?",
         (since, SCANNED),
@@ -61,4 +62,5 @@ def arrivals_since(
             metadata = decode(record)
             if asked.matches(metadata):
                 matches.append(Arrived(arrival, metadata, record))
-    return FoundArrivals(matches, reached, len(rows) < SCANNED)
+    ended = len(rows) < SCANNED
+    return FoundArrivals(matches, max(reached, latest) if ended else reached, ended)

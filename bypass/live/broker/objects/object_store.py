@@ -84,6 +84,7 @@ class ObjectStore:
         self._uploads = Uploads(self._connection, self.accounts, decode)
         self._decode = decode
         self._arrival = 0
+        self._latest = (0, 0)  # the numbers in the file
         try:
             with self._failures():
                 self._load()
@@ -109,10 +110,11 @@ class ObjectStore:
                     outcomes += self._applied(kind, [*together])
                 self._words.write(self._connection)
                 self.accounts.write(self._connection)
-                self._connection.execute(
-                    "UPDATE latest SET arrival = ?, word = ?", (self._arrival, self._words.latest)
-                )
+                latest = (self._arrival, self._words.latest)
+                if latest != self._latest:
+                    self._connection.execute("UPDATE latest SET arrival = ?, word = ?", latest)
                 self._connection.execute("COMMIT")
+                self._latest = latest
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -126,7 +128,8 @@ class ObjectStore:
         self._opened.close()
 
     def _load(self) -> None:
-        self._arrival, word = self._connection.execute("SELECT arrival, word FROM latest").fetchone()
+        self._latest = self._connection.execute("SELECT arrival, word FROM latest").fetchone()
+        self._arrival, word = self._latest
         self._words.load(word)
         self.accounts.load(self._connection)
         self._uploads.forget()
