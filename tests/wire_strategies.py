@@ -24,6 +24,7 @@ from bypass.protocol.messages import (
 )
 from bypass.protocol.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
 from bypass.testing.strategies import events, subscriptions
+from tests import storage_strategies
 
 u32 = st.integers(0, 2**32 - 1)
 u64 = st.integers(0, 2**64 - 1)
@@ -150,5 +151,6 @@ messages: st.SearchStrategy[Message] = st.one_of(
     st.builds(Bye, st.booleans(), **stamps),
     st.builds(Control, u32, lines.filter(bool), st.binary(max_size=64), **stamps),
     st.builds(Reply, u32, st.booleans(), st.binary(max_size=64), **stamps),
+    storage_strategies.messages(**stamps),
 )
 """Every kind of message."""

@@ -96,7 +96,7 @@ class QueryIndex:
         return min(words, key=lambda word: len(self._by_tag.get(word, ())))
 
     def _tidy(self) -> None:
-        """Who asks and withdraws again and again must not fill the heap."""
+        """Leave out queries that are gone: asking and withdrawing again and again must not fill the heap."""
         if len(self._ends) > 2 * len(self._queries) + 64:
             present = {(each.window.end_us, each.id) for each in self if each.window.end_us is not None}
             self._ends = sorted((end, number) for end, number in present if end is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -109,6 +109,9 @@ class Datagram(Message):
     recovery: Recovery | None = None
     initiator: int = 0
     namespace: str = ""
+    body_size: int = field(default=0, kw_only=True, repr=False, compare=False)
+    """The bytes of the encoded body once somebody has counted them, else 0. It does not travel; copies for
+    further hops keep it."""
 
     @property
     def decision(self) -> Decision:

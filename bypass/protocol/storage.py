@@ -20,6 +20,8 @@ MOST_NAMED = 1024
 """Keys, numbers of queries or entries that one message can name."""
 LONGEST_DATA = 512 << 10
 """Bytes of objects in one message; larger ones travel in chunks."""
+MOST_PARTS = 65_536
+"""Parts of one state."""
 LONGEST_DETAIL = 256
 """Characters of an answer's explanation."""
 
@@ -94,8 +96,9 @@ class Ask(StorageMessage):
     """Ask for a page of the past, keep the query for what comes (`live`), or both.
 
     `conjunction` is the number of the one that this message is about, of the query's formula in disjunctive
-    normal form, None: all. `cell` is where the subscriber is. The page begins after the position `after`,
-    None: with the latest; it has at most `limit` items, 0 for no page, none published before `since_us`.
+    normal form, None: all. `cell` is where the subscriber is since `at_us`. The page begins after the position
+    `after`, None: with the latest; it has at most `limit` items, 0 for no page, none published before
+    `since_us`.
     """
 
     op: int
@@ -106,6 +109,7 @@ class Ask(StorageMessage):
     limit: int = USUAL_PAGE
     since_us: int | None = None
     live: bool = True
+    at_us: int = 0
 
 
 @dataclass(slots=True)
@@ -122,6 +126,7 @@ class FoundObjects(StorageMessage):
     """Matches of a query: a page, in answer to `op`, or a notification (op 0).
 
     `next` is the position of the last item that was looked at; `more` says that there are matches behind it.
+    `conjunction` is that of the question.
     """
 
     op: int
@@ -129,6 +134,7 @@ class FoundObjects(StorageMessage):
     items: tuple[Metadata, ...]
     next: PageCursor | None = None
     more: bool = False
+    conjunction: int | None = None
 
 
 @dataclass(slots=True)
@@ -153,11 +159,13 @@ class Retrieved(StorageMessage):
 
 @dataclass(slots=True)
 class Acknowledge(StorageMessage):
-    """The end of an operation. `detail` explains a refusal, in one line."""
+    """The end of an operation. `detail` explains a refusal, in one line. `cells` are those for which it ends,
+    where several take part."""
 
     op: int
     status: OperationStatus = OperationStatus.OK
     detail: str = ""
+    cells: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -184,9 +192,11 @@ class MoveNode(StorageMessage):
 
 @dataclass(slots=True)
 class JoinRequest(StorageMessage):
-    """Ask for the state of a cell, None: for what neighbours know."""
+    """Ask for the state of a cell, None: for what neighbours know. Who hears that `cells` have lost theirs
+    offers them what it has."""
 
     cell: int | None = None
+    cells: tuple[int, ...] = ()
 
 
 class QueryRecord(NamedTuple):
@@ -216,19 +226,38 @@ class NodeState(StorageMessage):
     parts: int = 1
 
 
+class DigestKind(IntEnum):
+    """The meaning of a digest's entries."""
+
+    SUMMARY = 0
+    """One for each cell of which the sender keeps the state: those who have others compare."""
+    COMPARE = 1
+    """All of a cell's state: who lacks some says so, and offers what is not among them."""
+    OFFER = 2
+    """Some that the sender has: who lacks some says so, and who has them all, too."""
+    WANTED = 3
+    """Those of an offer that are wanted; none, if nothing is lacking."""
+
+
 @dataclass(slots=True)
 class StateDigest(StorageMessage):
-    """Hashes, of 64 bits, of all that a node has of a cell's state."""
+    """Hashes, of 64 bits, of a cell's state."""
 
     cell: int
     entries: tuple[int, ...] = ()
+    kind: DigestKind = DigestKind.OFFER
 
 
 @dataclass(slots=True)
 class CellUpdate(StorageMessage):
-    """An operation that a node of a cell has done and the others are to do; never a CellUpdate."""
+    """An operation that a node of a cell has done and the others are to do; never a CellUpdate.
+
+    The node `confirmer` acknowledges the operation `op` to the sender, None: nobody does.
+    """
 
     body: StorageMessage
+    op: int = 0
+    confirmer: int | None = None
 
 
 class Decision(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 from bypass.errors import shown
 from bypass.events.attributes import TYPES
 from bypass.events.event import Event
+from bypass.protocol.datagrams import Datagram
 from bypass.protocol.messages import (
     MOST_TOGETHER,
     Assignment,
@@ -31,8 +32,10 @@ from bypass.protocol.messages import (
 )
 from bypass.protocol.scheme_context import PackedFields, SchemeContext
 from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire.datagram_bodies import read_datagram, write_datagram
 from bypass.protocol.wire.fields import extend, finite, read_pair, rectangle, required
 from bypass.protocol.wire.session_bodies import SESSION_READERS, SESSION_WRITERS
+from bypass.protocol.wire.storage_bodies import STORAGE_MESSAGES, read_storage, write_storage
 from bypass.protocol.wire.subscriptions import read_subscribe, write_subscribe
 from bypass.protocol.wire.values import PLAIN, ValueTypes
 
@@ -279,6 +282,8 @@ WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any, ValueTypes], None]]]
     OutcomeMessage: ("outcome", _write_outcome),
     Frame: ("frame", _write_frame),
     **SESSION_WRITERS,
+    Datagram: ("datagram", write_datagram),
+    **dict.fromkeys(STORAGE_MESSAGES, ("storage", write_storage)),
 }
 """By class: the envelope's field for such a message, and what fills it."""
 
@@ -305,5 +310,7 @@ READERS: dict[str, Callable[[Any, ValueTypes], Message]] = {
     "outcome": _read_outcome,
     "frame": _read_frame,
     **SESSION_READERS,
+    "datagram": read_datagram,
+    "storage": read_storage,
 }
 """By field of the envelope: what makes a message of it."""

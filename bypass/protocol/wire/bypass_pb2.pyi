@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Envelope(_message.Message):
-    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "riding_scheme_context", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome", "frame", "hello", "welcome", "ack", "refused", "ping", "bye", "control", "reply", "kept", "missed", "scheme_context", "address")
+    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "riding_scheme_context", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome", "frame", "hello", "welcome", "ack", "refused", "ping", "bye", "control", "reply", "kept", "missed", "scheme_context", "datagram", "storage", "address")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     SCHEME_FIELD_NUMBER: _ClassVar[int]
@@ -38,6 +38,8 @@ class Envelope(_message.Message):
     KEPT_FIELD_NUMBER: _ClassVar[int]
     MISSED_FIELD_NUMBER: _ClassVar[int]
     SCHEME_CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DATAGRAM_FIELD_NUMBER: _ClassVar[int]
+    STORAGE_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     version: int
     client: int
@@ -68,8 +70,10 @@ class Envelope(_message.Message):
     kept: Kept
     missed: Missed
     scheme_context: SchemeContext
+    datagram: Datagram
+    storage: Storage
     address: int
-    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., riding_scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., bye: _Optional[_Union[Bye, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., missed: _Optional[_Union[Missed, _Mapping]] = ..., scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., address: _Optional[int] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., riding_scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., bye: _Optional[_Union[Bye, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., missed: _Optional[_Union[Missed, _Mapping]] = ..., scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., datagram: _Optional[_Union[Datagram, _Mapping]] = ..., storage: _Optional[_Union[Storage, _Mapping]] = ..., address: _Optional[int] = ...) -> None: ...
 
 class Publish(_message.Message):
     __slots__ = ("id", "at_us", "kind", "x", "y", "channel", "attributes", "payload")
@@ -274,6 +278,448 @@ class Digest(_message.Message):
     IDS_FIELD_NUMBER: _ClassVar[int]
     ids: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ObjectKey(_message.Message):
+    __slots__ = ("owner", "name")
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    owner: int
+    name: str
+    def __init__(self, owner: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
+
+class Replica(_message.Message):
+    __slots__ = ("node", "cell")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    node: int
+    cell: int
+    def __init__(self, node: _Optional[int] = ..., cell: _Optional[int] = ...) -> None: ...
+
+class Metadata(_message.Message):
+    __slots__ = ("key", "tags", "published_us", "size", "digest", "commitment", "summary", "x", "y", "attributes", "replicas", "namespace")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHED_US_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    COMMITMENT_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    key: ObjectKey
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    published_us: int
+    size: int
+    digest: bytes
+    commitment: bytes
+    summary: bytes
+    x: float
+    y: float
+    attributes: Attributes
+    replicas: _containers.RepeatedCompositeFieldContainer[Replica]
+    namespace: str
+    def __init__(self, key: _Optional[_Union[ObjectKey, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., published_us: _Optional[int] = ..., size: _Optional[int] = ..., digest: _Optional[bytes] = ..., commitment: _Optional[bytes] = ..., summary: _Optional[bytes] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., attributes: _Optional[_Union[Attributes, _Mapping]] = ..., replicas: _Optional[_Iterable[_Union[Replica, _Mapping]]] = ..., namespace: _Optional[str] = ...) -> None: ...
+
+class Attributes(_message.Message):
+    __slots__ = ("values",)
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedCompositeFieldContainer[Value]
+    def __init__(self, values: _Optional[_Iterable[_Union[Value, _Mapping]]] = ...) -> None: ...
+
+class ObjectQuery(_message.Message):
+    __slots__ = ("id", "formula", "start_us", "end_us", "near", "where", "namespace")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    FORMULA_FIELD_NUMBER: _ClassVar[int]
+    START_US_FIELD_NUMBER: _ClassVar[int]
+    END_US_FIELD_NUMBER: _ClassVar[int]
+    NEAR_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    formula: str
+    start_us: int
+    end_us: int
+    near: _containers.RepeatedScalarFieldContainer[float]
+    where: _containers.RepeatedCompositeFieldContainer[Filter]
+    namespace: str
+    def __init__(self, id: _Optional[int] = ..., formula: _Optional[str] = ..., start_us: _Optional[int] = ..., end_us: _Optional[int] = ..., near: _Optional[_Iterable[float]] = ..., where: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., namespace: _Optional[str] = ...) -> None: ...
+
+class PageCursor(_message.Message):
+    __slots__ = ("published_us", "key")
+    PUBLISHED_US_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    published_us: int
+    key: ObjectKey
+    def __init__(self, published_us: _Optional[int] = ..., key: _Optional[_Union[ObjectKey, _Mapping]] = ...) -> None: ...
+
+class Tombstone(_message.Message):
+    __slots__ = ("key", "opening")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    OPENING_FIELD_NUMBER: _ClassVar[int]
+    key: ObjectKey
+    opening: bytes
+    def __init__(self, key: _Optional[_Union[ObjectKey, _Mapping]] = ..., opening: _Optional[bytes] = ...) -> None: ...
+
+class StoredObject(_message.Message):
+    __slots__ = ("metadata", "data")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    metadata: Metadata
+    data: bytes
+    def __init__(self, metadata: _Optional[_Union[Metadata, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class QueryRecord(_message.Message):
+    __slots__ = ("query", "conjunction", "cell", "at_us")
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    CONJUNCTION_FIELD_NUMBER: _ClassVar[int]
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    AT_US_FIELD_NUMBER: _ClassVar[int]
+    query: ObjectQuery
+    conjunction: int
+    cell: int
+    at_us: int
+    def __init__(self, query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., at_us: _Optional[int] = ...) -> None: ...
+
+class Storage(_message.Message):
+    __slots__ = ("insert", "chunk", "copy_object", "delete", "remove", "ask", "withdraw", "found", "retrieve", "retrieved", "acknowledge", "add_replica", "move_node", "join_request", "node_state", "state_digest", "cell_update", "plan_request", "plan_copy")
+    INSERT_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    COPY_OBJECT_FIELD_NUMBER: _ClassVar[int]
+    DELETE_FIELD_NUMBER: _ClassVar[int]
+    REMOVE_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAW_FIELD_NUMBER: _ClassVar[int]
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    RETRIEVE_FIELD_NUMBER: _ClassVar[int]
+    RETRIEVED_FIELD_NUMBER: _ClassVar[int]
+    ACKNOWLEDGE_FIELD_NUMBER: _ClassVar[int]
+    ADD_REPLICA_FIELD_NUMBER: _ClassVar[int]
+    MOVE_NODE_FIELD_NUMBER: _ClassVar[int]
+    JOIN_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    NODE_STATE_FIELD_NUMBER: _ClassVar[int]
+    STATE_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    CELL_UPDATE_FIELD_NUMBER: _ClassVar[int]
+    PLAN_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    PLAN_COPY_FIELD_NUMBER: _ClassVar[int]
+    insert: Insert
+    chunk: Chunk
+    copy_object: CopyObject
+    delete: Delete
+    remove: Remove
+    ask: Ask
+    withdraw: Withdraw
+    found: FoundObjects
+    retrieve: Retrieve
+    retrieved: Retrieved
+    acknowledge: Acknowledge
+    add_replica: AddReplica
+    move_node: MoveNode
+    join_request: JoinRequest
+    node_state: NodeState
+    state_digest: StateDigest
+    cell_update: Storage
+    plan_request: PlanRequest
+    plan_copy: PlanCopy
+    def __init__(self, insert: _Optional[_Union[Insert, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ..., copy_object: _Optional[_Union[CopyObject, _Mapping]] = ..., delete: _Optional[_Union[Delete, _Mapping]] = ..., remove: _Optional[_Union[Remove, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., withdraw: _Optional[_Union[Withdraw, _Mapping]] = ..., found: _Optional[_Union[FoundObjects, _Mapping]] = ..., retrieve: _Optional[_Union[Retrieve, _Mapping]] = ..., retrieved: _Optional[_Union[Retrieved, _Mapping]] = ..., acknowledge: _Optional[_Union[Acknowledge, _Mapping]] = ..., add_replica: _Optional[_Union[AddReplica, _Mapping]] = ..., move_node: _Optional[_Union[MoveNode, _Mapping]] = ..., join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., node_state: _Optional[_Union[NodeState, _Mapping]] = ..., state_digest: _Optional[_Union[StateDigest, _Mapping]] = ..., cell_update: _Optional[_Union[Storage, _Mapping]] = ..., plan_request: _Optional[_Union[PlanRequest, _Mapping]] = ..., plan_copy: _Optional[_Union[PlanCopy, _Mapping]] = ...) -> None: ...
+
+class Insert(_message.Message):
+    __slots__ = ("op", "metadata", "data")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    metadata: Metadata
+    data: bytes
+    def __init__(self, op: _Optional[int] = ..., metadata: _Optional[_Union[Metadata, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class Chunk(_message.Message):
+    __slots__ = ("op", "key", "offset", "data")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    key: ObjectKey
+    offset: int
+    data: bytes
+    def __init__(self, op: _Optional[int] = ..., key: _Optional[_Union[ObjectKey, _Mapping]] = ..., offset: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class CopyObject(_message.Message):
+    __slots__ = ("metadata", "data")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    metadata: Metadata
+    data: bytes
+    def __init__(self, metadata: _Optional[_Union[Metadata, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class Delete(_message.Message):
+    __slots__ = ("op", "key", "opening", "tags")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    OPENING_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    key: ObjectKey
+    opening: bytes
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, op: _Optional[int] = ..., key: _Optional[_Union[ObjectKey, _Mapping]] = ..., opening: _Optional[bytes] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Remove(_message.Message):
+    __slots__ = ("key", "opening")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    OPENING_FIELD_NUMBER: _ClassVar[int]
+    key: ObjectKey
+    opening: bytes
+    def __init__(self, key: _Optional[_Union[ObjectKey, _Mapping]] = ..., opening: _Optional[bytes] = ...) -> None: ...
+
+class Ask(_message.Message):
+    __slots__ = ("op", "query", "conjunction", "cell", "after", "limit", "since_us", "live")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    CONJUNCTION_FIELD_NUMBER: _ClassVar[int]
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    SINCE_US_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    query: ObjectQuery
+    conjunction: int
+    cell: int
+    after: PageCursor
+    limit: int
+    since_us: int
+    live: bool
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., after: _Optional[_Union[PageCursor, _Mapping]] = ..., limit: _Optional[int] = ..., since_us: _Optional[int] = ..., live: _Optional[bool] = ...) -> None: ...
+
+class Withdraw(_message.Message):
+    __slots__ = ("op", "query", "tags")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    query: int
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class FoundObjects(_message.Message):
+    __slots__ = ("op", "query", "items", "next", "more")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    query: int
+    items: _containers.RepeatedCompositeFieldContainer[Metadata]
+    next: PageCursor
+    more: bool
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., next: _Optional[_Union[PageCursor, _Mapping]] = ..., more: _Optional[bool] = ...) -> None: ...
+
+class Retrieve(_message.Message):
+    __slots__ = ("op", "key", "offset", "length")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    key: ObjectKey
+    offset: int
+    length: int
+    def __init__(self, op: _Optional[int] = ..., key: _Optional[_Union[ObjectKey, _Mapping]] = ..., offset: _Optional[int] = ..., length: _Optional[int] = ...) -> None: ...
+
+class Retrieved(_message.Message):
+    __slots__ = ("op", "key", "data", "offset")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    key: ObjectKey
+    data: bytes
+    offset: int
+    def __init__(self, op: _Optional[int] = ..., key: _Optional[_Union[ObjectKey, _Mapping]] = ..., data: _Optional[bytes] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class Acknowledge(_message.Message):
+    __slots__ = ("op", "status", "detail")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    status: int
+    detail: str
+    def __init__(self, op: _Optional[int] = ..., status: _Optional[int] = ..., detail: _Optional[str] = ...) -> None: ...
+
+class AddReplica(_message.Message):
+    __slots__ = ("op", "key", "replica", "tags")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    key: ObjectKey
+    replica: Replica
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, op: _Optional[int] = ..., key: _Optional[_Union[ObjectKey, _Mapping]] = ..., replica: _Optional[_Union[Replica, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class MoveNode(_message.Message):
+    __slots__ = ("node", "cell", "queries", "keys", "at_us")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    AT_US_FIELD_NUMBER: _ClassVar[int]
+    node: int
+    cell: int
+    queries: _containers.RepeatedScalarFieldContainer[int]
+    keys: _containers.RepeatedCompositeFieldContainer[ObjectKey]
+    at_us: int
+    def __init__(self, node: _Optional[int] = ..., cell: _Optional[int] = ..., queries: _Optional[_Iterable[int]] = ..., keys: _Optional[_Iterable[_Union[ObjectKey, _Mapping]]] = ..., at_us: _Optional[int] = ...) -> None: ...
+
+class JoinRequest(_message.Message):
+    __slots__ = ("cell",)
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    cell: int
+    def __init__(self, cell: _Optional[int] = ...) -> None: ...
+
+class NodeState(_message.Message):
+    __slots__ = ("cell", "metadata", "queries", "tombstones", "withdrawn", "objects", "part", "parts")
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
+    TOMBSTONES_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    cell: int
+    metadata: _containers.RepeatedCompositeFieldContainer[Metadata]
+    queries: _containers.RepeatedCompositeFieldContainer[QueryRecord]
+    tombstones: _containers.RepeatedCompositeFieldContainer[Tombstone]
+    withdrawn: _containers.RepeatedScalarFieldContainer[int]
+    objects: _containers.RepeatedCompositeFieldContainer[StoredObject]
+    part: int
+    parts: int
+    def __init__(self, cell: _Optional[int] = ..., metadata: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., queries: _Optional[_Iterable[_Union[QueryRecord, _Mapping]]] = ..., tombstones: _Optional[_Iterable[_Union[Tombstone, _Mapping]]] = ..., withdrawn: _Optional[_Iterable[int]] = ..., objects: _Optional[_Iterable[_Union[StoredObject, _Mapping]]] = ..., part: _Optional[int] = ..., parts: _Optional[int] = ...) -> None: ...
+
+class StateDigest(_message.Message):
+    __slots__ = ("cell", "entries")
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    cell: int
+    entries: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, cell: _Optional[int] = ..., entries: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class PlanRequest(_message.Message):
+    __slots__ = ("epoch", "scheme", "initiator")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SCHEME_FIELD_NUMBER: _ClassVar[int]
+    INITIATOR_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    scheme: int
+    initiator: int
+    def __init__(self, epoch: _Optional[int] = ..., scheme: _Optional[int] = ..., initiator: _Optional[int] = ...) -> None: ...
+
+class PlanCopy(_message.Message):
+    __slots__ = ("plan",)
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    def __init__(self, plan: _Optional[bytes] = ...) -> None: ...
+
+class NodeAddress(_message.Message):
+    __slots__ = ("node", "cell")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    node: int
+    cell: int
+    def __init__(self, node: _Optional[int] = ..., cell: _Optional[int] = ...) -> None: ...
+
+class Datagram(_message.Message):
+    __slots__ = ("id", "origin_cell", "targets", "scope", "hops", "recovery", "initiator", "storage", "beacon", "routes", "undeliverable", "fragment")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_CELL_FIELD_NUMBER: _ClassVar[int]
+    TARGETS_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    HOPS_FIELD_NUMBER: _ClassVar[int]
+    RECOVERY_FIELD_NUMBER: _ClassVar[int]
+    INITIATOR_FIELD_NUMBER: _ClassVar[int]
+    STORAGE_FIELD_NUMBER: _ClassVar[int]
+    BEACON_FIELD_NUMBER: _ClassVar[int]
+    ROUTES_FIELD_NUMBER: _ClassVar[int]
+    UNDELIVERABLE_FIELD_NUMBER: _ClassVar[int]
+    FRAGMENT_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    origin_cell: int
+    targets: _containers.RepeatedCompositeFieldContainer[NodeAddress]
+    scope: int
+    hops: int
+    recovery: Recovery
+    initiator: int
+    storage: Storage
+    beacon: Beacon
+    routes: RouteTable
+    undeliverable: Undeliverable
+    fragment: Fragment
+    def __init__(self, id: _Optional[int] = ..., origin_cell: _Optional[int] = ..., targets: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., scope: _Optional[int] = ..., hops: _Optional[int] = ..., recovery: _Optional[_Union[Recovery, _Mapping]] = ..., initiator: _Optional[int] = ..., storage: _Optional[_Union[Storage, _Mapping]] = ..., beacon: _Optional[_Union[Beacon, _Mapping]] = ..., routes: _Optional[_Union[RouteTable, _Mapping]] = ..., undeliverable: _Optional[_Union[Undeliverable, _Mapping]] = ..., fragment: _Optional[_Union[Fragment, _Mapping]] = ...) -> None: ...
+
+class Recovery(_message.Message):
+    __slots__ = ("entered", "first_from", "first_to", "previous")
+    ENTERED_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FROM_FIELD_NUMBER: _ClassVar[int]
+    FIRST_TO_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_FIELD_NUMBER: _ClassVar[int]
+    entered: int
+    first_from: int
+    first_to: int
+    previous: int
+    def __init__(self, entered: _Optional[int] = ..., first_from: _Optional[int] = ..., first_to: _Optional[int] = ..., previous: _Optional[int] = ...) -> None: ...
+
+class Beacon(_message.Message):
+    __slots__ = ("cell", "moving", "population")
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    MOVING_FIELD_NUMBER: _ClassVar[int]
+    POPULATION_FIELD_NUMBER: _ClassVar[int]
+    cell: int
+    moving: bool
+    population: int
+    def __init__(self, cell: _Optional[int] = ..., moving: _Optional[bool] = ..., population: _Optional[int] = ...) -> None: ...
+
+class RouteTable(_message.Message):
+    __slots__ = ("entries",)
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[RouteEntry]
+    def __init__(self, entries: _Optional[_Iterable[_Union[RouteEntry, _Mapping]]] = ...) -> None: ...
+
+class RouteEntry(_message.Message):
+    __slots__ = ("destination", "metric", "sequence")
+    DESTINATION_FIELD_NUMBER: _ClassVar[int]
+    METRIC_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    destination: int
+    metric: int
+    sequence: int
+    def __init__(self, destination: _Optional[int] = ..., metric: _Optional[int] = ..., sequence: _Optional[int] = ...) -> None: ...
+
+class Undeliverable(_message.Message):
+    __slots__ = ("datagram", "target")
+    DATAGRAM_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    datagram: int
+    target: NodeAddress
+    def __init__(self, datagram: _Optional[int] = ..., target: _Optional[_Union[NodeAddress, _Mapping]] = ...) -> None: ...
+
+class Fragment(_message.Message):
+    __slots__ = ("part", "parts", "data")
+    PART_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    part: int
+    parts: int
+    data: bytes
+    def __init__(self, part: _Optional[int] = ..., parts: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class Plan(_message.Message):
     __slots__ = ("content",)

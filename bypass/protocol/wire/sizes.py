@@ -9,15 +9,18 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from bypass.events.event import Event
+from bypass.protocol.datagrams import Datagram
 from bypass.protocol.messages import MOST_TOGETHER, Frame, Kind, Message, Notify, Publish
 from bypass.protocol.wire import bypass_pb2 as pb
-from bypass.protocol.wire.codec import CODEC, MAX_MESSAGE_BYTES, Codec, encode
+from bypass.protocol.wire.codec import CODEC, MAX_MESSAGE_BYTES, Codec, MalformedMessage, encode
 
 
 def encoded_size(message: Message, codec: Codec = CODEC) -> int:
     """How many bytes `encode` makes of the message. Raises as `encode` does."""
     if type(message) is Publish and message.piggyback is None and (shape := _shape(message)) is not None:
         return _publish_size(*shape, message.address != 0)
+    if type(message) is Datagram:
+        return _datagram_size(message, codec)
     return len(codec.encode(message))
 
 
@@ -52,7 +55,7 @@ def frame_size(publications: Sequence[Publish], placed: bool, codec: Codec = COD
             break
         body += _copy_size(*shape)
     else:
-        size = _AROUND + (body.bit_length() + 6) // 7 + body  # its length is a varint
+        size = _AROUND + _varint_size(body) + body  # its length is a varint
         if size <= MAX_MESSAGE_BYTES and len(publications) <= MOST_TOGETHER:
             return size
     return len(codec.encode(_frame(placed, publications)))
@@ -62,6 +65,53 @@ def frame_size(publications: Sequence[Publish], placed: bool, codec: Codec = COD
 def digest_size(ids: int, placed: bool) -> int:
     """The size of every digest of so many events; otherwise as `frame_size`."""
     return len(encode(_frame(placed, (), (0,) * ids)))
+
+
+def _datagram_size(datagram: Datagram, codec: Codec) -> int:
+    """The size of a datagram, whose body is encoded at the first hop alone.
+
+    Raises as `encode` does there; at later hops numbers out of range are not noticed.
+    """
+    if not datagram.body_size:
+        datagram.body_size = pb.Envelope.FromString(
+            codec.encode(datagram)
+        ).datagram.ByteSize() - _header_size(datagram)
+    body = datagram.body_size + _header_size(datagram)
+    size = (
+        _ENVELOPE
+        + _varint_size(datagram.scheme)
+        + 2
+        + _varint_size(body)
+        + body
+        + (10 if datagram.address else 0)
+    )
+    if size > MAX_MESSAGE_BYTES:
+        raise MalformedMessage(f"Datagram of {size} bytes: expected at most {MAX_MESSAGE_BYTES}")
+    return size
+
+
+_ENVELOPE = 2 + 5 + 1 + 5
+"""Version, client, epoch, and the tag of the scheme."""
+
+
+def _header_size(datagram: Datagram) -> int:
+    """The bytes of a datagram's fields besides its body."""
+    size = 9 + 5 + 1 + _varint_size(datagram.hops) + _optional_size(datagram.origin.cell)
+    size += 2 if datagram.scope else 0
+    for node, cell in datagram.targets:
+        size += 2 + (0 if node is None else 5) + _optional_size(cell)
+    if datagram.recovery is not None:
+        entered, (first, second), previous = datagram.recovery
+        size += 2 + sum(1 + _varint_size(cell) for cell in (entered, first, second, previous) if cell)
+    return size
+
+
+def _optional_size(number: int | None) -> int:
+    return 0 if number is None else 1 + _varint_size(number)
+
+
+def _varint_size(number: int) -> int:
+    return (number.bit_length() + 6) // 7 or 1
 
 
 Shape = tuple[Event, tuple[type, ...], Kind, bool, str | None, int]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from bypass.errors import shown
 from bypass.events.attributes import ANYTHING, Attribute
@@ -18,8 +18,13 @@ def write_subscribe(body: pb.Subscribe, message: Subscribe, values: ValueTypes) 
     body.handle = message.handle
     if message.radius is not None:
         body.radius = message.radius
-    for each in (*message.subscription.filters, *message.subscription.compounds):
-        _write_term(body.filters.add(), each, values)
+    write_filters(body.filters.add, message.subscription, values)
+
+
+def write_filters(new: Callable[[], pb.Filter], subscription: Subscription, values: ValueTypes) -> None:
+    """Fill one `new()` with each term of a subscription."""
+    for each in (*subscription.filters, *subscription.compounds):
+        _write_term(new(), each, values)
 
 
 def _write_term(out: pb.Filter, term: Term, values: ValueTypes) -> None:
@@ -51,10 +56,11 @@ def _write_conjunction(out: pb.Filter, subscription: Subscription, values: Value
 
 def read_subscribe(body: pb.Subscribe, values: ValueTypes) -> Subscribe:
     radius = body.radius if body.HasField("radius") else None
-    return Subscribe(required(body, "handle"), _read_conjunction(body.filters, values), radius)
+    return Subscribe(required(body, "handle"), read_filters(body.filters, values), radius)
 
 
-def _read_conjunction(filters: Iterable[pb.Filter], values: ValueTypes) -> Subscription:
+def read_filters(filters: Iterable[pb.Filter], values: ValueTypes) -> Subscription:
+    """The subscription whose terms these are. Raises EmptySubscription for none."""
     terms: list[Term] = []
     for each in filters:
         if each.operands:
@@ -68,11 +74,11 @@ def _read_conjunction(filters: Iterable[pb.Filter], values: ValueTypes) -> Subsc
 def _read_operands(each: pb.Filter, values: ValueTypes) -> Subscription:
     match each.op, len(each.operands):
         case "and", _:
-            return _read_conjunction(each.operands, values)
+            return read_filters(each.operands, values)
         case "or", _:
-            return any_of([_read_conjunction((operand,), values) for operand in each.operands])
+            return any_of([read_filters((operand,), values) for operand in each.operands])
         case "not", 1:
-            return ~_read_conjunction(each.operands, values)
+            return ~read_filters(each.operands, values)
     raise ValueError(
         f"operator {shown(each.op)} with {len(each.operands)} operands: expected and, or, or not with one"
     )

@@ -1,0 +1,215 @@
+"""The state of one cell at one of the nodes that keep it: metadata, conjunctions of queries, objects' keys."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bypass.mechanisms.storage.cells.entries import bytes_entry, fold, metadata_entry, query_entry
+from bypass.mechanisms.storage.cells.replica_list import united
+from bypass.objects.catalogue import ObjectCatalogue
+from bypass.objects.metadata import Metadata, ObjectKey
+from bypass.objects.query import ObjectQuery
+from bypass.protocol.storage import QueryRecord
+
+QueryKey = tuple[int, int]
+"""A query's number, and that of one of its conjunctions."""
+
+_NEVER = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class StateBounds:
+    """How much a cell keeps: in all, and of what one node can make grow."""
+
+    objects: int
+    per_owner: int
+    queries: int
+    per_subscriber: int
+    replicas: int
+
+
+class CellState:
+    """The keys of one cell. `refused` counts what was not kept because of its bounds.
+
+    What this node was the first of its cell to receive is remembered with the time (seconds): what another
+    node received at about the same time may not have been matched with it.
+    """
+
+    def __init__(self, cell: int) -> None:
+        self.cell = cell
+        self.refused = 0
+        self.catalogue = ObjectCatalogue()
+        self.records: dict[QueryKey, QueryRecord] = {}
+        self.held: dict[ObjectKey, Metadata] = {}  # objects whose bytes this cell keeps
+        self._entries: dict[int, ObjectKey | QueryKey] = {}
+        self._fold = fold(cell, ())
+        self._by_tag: defaultdict[str, set[QueryKey]] = defaultdict(set)
+        self._owners: Counter[int] = Counter()
+        self._subscribers: Counter[int] = Counter()
+        self._first: dict[ObjectKey | QueryKey, float] = {}
+
+    def __len__(self) -> int:
+        """The number of its entries."""
+        return len(self._entries)
+
+    @property
+    def fold(self) -> int:
+        """One number that is equal for equal states."""
+        return self._fold
+
+    @property
+    def entries(self) -> dict[int, ObjectKey | QueryKey]:
+        """The hashes of all entries, and what each stands for."""
+        return self._entries
+
+    # -- objects ------------------------------------------------------------------------------------------
+
+    def add(self, metadata: Metadata, bounds: StateBounds) -> bool | None:
+        """Keep metadata. Whether it is new; None if it is refused: beyond the bounds, or another object of
+        the same key is here. The copies that it names are added to those that are known."""
+        known = self.catalogue.get(metadata.key)
+        if known is not None:
+            if known.commitment != metadata.commitment:
+                self.refused += 1
+                return None
+            self.catalogue.add(united(known, metadata, bounds.replicas))
+            return False
+        owner = metadata.key.owner
+        if len(self.catalogue) >= bounds.objects or self._owners[owner] >= bounds.per_owner:
+            self.refused += 1
+            return None
+        self.catalogue.add(metadata)
+        self._owners[owner] += 1
+        self._enter(metadata_entry(metadata), metadata.key)
+        return True
+
+    def update(self, metadata: Metadata) -> None:
+        """Put other copies into the metadata of an object that is here."""
+        self.catalogue.add(metadata)
+
+    def remove(self, key: ObjectKey) -> None:
+        """Forget an object, its metadata and that its bytes are kept."""
+        metadata = self.catalogue.remove(key)
+        if metadata is not None:
+            self._leave(metadata_entry(metadata))
+            self._uncount(self._owners, key.owner)
+            self._first.pop(key, None)
+        self.release(key)
+
+    def hold(self, metadata: Metadata) -> None:
+        """Note that this cell keeps an object's bytes."""
+        if metadata.key not in self.held:
+            self.held[metadata.key] = metadata
+            self._enter(bytes_entry(metadata), metadata.key)
+
+    def release(self, key: ObjectKey) -> None:
+        """Note that this cell does not keep an object's bytes."""
+        metadata = self.held.pop(key, None)
+        if metadata is not None:
+            self._leave(bytes_entry(metadata))
+
+    # -- queries ------------------------------------------------------------------------------------------
+
+    def register(self, record: QueryRecord, bounds: StateBounds) -> bool | None:
+        """Keep a conjunction, and where its subscriber is. Whether it is new; None if it is refused."""
+        key = (record.query.id, record.conjunction or 0)
+        known = self.records.get(key)
+        if known is not None:
+            if record.at_us > known.at_us:
+                self._replace(key, known, record)
+            return False
+        words = record.query.formula.conjunctions()
+        subscriber = record.query.subscriber
+        if (
+            len(words) != 1
+            or not words[0].positive
+            or len(self.records) >= bounds.queries
+            or self._subscribers[subscriber] >= bounds.per_subscriber
+        ):
+            self.refused += 1
+            return None
+        self.records[key] = record
+        self._subscribers[subscriber] += 1
+        self._by_tag[_word(record.query)].add(key)
+        self._enter(query_entry(*key, record.at_us), key)
+        return True
+
+    def withdraw(self, query: int) -> list[QueryRecord]:
+        """Forget all conjunctions of a query, and give them."""
+        gone = [key for key in self.records if key[0] == query]
+        return [self._unregister(key) for key in gone]
+
+    def move(self, query: int, cell: int | None, at_us: int) -> None:
+        """Note where a query's subscriber is, unless something later is known."""
+        for key, known in [(key, record) for key, record in self.records.items() if key[0] == query]:
+            if at_us > known.at_us:
+                self._replace(key, known, known._replace(cell=cell, at_us=at_us))
+
+    def expire(self, before_us: int) -> list[QueryRecord]:
+        """Forget the conjunctions whose windows end at `before_us` or earlier, and give them."""
+        gone = [key for key, record in self.records.items() if record.query.window.ended(before_us)]
+        return [self._unregister(key) for key in gone]
+
+    def has_queries_of(self, subscriber: int) -> bool:
+        """Whether one of its queries is here."""
+        return subscriber in self._subscribers
+
+    def concerned(self, metadata: Metadata) -> list[QueryRecord]:
+        """The conjunctions that an object matches, in a fixed order."""
+        keys = {key for tag in metadata.tags for key in self._by_tag.get(tag, ())}
+        found = [self.records[key] for key in sorted(keys)]
+        return [record for record in found if record.query.matches(metadata)]
+
+    # -- who came first -----------------------------------------------------------------------------------
+
+    def note_first(self, key: ObjectKey | QueryKey, now: float) -> None:
+        """This node has received an object or a conjunction before the others of its cell."""
+        self._first[key] = now
+
+    def first_since(self, key: ObjectKey | QueryKey, since: float) -> bool:
+        """Whether this node received it first, at `since` or later."""
+        return self._first.get(key, _NEVER) >= since
+
+    def recent_objects(self, since: float) -> Iterator[Metadata]:
+        """The objects that this node was the first to receive, at `since` or later; forgets earlier ones."""
+        self._first = {key: at for key, at in self._first.items() if at >= since}
+        for key in self._first:
+            if isinstance(key, ObjectKey) and (metadata := self.catalogue.get(key)) is not None:
+                yield metadata
+
+    def _unregister(self, key: QueryKey) -> QueryRecord:
+        record = self.records.pop(key)
+        self._leave(query_entry(*key, record.at_us))
+        word = _word(record.query)
+        self._by_tag[word].discard(key)
+        if not self._by_tag[word]:
+            del self._by_tag[word]
+        self._uncount(self._subscribers, record.query.subscriber)
+        self._first.pop(key, None)
+        return record
+
+    def _replace(self, key: QueryKey, known: QueryRecord, record: QueryRecord) -> None:
+        self._leave(query_entry(*key, known.at_us))
+        self._enter(query_entry(*key, record.at_us), key)
+        self.records[key] = known._replace(cell=record.cell, at_us=record.at_us)
+
+    def _enter(self, entry: int, key: ObjectKey | QueryKey) -> None:
+        self._entries[entry] = key
+        self._fold ^= entry
+
+    def _leave(self, entry: int) -> None:
+        del self._entries[entry]
+        self._fold ^= entry
+
+    @staticmethod
+    def _uncount(counter: Counter[int], node: int) -> None:
+        counter[node] -= 1
+        if not counter[node]:
+            del counter[node]
+
+
+def _word(query: ObjectQuery) -> str:
+    """The tag under which a conjunction is found."""
+    return query.formula.conjunctions()[0].key_candidates[0]

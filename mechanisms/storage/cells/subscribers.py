@@ -1,0 +1,130 @@
+"""Subscribers as a cell sees them: where they are, whether they can be reached, and the notifications that wait."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+
+from bypass.protocol.storage import FoundObjects
+
+
+class Reach(Enum):
+    """Whether notifications get to a subscriber."""
+
+    REACHABLE = "reachable"
+    SUSPECT = "suspect"
+    FAILED = "failed"
+
+
+@dataclass(slots=True)
+class SubscriberEntry:
+    """A subscriber: its cell since `at_us` of its own clock, and what waits for its next one."""
+
+    cell: int | None
+    at_us: int
+    reach: Reach = Reach.REACHABLE
+    deadline: float = 0.0
+    tried_at: float = 0.0
+    pending: deque[FoundObjects] = field(default_factory=deque)
+
+
+class Subscribers:
+    """The subscribers of the queries that a node keeps.
+
+    A notification that comes back makes its subscriber suspect: from then on, notifications wait, at most
+    `bound`, for it to say where it is. If it does not within `wait_s`, it has failed, and those that wait are
+    dropped. A failed subscriber is tried again with a new match, at most every `retry_s`: it may have been cut
+    off alone.
+    """
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._entries: dict[int, SubscriberEntry] = {}
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, node: int) -> SubscriberEntry | None:
+        """A subscriber; None if none of its queries is here."""
+        return self._entries.get(node)
+
+    def locate(self, node: int, cell: int | None, at_us: int) -> tuple[FoundObjects, ...]:
+        """Learn in which cell a subscriber was at a time, and give what has waited for that.
+
+        What is older than what is known changes nothing.
+        """
+        entry = self._entries.get(node)
+        if entry is None:
+            self._entries[node] = SubscriberEntry(cell, at_us)
+            return ()
+        if at_us <= entry.at_us:
+            return ()
+        entry.cell, entry.at_us = cell, at_us
+        return self.heard_of(node)
+
+    def heard_of(self, node: int) -> tuple[FoundObjects, ...]:
+        """Take a subscriber for reachable again, and give what has waited for that."""
+        entry = self._entries[node]
+        waiting = tuple(entry.pending)
+        entry.reach, entry.pending = Reach.REACHABLE, deque()
+        return waiting
+
+    def may_send(self, node: int, found: FoundObjects, now: float, retry_s: float, bound: int) -> bool:
+        """Whether a notification should be sent now; if not, it waits, or is dropped."""
+        entry = self._entries.get(node)
+        if entry is None:
+            return False
+        if entry.reach is Reach.REACHABLE:
+            return True
+        if entry.reach is Reach.SUSPECT:
+            self._keep(entry, found, bound)
+            return False
+        if now < entry.tried_at + retry_s:
+            self.dropped += 1
+            return False
+        entry.tried_at = now
+        return True
+
+    def undelivered(self, node: int, found: FoundObjects, now: float, wait_s: float, bound: int) -> None:
+        """A notification has come back."""
+        entry = self._entries.get(node)
+        if entry is None:
+            return
+        if entry.reach is Reach.FAILED:
+            self.dropped += 1
+            return
+        if entry.reach is Reach.REACHABLE:
+            entry.reach, entry.deadline = Reach.SUSPECT, now + wait_s
+        self._keep(entry, found, bound)
+
+    def expire(self, now: float) -> list[int]:
+        """Give up those who have not been heard of in time, and give their numbers."""
+        failed = [
+            node
+            for node, entry in self._entries.items()
+            if entry.reach is Reach.SUSPECT and now >= entry.deadline
+        ]
+        for node in failed:
+            entry = self._entries[node]
+            self.dropped += len(entry.pending)
+            entry.reach, entry.tried_at = Reach.FAILED, now
+            entry.pending.clear()
+        return failed
+
+    def forget(self, node: int) -> None:
+        """A subscriber has no queries here any more."""
+        entry = self._entries.pop(node, None)
+        if entry is not None:
+            self.dropped += len(entry.pending)
+
+    def _keep(self, entry: SubscriberEntry, found: FoundObjects, bound: int) -> None:
+        if len(entry.pending) >= bound:
+            self.dropped += 1
+            if bound:
+                entry.pending.popleft()
+        if bound:
+            entry.pending.append(found)
