@@ -87,6 +87,10 @@ class QuotaExceeded(BypassError):
     """A store has no room for the object."""
 
 
+class OperationFailed(BypassError):
+    """An operation on objects could not be begun, or has ended without being done."""
+
+
 class UnusableMechanism(BypassError):
     """A reference names nothing that can be loaded, or something of the wrong kind."""
 

@@ -199,17 +199,21 @@ GATEWAY_SELECTION = Family(
     ),
 )
 
+ROUTING_PROXY = "routing"
+STORAGE_PROXY = "storage"
+"""Clients have them once they need them; what runs behind them must fit together."""
+
 ROUTING = Family(
     "routing",
     "bypass.mechanisms.routing.base:RoutingMechanism",
-    (FamilyProxy("routing", "client", Routing, link="datagrams"),),
+    (FamilyProxy(ROUTING_PROXY, "client", Routing, link="datagrams"),),
     (),
     _admit_routing,
 )
 STORAGE = Family(
     "storage",
     "bypass.mechanisms.storage.base:StorageMechanism",
-    (FamilyProxy("storage", "client", Storage, link="storage"),),
+    (FamilyProxy(STORAGE_PROXY, "client", Storage, link="storage"),),
     (),
     _admit_storage,
 )

@@ -52,6 +52,15 @@ class Outcome(BaseModel):
         summaries = tuple(Summary(id=r.id, outcome=r.outcome, error=r.error[:MAX_ERROR]) for r in records)
         return cls(plan=plan, host=host, ok=all(s.outcome != "failed" for s in summaries), records=summaries)
 
+    @classmethod
+    def refused(cls, plan: Plan, host: str, error: Exception) -> Self:
+        """The outcome of a plan of which nothing was done because of an error."""
+        told = describe(error)[:MAX_ERROR]
+        records = tuple(
+            Summary(id=f"{plan.id}/{index}", outcome="failed", error=told) for index in range(len(plan.actions))
+        )
+        return cls(plan=plan.id, host=host, ok=False, records=records)
+
     @property
     def obsolete(self) -> bool:
         return bool(self.records) and all(summary.outcome == "obsolete" for summary in self.records)

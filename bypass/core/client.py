@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
+from bypass.core.objects.fitting import check_fit
 from bypass.errors import (
     InvalidCallback,
     InvalidEvent,
@@ -22,7 +23,13 @@ from bypass.errors import (
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY, PORT_OF
+from bypass.mechanisms.families import (
+    COMMON_SCHEME,
+    FILTER_PROXY,
+    PORT_OF,
+    ROUTING_PROXY,
+    STORAGE_PROXY,
+)
 from bypass.mechanisms.filters import FilterClient
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
@@ -32,7 +39,24 @@ from bypass.ports.proxies import Mode
 from bypass.ports.subscriptions import Callback, SubHandle, Subscriptions
 from bypass.protocol.messages import Kind, Message, OutcomeMessage, PlanMessage, Publish, Unsubscribe
 from bypass.support.callbacks import is_plain_function
-from bypass.transitions import Action, Coordinator, Engine, Nothing, Outcome, Plan, Record
+from bypass.transitions import (
+    Action,
+    Coordinator,
+    Engine,
+    InvalidPlan,
+    Nothing,
+    Outcome,
+    Plan,
+    Record,
+    TransitionError,
+)
+
+if TYPE_CHECKING:
+    from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes
+    from bypass.core.objects.node import StorageNode
+
+NODE_PROXIES = frozenset((ROUTING_PROXY, STORAGE_PROXY))
+"""The proxies that a client has from the moment on when it uses objects."""
 
 LARGEST_RADIUS = 20_000_000  # half the way around the earth
 
@@ -47,7 +71,7 @@ class Client:
     client `before` has subscribed and seen is taken over. `registry` is what mechanisms there are, those
     built in if it is not given; the proxies of families that were brought to it are `brought_proxies`, by
     name. Handles and callbacks outlive every transition. A client is not told of its
-    own events.
+    own events. `kept` is what the node had of objects before, `times` how long operations on them wait.
     """
 
     def __init__(
@@ -63,6 +87,8 @@ class Client:
         published: int = 0,
         before: Client | None = None,
         registry: Registry | None = None,
+        kept: KeptObjects | None = None,
+        times: ObjectTimes | None = None,
     ) -> None:
         """Raises the error of an action in `begin` that is not possible or fails."""
         self.host = host
@@ -100,6 +126,8 @@ class Client:
         self.network.bind(self.filter, self._plan_arrived, self.nearby.gateway_logic)
         self._mark_messages()
         self.published = published
+        self._kept, self._times = kept, times
+        self._node: StorageNode | None = None
         begin = tuple(begin)
         self._prepare(begin)
         for action in begin:
@@ -183,11 +211,31 @@ class Client:
             raise InvalidLocation(f"client {self.host.id}: its location is not known yet")
         return self._publish(event, Kind.LOCAL, (fix.x, fix.y))
 
+    @property
+    def objects(self) -> ObjectAccess:
+        """The access to objects that stay. What it costs, a client has once it is first asked for."""
+        return self.node.access
+
+    @property
+    def node(self) -> StorageNode:
+        """This client as a node of a store, with its proxies `storage` and `routing`."""
+        if self._node is None:
+            self._node = self._make_node()
+        return self._node
+
+    def kept_objects(self) -> KeptObjects | None:
+        """Give what the next client of this node goes on with; None if there is nothing."""
+        return self._kept if self._node is None else self._node.access.kept()
+
     def close(self) -> None:
         """Stop all mechanisms: nothing is sent or heard any more, and nobody is told."""
         self.network.silent = True
+        if self._node is not None:
+            self._kept = self._node.access.kept()
+            self._node.access.operations.drop()
         for proxy in self._declared:
-            self.engine.drop_proxy(proxy)
+            if self._node is not None or proxy not in NODE_PROXIES:
+                self.engine.drop_proxy(proxy)
         for port in PORT_OF.values():
             self._local.port(port).tune(Tuning())
 
@@ -234,22 +282,78 @@ class Client:
             self.network.silent = True
 
     def carry_out(self, plan: Plan) -> Outcome:
-        """Execute a plan, less what is obsolete, and follow its decision. Raises like `Engine.execute`."""
+        """Execute a plan, less what is obsolete, and follow its decision.
+
+        Raises like `Engine.execute`, and InvalidPlan if storage and routing would not fit.
+        """
         self._prepare(plan.actions)
         outcome = self.coordinator.carry_out(plan, self.nearby.admits)
         if outcome.ok:
             for action, summary in zip(plan.actions, outcome.records, strict=True):
                 if summary.outcome != "obsolete":
                     self.nearby.adopt(plan, action)
+                    if action.proxy in NODE_PROXIES and plan.decision:
+                        self.node.follow_broker(plan.decision)
+        return outcome
+
+    def decide(self, plan: Plan) -> Outcome:
+        """Carry out a plan about storage and routing, and have all nodes in reach of each other follow it.
+
+        No broker is needed. Nothing changes, here or elsewhere, if it fails here: raises InvalidPlan, and as
+        `Registry.check` does.
+        """
+        if not all(action.proxy in NODE_PROXIES for action in plan.actions):
+            raise InvalidPlan(f"plan {plan.plan!r}: expected actions of {' and '.join(sorted(NODE_PROXIES))}")
+        self.registry.check(plan, ("client",))
+        self._prepare(plan.actions)
+        foreseen = plan.dry_run(self.engine)
+        for record in foreseen:
+            if record.outcome == "failed":
+                raise InvalidPlan(f"plan {plan.plan!r}: {record.proxy} to {record.target!r}: {record.error}")
+        outcome = self.coordinator.carry_out(plan)
+        if outcome.ok:
+            self.node.decided()
         return outcome
 
     def _prepare(self, actions: Sequence[Action]) -> None:
-        """Know the mechanisms that actions name, if they were found after this client began."""
+        """Know the mechanisms that actions name, if they were found after this client began; and have the
+        proxies of a node if they are named. Raises InvalidPlan if storage and routing would not fit."""
+        if any(action.proxy in NODE_PROXIES for action in actions):
+            _ = self.node
         self.registry.prepare(self.engine, "client", actions)
         self.nearby.learn()
+        if self._node is not None:
+            check_fit(self.registry, self.engine, actions, not self.network.silent)
+
+    def _make_node(self) -> StorageNode:
+        from bypass.core.objects.access import ObjectTimes  # a client without objects does not load them
+        from bypass.core.objects.node import StorageNode, kept_in_memory
+
+        return StorageNode(
+            self.registry,
+            self.engine,
+            self.host,
+            self._local,
+            self.nearby.transport,
+            self.network.send,
+            self._kept or kept_in_memory(self.host.id),
+            self._times or ObjectTimes(),
+            self._follow,
+        )
+
+    def _follow(self, plan: Plan) -> None:
+        """Carry out a neighbour's plan, every time that it comes. Raises TransitionError if it fails."""
+        self._prepare(plan.actions)
+        for record in self.engine.execute(plan.model_copy(update={"id": ""})):
+            if record.outcome == "failed":
+                raise TransitionError(f"{record.proxy} to {record.target!r}: {record.error}")
 
     def _plan_arrived(self, message: PlanMessage) -> None:
-        outcome = self.carry_out(Plan.from_bytes(message.plan))
+        plan = Plan.from_bytes(message.plan)
+        try:
+            outcome = self.carry_out(plan)
+        except InvalidPlan as error:
+            outcome = Outcome.refused(plan, self.engine.host, error)
         if outcome.ok:
             self.network.epoch = message.epoch
         if not self.says_obsolete:
@@ -265,6 +369,10 @@ class Client:
             link = self._local.port(declared.port)
         elif declared.link == "gateway":
             link = self.nearby.gateway
+        elif declared.link == "datagrams":
+            link = self.node.port
+        elif declared.link == "storage":
+            link = self.node.link
         return Lease(self.host, f"client {self.host.id}'s {proxy}", link)
 
 

@@ -41,6 +41,11 @@ class Tombstones:
         """Whether there is a tombstone for this key, whatever it opens."""
         return any(named == key for named, _ in self._by_owner.get(key.owner, ()))
 
+    def of(self, key: ObjectKey) -> list[Tombstone]:
+        """The tombstones for this key, whatever they open."""
+        marks = self._by_owner.get(key.owner, {})
+        return [each for (named, _), each in marks.items() if named == key]
+
     def add(self, tombstone: Tombstone) -> tuple[Tombstone, ...] | None:
         """Add a tombstone. Those that had to go for it; None if it was here. Raises InvalidObject."""
         check_key(tombstone.key)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from bypass.objects.query import PageCursor, ObjectQuery
     from bypass.places.cell_grid import CellGrid
     from bypass.ports.routing import Neighbour
-    from bypass.protocol.storage import NodeAddress, FoundObjects, OperationStatus, StorageMessage
+    from bypass.protocol.datagrams import NodeAddress
+    from bypass.protocol.storage import FoundObjects, OperationStatus, StorageMessage
 
 NODE = "node"
 FLOOD = "flood"
@@ -34,9 +35,9 @@ class Storage(Protocol):
     """
 
     def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:
-        """Store an object of this node, and tell those whose queries match it.
+        """Store an object of this node, or one that it has adopted, and tell those whose queries match it.
 
-        The node has it in its own store already. `active` says whether others hold its bytes, too; None: as
+        The node has it in its own store already, and may have said the same before. `active` says whether others hold its bytes, too; None: as
         the mechanism is set.
         """
 

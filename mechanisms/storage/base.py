@@ -5,18 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Annotated, ClassVar
 
-from bypass.objects.metadata import Metadata, StoredObject
+from bypass.objects.metadata import Metadata, StoredObject, Tombstone
 from bypass.objects.node_store import NodeStore
 from bypass.objects.query import PageCursor, ObjectQuery
 from bypass.ports.storage import OwnQueries
+from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import (
     Acknowledge,
-    NodeAddress,
     FoundObjects,
+    OperationStatus,
     Remove,
     Retrieve,
     Retrieved,
-    OperationStatus,
     StorageMessage,
 )
 from bypass.transitions import Mechanism, TransferState
@@ -83,7 +83,7 @@ class StorageMechanism(Mechanism):
         elif isinstance(body, Acknowledge):
             self.acknowledged(body, origin)
         elif isinstance(body, Remove):
-            self.store.delete(body.key, body.opening)
+            self.store.bury(Tombstone(body.key, body.opening))
         else:
             self.take(body, origin, target)
 

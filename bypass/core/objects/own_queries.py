@@ -6,7 +6,7 @@ whichever way it comes first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from bypass.objects.metadata import Metadata, ObjectKey
@@ -78,8 +78,9 @@ class OwnQuery:
             for metadata in found.items:
                 if len(page.found) < MOST_IN_PAGE:
                     page.found.setdefault(metadata.key, metadata)
-        if page is not None and found.next is not None:
-            page.more = found.next if page.more is None else max(page.more, found.next)
+        if page is not None and found.more and (found.next or found.items):
+            last = found.next or position(found.items[-1])
+            page.more = last if page.more is None else max(page.more, last)
 
     def close_page(self, op: int, complete: bool) -> PageCursor | None:
         """End a page: tell its first objects, in the order of pages.
@@ -130,13 +131,13 @@ class OwnQuery:
 class QueryTable:
     """All queries of one client that are not withdrawn, by number. `now_us` is the clock.
 
-    Numbers of queries go on after `placed` earlier ones.
+    Those of an earlier client of the same node are taken over; numbers go on after `placed` earlier ones.
     """
 
-    def __init__(self, now_us: Callable[[], int]) -> None:
-        self.placed = 0
+    def __init__(self, now_us: Callable[[], int], earlier: Iterable[OwnQuery] = (), placed: int = 0) -> None:
+        self.placed = placed
         self._now_us = now_us
-        self._queries: dict[int, OwnQuery] = {}
+        self._queries = {own.query.id: own for own in earlier}
 
     def add(self, own: OwnQuery) -> None:
         """Know a query from now on."""

@@ -1,0 +1,377 @@
+"""A client's access to objects: what its application stores, asks for, fetches and deletes.
+
+Everything is asynchronous: a call gives the number of an operation or a handle at once, and plain functions
+are called later, in virtual or in real time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from bypass.core.objects.operations import FOREVER, Ended, OperationResult, Operations
+from bypass.core.objects.own_queries import MatchCallback, OwnQuery, QueryTable
+from bypass.errors import InvalidCallback, InvalidQuery, NotOwner, OperationFailed, UnknownObject, shown
+from bypass.events.event import Event
+from bypass.events.filters import Filter, Subscription
+from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone, content_hash
+from bypass.objects.node_store import NodeStore
+from bypass.objects.query import MOST_ON_A_PAGE, USUAL_PAGE, ObjectQuery, PageCursor
+from bypass.objects.tags import TagFormula
+from bypass.objects.window import TimeWindow, parse_time
+from bypass.ports.host import Host
+from bypass.ports.storage import Storage
+from bypass.protocol.storage import FoundObjects, OperationStatus
+from bypass.support.callbacks import is_plain_function
+from bypass.support.units import MICROSECONDS
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+SLOWEST_BYTES_PER_S = 50_000
+"""An operation with an object's bytes may take longer: as if they came so fast at least."""
+
+MOST_REMEMBERED = 1024
+"""Withdrawn queries, and deletions without an answer, that are remembered, each."""
+
+OBJECT_REFUSED = frozenset((OperationStatus.REFUSED, OperationStatus.QUOTA, OperationStatus.TOO_LARGE))
+"""The ends of an insertion that leave nothing behind."""
+
+
+def microseconds(host: Host) -> int:
+    """The time of a host in microseconds."""
+    return round(host.now() * MICROSECONDS)
+
+
+def ignore(result: OperationResult) -> None:
+    """Do nothing: the default of who does not want to know how an operation ends."""
+
+
+@dataclass(slots=True)
+class KeptObjects:
+    """All that a node has of objects and queries while its client is gone; the next client goes on with it.
+
+    `left_us` is when it was last there, None: never before.
+    """
+
+    store: NodeStore
+    queries: list[OwnQuery] = field(default_factory=list)
+    operations: int = 0
+    placed: int = 0
+    left_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectTimes:
+    """The waits of operations: `timeout_s` for each of `retries` + 1 attempts."""
+
+    timeout_s: float = 2.0
+    retries: int = 3
+
+
+class ObjectAccess:
+    """The objects and queries of one client. `storage` is the proxy behind which a mechanism does the work.
+
+    `running` says whether there is one: without, every operation raises OperationFailed at once. What an
+    earlier client of the node has `kept` is taken over; `queries` has its queries already.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        storage: Storage,
+        running: Callable[[], bool],
+        queries: QueryTable,
+        kept: KeptObjects,
+        times: ObjectTimes,
+    ) -> None:
+        self.store = kept.store
+        self.queries = queries
+        self.operations = Operations(host, times.timeout_s, times.retries, kept.operations)
+        self.forged = 0  # answers whose bytes are not those of the object
+        self.unwanted = 0  # objects for queries that are not, or no longer, asked
+        self._host = host
+        self._storage = storage
+        self._running = running
+        self._names = 0
+        self._retrieving: dict[int, Metadata] = {}
+        self._withdrawn: dict[int, ObjectQuery] = {}
+        self._undeleted: dict[ObjectKey, tuple[Metadata, bytes]] = {}  # deletions without an answer
+
+    def now_us(self) -> int:
+        """The time in microseconds, by which objects are published."""
+        return microseconds(self._host)
+
+    def kept(self) -> KeptObjects:
+        """Give all that the node's next client goes on with."""
+        return KeptObjects(
+            self.store, list(self.queries), self.operations.begun, self.queries.placed, self.now_us()
+        )
+
+    # -- the application's interface ----------------------------------------------------------------------
+
+    def insert(
+        self,
+        data: bytes,
+        tags: Iterable[str],
+        *,
+        name: str = "",
+        summary: bytes = b"",
+        place: tuple[float, float] | None = None,
+        attributes: Event | None = None,
+        namespace: str = "",
+        active: bool | None = None,
+        ended: Ended = ignore,
+    ) -> Metadata:
+        """Store an object and publish it, in one. Gives its metadata; `ended` is told how it ends.
+
+        Without a `name` it gets one that is new. `active` says whether others keep copies of its bytes; None:
+        as the storage mechanism is set. Raises InvalidObject, QuotaExceeded and OperationFailed, and then
+        nothing was stored.
+        """
+        self._check(ended)
+        now_us = self.now_us()
+        key = ObjectKey(self._host.id, name or self._new_name(now_us))
+        secret = content_hash(self._host.random("object-secrets").randbytes(32))  # no stream shows through
+        metadata = Metadata(
+            key, frozenset(tags), now_us, len(data), content_hash(data), content_hash(secret),
+            summary, place, attributes, (), namespace,
+        )  # fmt: skip
+        stored = StoredObject(metadata, data)
+        self.store.publish(stored, secret)
+
+        def insertion_ended(result: OperationResult) -> None:
+            if result.status in OBJECT_REFUSED:
+                self.store.bury(Tombstone(key, secret))
+            ended(result)
+
+        self.operations.begin(
+            lambda op: self._storage.insert(op, stored, active), insertion_ended, extra_s=_extra(metadata)
+        )
+        return metadata
+
+    def delete(self, key: ObjectKey, ended: Ended = ignore) -> int:
+        """Delete an object of this client, for everybody and for windows in the past, too.
+
+        One whose deletion ended without an answer can be deleted again. Raises NotOwner, UnknownObject,
+        QuotaExceeded and OperationFailed.
+        """
+        self._check(ended)
+        if key.owner != self._host.id:
+            raise NotOwner(f"object {key}: expected one of client {self._host.id}")
+        known = self._undeleted.pop(key, None)
+        if known is None:
+            metadata = self.store.metadata(key)
+            if metadata is None:
+                raise UnknownObject(f"object {key}: expected one that is stored")
+            known = metadata, self.store.secret(key)
+        metadata, secret = known
+        self.store.bury(Tombstone(key, secret))
+
+        def deletion_ended(result: OperationResult) -> None:
+            if result.status == OperationStatus.TIMEOUT:
+                _remember(self._undeleted, key, (metadata, secret))
+            ended(result)
+
+        return self.operations.begin(
+            lambda op: self._storage.delete(op, metadata, secret), deletion_ended
+        )
+
+    def query(
+        self,
+        formula: TagFormula | str,
+        callback: MatchCallback,
+        *,
+        since: str | float | None = None,
+        until: str | float | None = None,
+        near: tuple[float, float, float] | None = None,
+        where: Subscription | Filter | None = None,
+        namespace: str = "",
+        limit: int = USUAL_PAGE,
+        ended: Ended = ignore,
+    ) -> OwnQuery:
+        """Ask for objects by their tags: a page of those of the past, then all that come.
+
+        `callback(metadata, query)` is called for each, once; `since` and `until` are as in `parse_time`, None
+        an open end. `near` is a circle (x, y, radius), `where` filters attributes. `ended` is told when the
+        first page is complete. Raises InvalidFormula, InvalidWindow, InvalidQuery, InvalidCallback,
+        QuotaExceeded and OperationFailed.
+        """
+        self._check(ended)
+        if not is_plain_function(callback):
+            raise InvalidCallback(f"callback {shown(callback)}: expected a plain function")
+        _check_limit(limit, 0)
+        now_us = self.now_us()
+        number = self._host.id << 32 | self.queries.placed + 1
+        query = ObjectQuery(
+            number,
+            self._host.id,
+            formula if isinstance(formula, TagFormula) else TagFormula.parse(formula),
+            TimeWindow(parse_time(since, now_us), parse_time(until, now_us)),
+            near,
+            None if where is None else Subscription.of(where),
+            namespace,
+        )
+        own = OwnQuery(query, callback, now_us)
+        live = not query.window.ended(now_us)
+
+        def query_ended(result: OperationResult) -> None:
+            if result.status == OperationStatus.TIMEOUT and live:
+                self.recover(own, own.placed_us)  # the application is told, and the query goes on being tried
+            elif not result.ok and result.status != OperationStatus.TIMEOUT:
+                self.queries.remove(number)
+            ended(result)
+
+        self.queries.placed += 1
+        self.queries.add(own)
+        try:
+            self._ask_page(own, limit if own.more_past else 0, live, query_ended)
+        except BaseException:
+            self.queries.remove(number)
+            raise
+        return own
+
+    def more(self, own: OwnQuery, limit: int = USUAL_PAGE, ended: Ended = ignore) -> int:
+        """Ask for the next page of the past. `own.more_past` says afterwards whether there may be more.
+
+        Raises InvalidQuery for a query that is withdrawn, or a page of another size than 1 to
+        MOST_ON_A_PAGE, QuotaExceeded and OperationFailed.
+        """
+        self._check(ended)
+        _check_limit(limit, 1)
+        self._check_known(own)
+        return self._ask_page(own, limit, False, ended)
+
+    def withdraw(self, own: OwnQuery, ended: Ended = ignore) -> int:
+        """Withdraw a query: its callback is not called any more. Raises as `more` does."""
+        self._check(ended)
+        self._check_known(own)
+        self.queries.remove(own.query.id)
+        _remember(self._withdrawn, own.query.id, own.query)
+        return self.operations.begin(lambda op: self._storage.withdraw(op, own.query), ended)
+
+    def retrieve(self, metadata: Metadata, ended: Ended) -> int:
+        """Fetch the bytes of an object that a query has told of: `ended` gets them as `data`.
+
+        They are those that the owner has published, or the operation fails. What is stored at this node is
+        taken from there. Raises QuotaExceeded and OperationFailed.
+        """
+        self._check(ended)
+        here = self.store.get(metadata.key)
+        if here is not None and metadata.describes(here.data):
+            return self.operations.begin(
+                lambda op: self.done(op, OperationStatus.OK, data=here.data), ended
+            )
+
+        def attempt(op: int) -> None:
+            self._retrieving[op] = metadata
+            self._storage.retrieve(op, metadata)
+
+        def retrieval_ended(result: OperationResult) -> None:
+            self._retrieving.pop(result.op, None)
+            ended(result)
+
+        return self.operations.begin(attempt, retrieval_ended, extra_s=_extra(metadata))
+
+    # -- what mechanisms say ------------------------------------------------------------------------------
+
+    def done(self, op: int, status: OperationStatus, detail: str = "", data: bytes | None = None) -> None:
+        """An operation has ended; answers with other bytes than the object's are ignored."""
+        wanted = self._retrieving.get(op)
+        if wanted is not None and status == OperationStatus.OK and (data is None or not wanted.describes(data)):
+            self.forged += 1
+            return
+        self.operations.done(op, status, detail, data)
+
+    def matched(self, found: FoundObjects) -> None:
+        """Objects were found for a query; whoever goes on finding some for a withdrawn one is told again."""
+        own = self.queries.get(found.query)
+        if own is not None:
+            own.matched(found)
+            return
+        self.unwanted += 1
+        query = self._withdrawn.pop(found.query, None)
+        if query is not None and self._running():
+
+            def withdrawn(_: OperationResult) -> None:
+                _remember(self._withdrawn, query.id, query)
+
+            self.operations.begin(lambda op: self._storage.withdraw(op, query), withdrawn)
+
+    # -- after a switch, or a time away -------------------------------------------------------------------
+
+    def recover(self, own: OwnQuery, since_us: int, after: PageCursor | None = None) -> None:
+        """Register a query again and ask for all that was published since, page by page; until it is done."""
+
+        def attempt(op: int) -> None:
+            if own.withdrawn:
+                self.operations.done(op, OperationStatus.OK)
+                return
+            own.open_page(op, None)
+            live = after is None and not own.query.window.ended(self.now_us())
+            self._storage.ask(op, own.query, after, MOST_ON_A_PAGE, since_us, live)
+
+        def recovered(result: OperationResult) -> None:
+            further = own.close_page(result.op, result.ok)
+            if result.ok and further is not None and not own.withdrawn and further != after:
+                self.recover(own, since_us, further)
+
+        self.operations.begin(attempt, recovered, retries=FOREVER)
+
+    def announce(self, stored: StoredObject, ended: Ended = ignore) -> int:
+        """Have the mechanism that runs now know of an object that is here; until it is done."""
+        return self.operations.begin(
+            lambda op: self._storage.insert(op, stored, None), ended, extra_s=_extra(stored.metadata), retries=FOREVER
+        )
+
+    def delete_again(self) -> None:
+        """Try the deletions that ended without an answer once more."""
+        for key in list(self._undeleted):
+            self.delete(key)
+
+    # -- parts --------------------------------------------------------------------------------------------
+
+    def _ask_page(self, own: OwnQuery, limit: int, live: bool, ended: Ended) -> int:
+        def attempt(op: int) -> None:
+            own.open_page(op, limit)
+            self._storage.ask(op, own.query, own.cursor, limit, None, live)
+
+        def page_ended(result: OperationResult) -> None:
+            own.close_page(result.op, result.ok)
+            ended(result)
+
+        return self.operations.begin(attempt, page_ended)
+
+    def _check(self, ended: Ended) -> None:
+        """Raise InvalidCallback or OperationFailed if an operation cannot be begun."""
+        if not is_plain_function(ended):
+            raise InvalidCallback(f"ended {shown(ended)}: expected a plain function")
+        if not self._running():
+            raise OperationFailed(
+                f"client {self._host.id} has no storage mechanism: expected a transition of its proxy 'storage'"
+            )
+
+    def _check_known(self, own: OwnQuery) -> None:
+        if self.queries.get(own.query.id) is not own:
+            raise InvalidQuery(f"query {own.query.id}: expected one that is not withdrawn")
+
+    def _new_name(self, now_us: int) -> str:
+        self._names += 1
+        return f"{now_us}-{self._names}"
+
+
+def _check_limit(limit: int, least: int) -> None:
+    if type(limit) is not int or not least <= limit <= MOST_ON_A_PAGE:
+        raise InvalidQuery(f"page of {shown(limit)} objects: expected {least} to {MOST_ON_A_PAGE}")
+
+
+def _extra(metadata: Metadata) -> float:
+    return metadata.size / SLOWEST_BYTES_PER_S
+
+
+def _remember(known: dict[K, V], key: K, value: V) -> None:
+    """Keep the latest MOST_REMEMBERED."""
+    known[key] = value
+    if len(known) > MOST_REMEMBERED:
+        del known[next(iter(known))]

@@ -1,0 +1,182 @@
+"""The node of a client: the proxies `storage` and `routing`, and the ways between them, the radio and the
+broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes, microseconds
+from bypass.core.objects.decisions import StorageDecisions
+from bypass.core.objects.own_queries import QueryTable
+from bypass.core.objects.recovery import MARGIN_S, Recovery
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import ROUTING_PROXY, STORAGE_PROXY
+from bypass.objects.node_store import NodeStore
+from bypass.objects.persistence import MemoryPersistence
+from bypass.ports.datagrams import DatagramOutlet, DatagramSender, Failed
+from bypass.ports.host import Host
+from bypass.ports.local_access import LocalAccess
+from bypass.ports.routing import Routing
+from bypass.ports.storage import Storage
+from bypass.protocol.datagrams import Datagram, NodeAddress
+from bypass.protocol.storage import Decision, MoveNode, StorageMessage
+from bypass.support.units import MICROSECONDS
+from bypass.transitions import Engine, InvalidPlan, Nothing, Plan, Record
+
+ToBroker = Callable[[StorageMessage], None]
+
+
+def kept_in_memory(node: int) -> KeptObjects:
+    """The beginning of a node that has no objects, and keeps them in memory."""
+    return KeptObjects(NodeStore(node, MemoryPersistence()))
+
+
+class StampedPort:
+    """The `host.link` of routing: all that goes out says which decision its sender follows."""
+
+    def __init__(self, outlet: DatagramOutlet, decision: Callable[[], Decision]) -> None:
+        self._outlet = outlet
+        self._decision = decision
+
+    def broadcast(self, datagram: Datagram) -> None:
+        """Send to all in reach, unacknowledged."""
+        self._outlet.broadcast(self._stamped(datagram))
+
+    def unicast(self, datagram: Datagram, neighbour: int, failed: Failed) -> None:
+        """Send to one neighbour, which acknowledges it."""
+        self._outlet.unicast(self._stamped(datagram), neighbour, failed)
+
+    def _stamped(self, datagram: Datagram) -> Datagram:
+        datagram.epoch, datagram.scheme, datagram.initiator = self._decision()
+        return datagram
+
+
+class NodeLink:
+    """The `host.link` of a storage mechanism: its ways to others are those of the routing that runs."""
+
+    def __init__(self, routing: Routing, access: ObjectAccess, to_broker: ToBroker) -> None:
+        self.send = routing.send
+        self.flood = routing.flood
+        self.tell_cell = routing.tell_cell
+        self.tell_neighbours = routing.tell_neighbours
+        self.neighbours = routing.neighbours
+        self.grid = routing.grid
+        self.own_cell = routing.own_cell
+        self.serving = routing.serving
+        self.to_broker = to_broker
+        self.done = access.done
+        self.matched = access.matched
+
+
+class StorageNode:
+    """One client as a node of a store. `follow` carries out a plan that a neighbour has sent."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        engine: Engine,
+        host: Host,
+        local: LocalAccess,
+        transport: DatagramSender,
+        to_broker: ToBroker,
+        kept: KeptObjects,
+        times: ObjectTimes,
+        follow: Callable[[Plan], None],
+    ) -> None:
+        self._host = host
+        self._engine = engine
+        self._registry = registry
+        self._follow_plan = follow
+        self._back_us = kept.left_us
+        self._due = False
+        self._heals = False
+        outlet = DatagramOutlet(transport, partial(host.after, 0.0))
+        self.outlet = outlet
+        self.port = StampedPort(outlet, lambda: self.decisions.current)
+        self.decisions = StorageDecisions(host, engine, self.port, self._follow)
+        queries = QueryTable(partial(microseconds, host), kept.queries, kept.placed)
+        self.routing: Routing = registry.create(engine, "client", ROUTING_PROXY, state={"sink": self})
+        self.storage: Storage = registry.create(
+            engine, "client", STORAGE_PROXY, state={"store": kept.store, "queries": queries}
+        )
+        self.access = ObjectAccess(host, self.storage, self.running, queries, kept, times)
+        self.recovery = Recovery(host, self.access, self.routing)
+        self.link = NodeLink(self.routing, self.access, to_broker)
+        engine.add_listener(self)
+        local.hear_datagrams(self)
+
+    def running(self) -> bool:
+        """Whether a storage mechanism runs here."""
+        return not isinstance(self._engine.active(STORAGE_PROXY), Nothing)
+
+    # -- what arrives -------------------------------------------------------------------------------------
+
+    def arrived(self, datagram: Datagram) -> None:
+        """Take a datagram from the link; a node without storage listens to nobody."""
+        if self.decisions.current.scheme and self.decisions.admits(datagram):
+            self.routing.arrived(datagram)
+
+    def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
+        """Take a body from routing."""
+        if isinstance(body, MoveNode):
+            self.recovery.claimed(body, origin)
+        self.storage.received(body, origin, target)
+
+    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
+        """Learn that a body did not get to a target."""
+        self.storage.undeliverable(body, target)
+
+    def surroundings_changed(self) -> None:
+        """Learn that the own cell, or the populated cells around, are others now."""
+        self.storage.surroundings_changed()
+
+    # -- transitions --------------------------------------------------------------------------------------
+
+    def transition_finished(self, record: Record) -> None:
+        """Another mechanism may store, or route: datagrams say so, and indexes are built up again."""
+        if record.proxy not in (ROUTING_PROXY, STORAGE_PROXY) or record.outcome != "done":
+            return
+        self.decisions.current = self.decisions.current._replace(scheme=self.flag())
+        if record.kind == "total" and not self._due:
+            self._due = True
+            self._host.after(0.0, self._recover)
+
+    def decided(self) -> None:
+        """A plan was carried out that this node has made: all in reach are to follow it."""
+        self.decisions.adopt(self.decisions.next(self.flag()), spread=True)
+
+    def follow_broker(self, epoch: int) -> None:
+        """A plan of the broker was carried out: its number is that of the decision."""
+        self.decisions.adopt(Decision(epoch, self.flag(), 0), spread=False)
+
+    def flag(self) -> int:
+        """The flag of the storage mechanism that runs; 0 if none does."""
+        flag: int = getattr(self._engine.active(STORAGE_PROXY), "flag", 0)
+        return flag
+
+    def _follow(self, plan: Plan, decision: Decision) -> None:
+        """Carry out a neighbour's plan. Raises TransitionError, also if it is not what its sender follows."""
+        for action in plan.actions:
+            if action.proxy == STORAGE_PROXY:
+                kind = self._registry.find("client", STORAGE_PROXY, action.to or "")
+                if getattr(kind, "flag", 0) != decision.scheme:
+                    raise InvalidPlan(
+                        f"storage {kind.name!r} for decision {decision}: expected the mechanism with its flag"
+                    )
+        # A decision that a neighbour had to tell may be old: queries ask for all that came since they began.
+        self._heals = True
+        self._follow_plan(plan)
+
+    def _recover(self) -> None:
+        self._due = False
+        if not self.running():
+            return
+        now_us, margin_us = self.access.now_us(), round(MARGIN_S * MICROSECONDS)
+        since_us = now_us - margin_us
+        if self._heals:
+            since_us = 0
+        if self._back_us is not None:
+            since_us = min(since_us, self._back_us - margin_us)
+        self._heals, self._back_us = False, None
+        self.recovery.begin(since_us)
