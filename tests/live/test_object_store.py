@@ -214,7 +214,9 @@ def test_uploads_go_on_after_a_restart_and_are_checked(tmp_path: Path) -> None:
     data = bytes(range(256)) * 700  # three parts
     large = described("large", "a", data=data)
     begin = BeginUpload("a", large, put(large).record)
-    parts = [AddPart("a", large.key, at, data[at : at + PART_BYTES]) for at in range(0, len(data), PART_BYTES)]
+    parts = [
+        AddPart("a", large.key, at, data[at : at + PART_BYTES]) for at in range(0, len(data), PART_BYTES)
+    ]
     with stored(tmp_path / "o") as store:
         assert store.apply([begin])[0].missing == 0
         assert store.apply([parts[0]])[0].missing == PART_BYTES

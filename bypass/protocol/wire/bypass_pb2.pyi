@@ -476,7 +476,7 @@ class Remove(_message.Message):
     def __init__(self, key: _Optional[_Union[ObjectKey, _Mapping]] = ..., opening: _Optional[bytes] = ...) -> None: ...
 
 class Ask(_message.Message):
-    __slots__ = ("op", "query", "conjunction", "cell", "after", "limit", "since_us", "live")
+    __slots__ = ("op", "query", "conjunction", "cell", "after", "limit", "since_us", "live", "arrived")
     OP_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     CONJUNCTION_FIELD_NUMBER: _ClassVar[int]
@@ -485,6 +485,7 @@ class Ask(_message.Message):
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     SINCE_US_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
+    ARRIVED_FIELD_NUMBER: _ClassVar[int]
     op: int
     query: ObjectQuery
     conjunction: int
@@ -493,7 +494,8 @@ class Ask(_message.Message):
     limit: int
     since_us: int
     live: bool
-    def __init__(self, op: _Optional[int] = ..., query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., after: _Optional[_Union[PageCursor, _Mapping]] = ..., limit: _Optional[int] = ..., since_us: _Optional[int] = ..., live: _Optional[bool] = ...) -> None: ...
+    arrived: int
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., after: _Optional[_Union[PageCursor, _Mapping]] = ..., limit: _Optional[int] = ..., since_us: _Optional[int] = ..., live: _Optional[bool] = ..., arrived: _Optional[int] = ...) -> None: ...
 
 class Withdraw(_message.Message):
     __slots__ = ("op", "query", "tags")
@@ -506,18 +508,20 @@ class Withdraw(_message.Message):
     def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class FoundObjects(_message.Message):
-    __slots__ = ("op", "query", "items", "next", "more")
+    __slots__ = ("op", "query", "items", "next", "more", "arrived")
     OP_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     NEXT_FIELD_NUMBER: _ClassVar[int]
     MORE_FIELD_NUMBER: _ClassVar[int]
+    ARRIVED_FIELD_NUMBER: _ClassVar[int]
     op: int
     query: int
     items: _containers.RepeatedCompositeFieldContainer[Metadata]
     next: PageCursor
     more: bool
-    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., next: _Optional[_Union[PageCursor, _Mapping]] = ..., more: _Optional[bool] = ...) -> None: ...
+    arrived: int
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., next: _Optional[_Union[PageCursor, _Mapping]] = ..., more: _Optional[bool] = ..., arrived: _Optional[int] = ...) -> None: ...
 
 class Retrieve(_message.Message):
     __slots__ = ("op", "key", "offset", "length")

@@ -114,6 +114,8 @@ def _write_ask(body: pb.Ask, message: Ask, values: ValueTypes) -> None:
     if message.since_us is not None:
         body.since_us = message.since_us
     body.live = message.live
+    if message.arrived is not None:
+        body.arrived = message.arrived
 
 
 def _read_ask(body: pb.Ask, values: ValueTypes) -> Ask:
@@ -127,6 +129,7 @@ def _read_ask(body: pb.Ask, values: ValueTypes) -> Ask:
         at_most("items on a page", body.limit, MOST_ON_A_PAGE),
         optional_number(body, "since_us"),
         body.live,
+        arrived=optional_number(body, "arrived"),
     )
 
 
@@ -150,6 +153,7 @@ def _write_found(body: pb.FoundObjects, message: FoundObjects, values: ValueType
     if message.next is not None:
         write_cursor(body.next, message.next)
     body.more = message.more
+    body.arrived = message.arrived
 
 
 def _read_found(body: pb.FoundObjects, values: ValueTypes) -> FoundObjects:
@@ -159,6 +163,7 @@ def _read_found(body: pb.FoundObjects, values: ValueTypes) -> FoundObjects:
         tuple([read_metadata(each, values) for each in few("items", body.items)]),
         read_cursor(body, "next"),
         body.more,
+        arrived=body.arrived,
     )
 
 

@@ -22,9 +22,10 @@ WINDOW, WINDOW_BYTES = 128, 262_144
 
 @dataclass(slots=True)
 class LiveQuery:
-    """A query of a client on a connection, told of all that has arrived up to the number `told`; `unconfirmed`
-    are numbers and sizes of what is on its way. It is `behind` if there may be more in the store, and
-    `reading` while that is read."""
+    """A query of a client on a connection, told of all that has arrived up to the number `told`.
+
+    `unconfirmed` are numbers and sizes of what is on its way. It is `behind` if there may be more in the
+    store, and `reading` while that is read."""
 
     query: ObjectQuery
     client: int

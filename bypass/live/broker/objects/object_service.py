@@ -208,7 +208,12 @@ class ObjectService:
             return
         if message.live:
             live = self.live.get(query.id)
-            if live is not None and live.query == query and live.route == route and message.arrived is not None:
+            if (
+                live is not None
+                and live.query == query
+                and live.route == route
+                and message.arrived is not None
+            ):
                 live.confirm(message.arrived)
                 self._catch_up(live)
             elif live is None and self.live.count(client) >= self._limits.queries_per_client:
@@ -230,7 +235,7 @@ class ObjectService:
 
         def found(page: FoundPage) -> StorageMessage:
             items = tuple(map(self._decode, page.records))
-            return FoundObjects(message.op, query.id, items, page.next, page.more, arrived)
+            return FoundObjects(message.op, query.id, items, page.next, page.more, arrived=arrived)
 
         self._read(session, message.op, scan.advance, found)
 
@@ -290,9 +295,7 @@ class ObjectService:
             for first in range(0, len(matches), MOST_ON_A_PAGE):
                 some = matches[first : first + MOST_ON_A_PAGE]
                 items = tuple(each.metadata for each in some)
-                self._send(
-                    live.route, FoundObjects(0, live.query.id, items, None, False, some[-1].arrival)
-                )
+                self._send(live.route, FoundObjects(0, live.query.id, items, arrived=some[-1].arrival))
 
     def _catch_up(self, live: LiveQuery) -> None:
         """Read for a query that is behind what there is room for."""

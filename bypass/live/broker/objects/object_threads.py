@@ -32,9 +32,7 @@ class ObjectWriter:
     after those of one transaction.
     """
 
-    def __init__(
-        self, store: ObjectStore, soon: Callable[..., None], committed: Callable[[], None]
-    ) -> None:
+    def __init__(self, store: ObjectStore, soon: Callable[..., None], committed: Callable[[], None]) -> None:
         self.commits = 0
         self.seconds = 0.0  # that all commits took together
         self.failing: str | None = None
