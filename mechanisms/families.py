@@ -214,7 +214,7 @@ STORAGE = Family(
     "storage",
     "bypass.mechanisms.storage.base:StorageMechanism",
     (FamilyProxy(STORAGE_PROXY, "client", Storage, link="storage"),),
-    (),
+    ("bypass.mechanisms.storage.local:Local",),
     _admit_storage,
 )
 

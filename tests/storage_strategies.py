@@ -27,6 +27,7 @@ from bypass.protocol.storage import (
     CopyObject,
     Decision,
     Delete,
+    DigestKind,
     FoundObjects,
     Insert,
     JoinRequest,
@@ -55,6 +56,7 @@ openings = st.binary(min_size=1, max_size=64)
 data = st.binary(max_size=40)
 tag_sets = st.frozensets(tags, max_size=4)
 numbers = st.lists(u64, max_size=4).map(tuple)
+some_cells = st.lists(u32, max_size=4).map(tuple)
 stored = data.map(lambda content: StoredObject(make_metadata(data=content), content))
 
 
@@ -71,7 +73,7 @@ def asks(draw: st.DrawFn, /, **stamp: st.SearchStrategy[int]) -> Ask:
     query, conjunction = draw(numbered())
     ask = Ask(
         draw(u64), query, conjunction, draw(cells), draw(cursors), draw(st.integers(0, 64)),
-        draw(st.none() | i64), draw(st.booleans()),
+        draw(st.none() | i64), draw(st.booleans()), draw(u64),
     )  # fmt: skip
     for name, numbers in stamp.items():
         setattr(ask, name, draw(numbers))
@@ -98,7 +100,14 @@ def storage_messages(**stamp: st.SearchStrategy[int]) -> st.SearchStrategy[Stora
         asks(**stamp),
         st.builds(Withdraw, u64, u64, st.lists(tags, max_size=4).map(tuple), **stamp),
         st.builds(
-            FoundObjects, u64, u64, st.lists(objects, max_size=3).map(tuple), cursors, st.booleans(), **stamp
+            FoundObjects,
+            u64,
+            u64,
+            st.lists(objects, max_size=3).map(tuple),
+            cursors,
+            st.booleans(),
+            st.none() | st.integers(0, 64),
+            **stamp,
         ),
         st.builds(
             Retrieve, u64, keys, st.integers(0, 64 << 20), st.none() | st.integers(1, 512 << 10), **stamp
@@ -109,11 +118,12 @@ def storage_messages(**stamp: st.SearchStrategy[int]) -> st.SearchStrategy[Stora
             u64,
             st.sampled_from(OperationStatus),
             st.sampled_from(("", "no room", "x" * 256)),
+            some_cells,
             **stamp,
         ),
         st.builds(AddReplica, u64, keys, st.builds(Replica, st.none() | u32, cells), tag_sets, **stamp),
         st.builds(MoveNode, u32, cells, numbers, st.lists(keys, max_size=3).map(tuple), u64, **stamp),
-        st.builds(JoinRequest, cells, **stamp),
+        st.builds(JoinRequest, cells, some_cells, **stamp),
         st.builds(
             lambda part, **fields: NodeState(part=part[0], parts=part[1], **fields),
             parts(),
@@ -125,13 +135,13 @@ def storage_messages(**stamp: st.SearchStrategy[int]) -> st.SearchStrategy[Stora
             objects=st.lists(stored, max_size=2).map(tuple),
             **stamp,
         ),
-        st.builds(StateDigest, u32, numbers, **stamp),
+        st.builds(StateDigest, u32, numbers, st.sampled_from(DigestKind), **stamp),
         st.builds(PlanRequest, st.builds(Decision, u32, u32, u32), **stamp),
         st.builds(PlanCopy, data, **stamp),
     )
 
 
-bodies = storage_messages() | storage_messages().map(CellUpdate)
+bodies = storage_messages() | st.builds(CellUpdate, storage_messages(), u64, st.none() | u32)
 
 
 @st.composite
@@ -143,7 +153,8 @@ def fragments(draw: st.DrawFn) -> Fragment:
 addresses = st.builds(NodeAddress, st.none() | u32, cells)
 routes = st.lists(st.builds(RouteEntry, u32, u32, u32), max_size=3).map(tuple)
 small = st.integers(0, 300)
-recoveries = st.none() | st.builds(Recovery, small, st.tuples(small, small), small)
+edges = st.tuples(small, small)
+recoveries = st.none() | st.builds(Recovery, small, edges, small, st.none() | edges)
 
 
 @st.composite
@@ -161,6 +172,7 @@ def datagrams(draw: st.DrawFn, /, **stamp: st.SearchStrategy[int]) -> Datagram:
     datagram = Datagram(
         number, NodeAddress(number >> 32, draw(cells)), draw(st.lists(addresses, max_size=3).map(tuple)),
         draw(st.sampled_from(DatagramScope)), body, draw(small), draw(recoveries), draw(u32),
+        draw(st.sampled_from(("", "gallery", "ä"))),
     )  # fmt: skip
     for name, numbers in stamp.items():
         setattr(datagram, name, draw(numbers))
@@ -169,5 +181,5 @@ def datagrams(draw: st.DrawFn, /, **stamp: st.SearchStrategy[int]) -> Datagram:
 
 def messages(**stamp: st.SearchStrategy[int]) -> st.SearchStrategy[Message]:
     """Messages of stores, those around others, and datagrams, with this stamp."""
-    around = st.builds(CellUpdate, storage_messages(), **stamp)
+    around = st.builds(CellUpdate, storage_messages(), u64, st.none() | u32, **stamp)
     return st.one_of(storage_messages(**stamp), around, datagrams(**stamp))

@@ -37,7 +37,7 @@ class DatagramScope(IntEnum):
 
 class Recovery(NamedTuple):
     """A datagram's way around a void: the cell where greedy forwarding ended, the first edge of the way
-    (from, to), the cell that it comes from, and the edge where it came to this face, None on the first one."""
+    (from, to), the cell that it comes from, and the edge where it came to this face, None on the first."""
 
     entered: int
     first: tuple[int, int]

@@ -96,10 +96,11 @@ class Ask(StorageMessage):
     """Ask for a page of the past, keep the query for what comes (`live`), or both.
 
     `conjunction` is the number of the one that this message is about, of the query's formula in disjunctive
-    normal form, None: all. `cell` is where the subscriber is since `at_us`. The page begins after the position
-    `after`, None: with the latest; it has at most `limit` items, 0 for no page, none published before
-    `since_us`. `arrived` is for a broker: its number of arrival up to which the subscriber has all, None: it
-    has all that was there before.
+    normal form, None: all. `cell` is where the subscriber is since `at_us`. The page begins after the
+    position `after`, None: with the latest; it has at most `limit` items, 0 for no page, none published
+    before `since_us`.
+    `arrived` is for a broker: its number of arrival up to which the subscriber has all, None: it has all that
+    was there before.
     """
 
     op: int
@@ -128,7 +129,7 @@ class FoundObjects(StorageMessage):
     """Matches of a query: a page, in answer to `op`, or a notification (op 0).
 
     `next` is the position of the last item that was looked at; `more` says that there are matches behind it.
-    `conjunction` is that of the question. `arrived` is a broker's number of arrival, up to which the
+    `conjunction` is that of the question. `arrived` is a broker\'s number of arrival, up to which the
     subscriber has all that came as notifications; 0 if it does not say.
     """
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
-from bypass.objects.metadata import Metadata, StoredObject, Tombstone
+from bypass.mechanisms.storage.fetching import ObjectFetches, piece
+from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone
 from bypass.objects.node_store import NodeStore
 from bypass.objects.query import PageCursor, ObjectQuery
 from bypass.ports.storage import OwnQueries
@@ -19,6 +21,7 @@ from bypass.protocol.storage import (
     Retrieved,
     StorageMessage,
 )
+from bypass.support.units import MICROSECONDS
 from bypass.transitions import Mechanism, TransferState
 
 
@@ -28,7 +31,8 @@ class StorageMechanism(Mechanism):
     `flag` is a number from 1 to 127 that no other storage mechanism has; numbers from 64 on are free for
     mechanisms of one's own. `needs` are the services of its routing without which it does not work. What
     nodes have in their own store they give and remove for whoever asks, whatever mechanism runs: so objects
-    stay reachable while some nodes have exchanged it and others have not.
+    stay reachable while some nodes have exchanged it and others have not. `fetches` brings objects from their
+    holders.
     """
 
     flag: ClassVar[int]
@@ -39,6 +43,7 @@ class StorageMechanism(Mechanism):
 
     def start(self) -> None:
         """Have `begin` called as soon as others may be told."""
+        self.fetches = ObjectFetches(self._send, self._done)
         self.host.after(0.0, self.begin)
 
     def begin(self) -> None:
@@ -75,32 +80,46 @@ class StorageMechanism(Mechanism):
         if isinstance(body, FoundObjects):
             self.host.link.matched(body)
         elif isinstance(body, Retrieve):
-            stored = self.store.get(body.key)
-            data = None if stored is None else stored.data
-            self.host.link.send(Retrieved(body.op, body.key, data), (origin,))
+            self.host.link.send(piece(body, self.store.get(body.key)), (origin,))
         elif isinstance(body, Retrieved):
-            self.retrieved(body, origin)
+            self.fetches.arrived(body, origin)
         elif isinstance(body, Acknowledge):
             self.acknowledged(body, origin)
         elif isinstance(body, Remove):
-            self.store.bury(Tombstone(body.key, body.opening))
+            if self.store.bury(Tombstone(body.key, body.opening)):
+                self.removed(body.key)
         else:
             self.take(body, origin, target)
 
-    def retrieved(self, answer: Retrieved, origin: NodeAddress) -> None:  # noqa: ARG002 - mechanisms may ask
-        """A node has sent an object, or that it has none. Ends the operation, by default."""
-        status = OperationStatus.NOT_FOUND if answer.data is None else OperationStatus.OK
-        self.host.link.done(answer.op, status, data=answer.data)
-
-    def acknowledged(self, answer: Acknowledge, origin: NodeAddress) -> None:  # noqa: ARG002 - as above
+    def acknowledged(self, answer: Acknowledge, origin: NodeAddress) -> None:  # noqa: ARG002 - mechanisms may ask
         """A node says what became of an operation. Ends it, by default."""
         self.host.link.done(answer.op, answer.status, answer.detail)
+
+    def removed(self, key: ObjectKey) -> None:
+        """A copy that was here is deleted, as its owner wanted. Nothing more, by default."""
 
     def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """A message that not all mechanisms understand. Ignored, by default."""
 
     def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
-        """A message of this node did not reach one of its targets. Nothing, by default."""
+        """A message of this node did not reach one of its targets; of those for objects the next holder is
+        asked."""
+        if isinstance(body, Retrieve):
+            self.fetches.failed(body)
 
     def surroundings_changed(self) -> None:
         """The own cell, or which cells around are populated, has changed. Nothing, by default."""
+
+    # -- parts of all mechanisms --------------------------------------------------------------------------
+
+    def now_us(self) -> int:
+        """The time in microseconds, by which objects are published."""
+        return round(self.host.now() * MICROSECONDS)
+
+    def _send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
+        self.host.link.send(body, targets)
+
+    def _done(
+        self, op: int, status: OperationStatus, detail: str = "", data: bytes | None = None
+    ) -> None:
+        self.host.link.done(op, status, detail, data)

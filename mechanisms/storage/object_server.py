@@ -115,7 +115,7 @@ class ObjectServer:
             limit = min(body.limit, MOST_ON_A_PAGE)
             page = self._store.page(query, body.after, limit, body.since_us)
             self._send(
-                FoundObjects(body.op, query.id, page.items, page.next, page.next is not None), sender
+                FoundObjects(body.op, query.id, page.items, page.next, page.more), sender
             )
         else:
             self._acknowledge(body.op, OperationStatus.OK, sender)

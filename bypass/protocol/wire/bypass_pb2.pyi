@@ -420,10 +420,10 @@ class Storage(_message.Message):
     join_request: JoinRequest
     node_state: NodeState
     state_digest: StateDigest
-    cell_update: Storage
+    cell_update: CellUpdate
     plan_request: PlanRequest
     plan_copy: PlanCopy
-    def __init__(self, insert: _Optional[_Union[Insert, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ..., copy_object: _Optional[_Union[CopyObject, _Mapping]] = ..., delete: _Optional[_Union[Delete, _Mapping]] = ..., remove: _Optional[_Union[Remove, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., withdraw: _Optional[_Union[Withdraw, _Mapping]] = ..., found: _Optional[_Union[FoundObjects, _Mapping]] = ..., retrieve: _Optional[_Union[Retrieve, _Mapping]] = ..., retrieved: _Optional[_Union[Retrieved, _Mapping]] = ..., acknowledge: _Optional[_Union[Acknowledge, _Mapping]] = ..., add_replica: _Optional[_Union[AddReplica, _Mapping]] = ..., move_node: _Optional[_Union[MoveNode, _Mapping]] = ..., join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., node_state: _Optional[_Union[NodeState, _Mapping]] = ..., state_digest: _Optional[_Union[StateDigest, _Mapping]] = ..., cell_update: _Optional[_Union[Storage, _Mapping]] = ..., plan_request: _Optional[_Union[PlanRequest, _Mapping]] = ..., plan_copy: _Optional[_Union[PlanCopy, _Mapping]] = ...) -> None: ...
+    def __init__(self, insert: _Optional[_Union[Insert, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ..., copy_object: _Optional[_Union[CopyObject, _Mapping]] = ..., delete: _Optional[_Union[Delete, _Mapping]] = ..., remove: _Optional[_Union[Remove, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., withdraw: _Optional[_Union[Withdraw, _Mapping]] = ..., found: _Optional[_Union[FoundObjects, _Mapping]] = ..., retrieve: _Optional[_Union[Retrieve, _Mapping]] = ..., retrieved: _Optional[_Union[Retrieved, _Mapping]] = ..., acknowledge: _Optional[_Union[Acknowledge, _Mapping]] = ..., add_replica: _Optional[_Union[AddReplica, _Mapping]] = ..., move_node: _Optional[_Union[MoveNode, _Mapping]] = ..., join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., node_state: _Optional[_Union[NodeState, _Mapping]] = ..., state_digest: _Optional[_Union[StateDigest, _Mapping]] = ..., cell_update: _Optional[_Union[CellUpdate, _Mapping]] = ..., plan_request: _Optional[_Union[PlanRequest, _Mapping]] = ..., plan_copy: _Optional[_Union[PlanCopy, _Mapping]] = ...) -> None: ...
 
 class Insert(_message.Message):
     __slots__ = ("op", "metadata", "data")
@@ -476,7 +476,7 @@ class Remove(_message.Message):
     def __init__(self, key: _Optional[_Union[ObjectKey, _Mapping]] = ..., opening: _Optional[bytes] = ...) -> None: ...
 
 class Ask(_message.Message):
-    __slots__ = ("op", "query", "conjunction", "cell", "after", "limit", "since_us", "live", "arrived")
+    __slots__ = ("op", "query", "conjunction", "cell", "after", "limit", "since_us", "live", "at_us", "arrived")
     OP_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     CONJUNCTION_FIELD_NUMBER: _ClassVar[int]
@@ -485,6 +485,7 @@ class Ask(_message.Message):
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     SINCE_US_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
+    AT_US_FIELD_NUMBER: _ClassVar[int]
     ARRIVED_FIELD_NUMBER: _ClassVar[int]
     op: int
     query: ObjectQuery
@@ -494,8 +495,9 @@ class Ask(_message.Message):
     limit: int
     since_us: int
     live: bool
+    at_us: int
     arrived: int
-    def __init__(self, op: _Optional[int] = ..., query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., after: _Optional[_Union[PageCursor, _Mapping]] = ..., limit: _Optional[int] = ..., since_us: _Optional[int] = ..., live: _Optional[bool] = ..., arrived: _Optional[int] = ...) -> None: ...
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., after: _Optional[_Union[PageCursor, _Mapping]] = ..., limit: _Optional[int] = ..., since_us: _Optional[int] = ..., live: _Optional[bool] = ..., at_us: _Optional[int] = ..., arrived: _Optional[int] = ...) -> None: ...
 
 class Withdraw(_message.Message):
     __slots__ = ("op", "query", "tags")
@@ -508,20 +510,22 @@ class Withdraw(_message.Message):
     def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class FoundObjects(_message.Message):
-    __slots__ = ("op", "query", "items", "next", "more", "arrived")
+    __slots__ = ("op", "query", "items", "next", "more", "conjunction", "arrived")
     OP_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     NEXT_FIELD_NUMBER: _ClassVar[int]
     MORE_FIELD_NUMBER: _ClassVar[int]
+    CONJUNCTION_FIELD_NUMBER: _ClassVar[int]
     ARRIVED_FIELD_NUMBER: _ClassVar[int]
     op: int
     query: int
     items: _containers.RepeatedCompositeFieldContainer[Metadata]
     next: PageCursor
     more: bool
+    conjunction: int
     arrived: int
-    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., next: _Optional[_Union[PageCursor, _Mapping]] = ..., more: _Optional[bool] = ..., arrived: _Optional[int] = ...) -> None: ...
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., next: _Optional[_Union[PageCursor, _Mapping]] = ..., more: _Optional[bool] = ..., conjunction: _Optional[int] = ..., arrived: _Optional[int] = ...) -> None: ...
 
 class Retrieve(_message.Message):
     __slots__ = ("op", "key", "offset", "length")
@@ -548,14 +552,16 @@ class Retrieved(_message.Message):
     def __init__(self, op: _Optional[int] = ..., key: _Optional[_Union[ObjectKey, _Mapping]] = ..., data: _Optional[bytes] = ..., offset: _Optional[int] = ...) -> None: ...
 
 class Acknowledge(_message.Message):
-    __slots__ = ("op", "status", "detail")
+    __slots__ = ("op", "status", "detail", "cells")
     OP_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
     op: int
     status: int
     detail: str
-    def __init__(self, op: _Optional[int] = ..., status: _Optional[int] = ..., detail: _Optional[str] = ...) -> None: ...
+    cells: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, op: _Optional[int] = ..., status: _Optional[int] = ..., detail: _Optional[str] = ..., cells: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class AddReplica(_message.Message):
     __slots__ = ("op", "key", "replica", "tags")
@@ -584,10 +590,12 @@ class MoveNode(_message.Message):
     def __init__(self, node: _Optional[int] = ..., cell: _Optional[int] = ..., queries: _Optional[_Iterable[int]] = ..., keys: _Optional[_Iterable[_Union[ObjectKey, _Mapping]]] = ..., at_us: _Optional[int] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("cell",)
+    __slots__ = ("cell", "cells")
     CELL_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
     cell: int
-    def __init__(self, cell: _Optional[int] = ...) -> None: ...
+    cells: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, cell: _Optional[int] = ..., cells: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class NodeState(_message.Message):
     __slots__ = ("cell", "metadata", "queries", "tombstones", "withdrawn", "objects", "part", "parts")
@@ -610,12 +618,24 @@ class NodeState(_message.Message):
     def __init__(self, cell: _Optional[int] = ..., metadata: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., queries: _Optional[_Iterable[_Union[QueryRecord, _Mapping]]] = ..., tombstones: _Optional[_Iterable[_Union[Tombstone, _Mapping]]] = ..., withdrawn: _Optional[_Iterable[int]] = ..., objects: _Optional[_Iterable[_Union[StoredObject, _Mapping]]] = ..., part: _Optional[int] = ..., parts: _Optional[int] = ...) -> None: ...
 
 class StateDigest(_message.Message):
-    __slots__ = ("cell", "entries")
+    __slots__ = ("cell", "entries", "kind")
     CELL_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
     cell: int
     entries: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, cell: _Optional[int] = ..., entries: _Optional[_Iterable[int]] = ...) -> None: ...
+    kind: int
+    def __init__(self, cell: _Optional[int] = ..., entries: _Optional[_Iterable[int]] = ..., kind: _Optional[int] = ...) -> None: ...
+
+class CellUpdate(_message.Message):
+    __slots__ = ("body", "op", "confirmer")
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    OP_FIELD_NUMBER: _ClassVar[int]
+    CONFIRMER_FIELD_NUMBER: _ClassVar[int]
+    body: Storage
+    op: int
+    confirmer: int
+    def __init__(self, body: _Optional[_Union[Storage, _Mapping]] = ..., op: _Optional[int] = ..., confirmer: _Optional[int] = ...) -> None: ...
 
 class PlanRequest(_message.Message):
     __slots__ = ("epoch", "scheme", "initiator")
@@ -642,7 +662,7 @@ class NodeAddress(_message.Message):
     def __init__(self, node: _Optional[int] = ..., cell: _Optional[int] = ...) -> None: ...
 
 class Datagram(_message.Message):
-    __slots__ = ("id", "origin_cell", "targets", "scope", "hops", "recovery", "initiator", "storage", "beacon", "routes", "undeliverable", "fragment")
+    __slots__ = ("id", "origin_cell", "targets", "scope", "hops", "recovery", "initiator", "namespace", "storage", "beacon", "routes", "undeliverable", "fragment")
     ID_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_CELL_FIELD_NUMBER: _ClassVar[int]
     TARGETS_FIELD_NUMBER: _ClassVar[int]
@@ -650,6 +670,7 @@ class Datagram(_message.Message):
     HOPS_FIELD_NUMBER: _ClassVar[int]
     RECOVERY_FIELD_NUMBER: _ClassVar[int]
     INITIATOR_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     STORAGE_FIELD_NUMBER: _ClassVar[int]
     BEACON_FIELD_NUMBER: _ClassVar[int]
     ROUTES_FIELD_NUMBER: _ClassVar[int]
@@ -662,34 +683,37 @@ class Datagram(_message.Message):
     hops: int
     recovery: Recovery
     initiator: int
+    namespace: str
     storage: Storage
     beacon: Beacon
     routes: RouteTable
     undeliverable: Undeliverable
     fragment: Fragment
-    def __init__(self, id: _Optional[int] = ..., origin_cell: _Optional[int] = ..., targets: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., scope: _Optional[int] = ..., hops: _Optional[int] = ..., recovery: _Optional[_Union[Recovery, _Mapping]] = ..., initiator: _Optional[int] = ..., storage: _Optional[_Union[Storage, _Mapping]] = ..., beacon: _Optional[_Union[Beacon, _Mapping]] = ..., routes: _Optional[_Union[RouteTable, _Mapping]] = ..., undeliverable: _Optional[_Union[Undeliverable, _Mapping]] = ..., fragment: _Optional[_Union[Fragment, _Mapping]] = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., origin_cell: _Optional[int] = ..., targets: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., scope: _Optional[int] = ..., hops: _Optional[int] = ..., recovery: _Optional[_Union[Recovery, _Mapping]] = ..., initiator: _Optional[int] = ..., namespace: _Optional[str] = ..., storage: _Optional[_Union[Storage, _Mapping]] = ..., beacon: _Optional[_Union[Beacon, _Mapping]] = ..., routes: _Optional[_Union[RouteTable, _Mapping]] = ..., undeliverable: _Optional[_Union[Undeliverable, _Mapping]] = ..., fragment: _Optional[_Union[Fragment, _Mapping]] = ...) -> None: ...
 
 class Recovery(_message.Message):
-    __slots__ = ("entered", "first_from", "first_to", "previous")
+    __slots__ = ("entered", "first_from", "first_to", "previous", "crossed")
     ENTERED_FIELD_NUMBER: _ClassVar[int]
     FIRST_FROM_FIELD_NUMBER: _ClassVar[int]
     FIRST_TO_FIELD_NUMBER: _ClassVar[int]
     PREVIOUS_FIELD_NUMBER: _ClassVar[int]
+    CROSSED_FIELD_NUMBER: _ClassVar[int]
     entered: int
     first_from: int
     first_to: int
     previous: int
-    def __init__(self, entered: _Optional[int] = ..., first_from: _Optional[int] = ..., first_to: _Optional[int] = ..., previous: _Optional[int] = ...) -> None: ...
+    crossed: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, entered: _Optional[int] = ..., first_from: _Optional[int] = ..., first_to: _Optional[int] = ..., previous: _Optional[int] = ..., crossed: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Beacon(_message.Message):
-    __slots__ = ("cell", "moving", "population")
+    __slots__ = ("cell", "moving", "cells")
     CELL_FIELD_NUMBER: _ClassVar[int]
     MOVING_FIELD_NUMBER: _ClassVar[int]
-    POPULATION_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
     cell: int
     moving: bool
-    population: int
-    def __init__(self, cell: _Optional[int] = ..., moving: _Optional[bool] = ..., population: _Optional[int] = ...) -> None: ...
+    cells: int
+    def __init__(self, cell: _Optional[int] = ..., moving: _Optional[bool] = ..., cells: _Optional[int] = ...) -> None: ...
 
 class RouteTable(_message.Message):
     __slots__ = ("entries",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bypass.errors import shown
+from bypass.objects.metadata import check_namespace
 from bypass.protocol.datagrams import (
     MOST_FRAGMENTS,
     MOST_ROUTES,
@@ -43,6 +44,8 @@ def write_datagram(body: pb.Datagram, message: Datagram, values: ValueTypes) -> 
     if message.recovery is not None:
         _write_recovery(body.recovery, message.recovery)
     body.initiator = message.initiator
+    check_namespace(message.namespace)
+    body.namespace = message.namespace
     write_body(body, message, values)
 
 
@@ -51,11 +54,11 @@ def write_body(body: pb.Datagram, message: Datagram, values: ValueTypes) -> None
     match message.body:
         case StorageMessage() as stored:
             write_storage(body.storage, stored, values)
-        case Beacon(cell, moving, population):
+        case Beacon(cell, moving, cells):
             body.beacon.SetInParent()
             if cell is not None:
                 body.beacon.cell = cell
-            body.beacon.moving, body.beacon.population = moving, population
+            body.beacon.moving, body.beacon.cells = moving, cells
         case RouteTable(entries):
             body.routes.SetInParent()
             at_most("routes", len(entries), MOST_ROUTES)
@@ -75,7 +78,17 @@ def write_body(body: pb.Datagram, message: Datagram, values: ValueTypes) -> None
 
 def _write_recovery(body: pb.Recovery, recovery: Recovery) -> None:
     body.SetInParent()
-    body.entered, (body.first_from, body.first_to), body.previous = recovery
+    body.entered, (body.first_from, body.first_to), body.previous, crossed = recovery
+    if crossed is not None:
+        first, second = crossed
+        body.crossed.extend((first, second))
+
+
+def _read_recovery(body: pb.Recovery) -> Recovery:
+    if len(body.crossed) not in (0, 2):
+        raise ValueError(f"crossed {shown(list(body.crossed))}: expected two cells, or none")
+    crossed = (body.crossed[0], body.crossed[1]) if body.crossed else None
+    return Recovery(body.entered, (body.first_from, body.first_to), body.previous, crossed)
 
 
 def read_datagram(body: pb.Datagram, values: ValueTypes) -> Datagram:
@@ -83,7 +96,7 @@ def read_datagram(body: pb.Datagram, values: ValueTypes) -> Datagram:
     if body.scope not in _SCOPES:
         raise ValueError(f"scope {body.scope}: expected one of {', '.join(map(str, _SCOPES))}")
     at_most("targets", len(body.targets), MOST_TARGETS)
-    recovery = body.recovery
+    check_namespace(body.namespace)
     return Datagram(
         number,
         NodeAddress(number >> 32, optional_number(body, "origin_cell")),
@@ -91,10 +104,9 @@ def read_datagram(body: pb.Datagram, values: ValueTypes) -> Datagram:
         _SCOPES[body.scope],
         _read_body(body, values),
         required(body, "hops"),
-        Recovery(recovery.entered, (recovery.first_from, recovery.first_to), recovery.previous)
-        if body.HasField("recovery")
-        else None,
+        _read_recovery(body.recovery) if body.HasField("recovery") else None,
         required(body, "initiator"),
+        body.namespace,
     )
 
 
@@ -105,7 +117,7 @@ def _read_body(
         case "storage":
             return read_storage(body.storage, values)
         case "beacon":
-            return Beacon(optional_number(body.beacon, "cell"), body.beacon.moving, body.beacon.population)
+            return Beacon(optional_number(body.beacon, "cell"), body.beacon.moving, body.beacon.cells)
         case "routes":
             at_most("routes", len(body.routes.entries), MOST_ROUTES)
             return RouteTable(tuple([_read_route(each) for each in body.routes.entries]))

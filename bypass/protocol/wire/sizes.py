@@ -101,8 +101,11 @@ def _header_size(datagram: Datagram) -> int:
     for node, cell in datagram.targets:
         size += 2 + (0 if node is None else 5) + _optional_size(cell)
     if datagram.recovery is not None:
-        entered, (first, second), previous = datagram.recovery
+        entered, (first, second), previous, crossed = datagram.recovery
         size += 2 + sum(1 + _varint_size(cell) for cell in (entered, first, second, previous) if cell)
+        size += 2 + sum(map(_varint_size, crossed)) if crossed else 0
+    if datagram.namespace:
+        size += 2 + len(datagram.namespace.encode())
     return size
 
 

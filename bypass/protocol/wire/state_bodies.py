@@ -9,6 +9,7 @@ from bypass.errors import shown
 from bypass.protocol.storage import (
     MOST_PARTS,
     Decision,
+    DigestKind,
     JoinRequest,
     MoveNode,
     NodeState,
@@ -64,10 +65,11 @@ def _read_move_node(body: pb.MoveNode, _: ValueTypes) -> MoveNode:
 def _write_join_request(body: pb.JoinRequest, message: JoinRequest, _: ValueTypes) -> None:
     if message.cell is not None:
         body.cell = message.cell
+    extend("cells", body.cells, many("cells", message.cells))
 
 
 def _read_join_request(body: pb.JoinRequest, _: ValueTypes) -> JoinRequest:
-    return JoinRequest(optional_number(body, "cell"))
+    return JoinRequest(optional_number(body, "cell"), tuple(many("cells", body.cells)))
 
 
 def _write_node_state(body: pb.NodeState, message: NodeState, values: ValueTypes) -> None:
@@ -118,10 +120,11 @@ def _read_record(body: pb.QueryRecord, values: ValueTypes) -> QueryRecord:
 def _write_state_digest(body: pb.StateDigest, message: StateDigest, _: ValueTypes) -> None:
     body.cell = message.cell
     extend("entries", body.entries, many("entries", message.entries))
+    body.kind = message.kind
 
 
 def _read_state_digest(body: pb.StateDigest, _: ValueTypes) -> StateDigest:
-    return StateDigest(required(body, "cell"), tuple(many("entries", body.entries)))
+    return StateDigest(required(body, "cell"), tuple(many("entries", body.entries)), DigestKind(body.kind))
 
 
 def _write_plan_request(body: pb.PlanRequest, message: PlanRequest, _: ValueTypes) -> None:

@@ -26,7 +26,7 @@ from bypass.protocol.storage import (
     Withdraw,
 )
 from bypass.protocol.wire import bypass_pb2 as pb
-from bypass.protocol.wire.fields import required
+from bypass.protocol.wire.fields import extend, required
 from bypass.protocol.wire.object_fields import (
     at_most,
     checked_conjunction,
@@ -114,6 +114,7 @@ def _write_ask(body: pb.Ask, message: Ask, values: ValueTypes) -> None:
     if message.since_us is not None:
         body.since_us = message.since_us
     body.live = message.live
+    body.at_us = message.at_us
     if message.arrived is not None:
         body.arrived = message.arrived
 
@@ -129,6 +130,7 @@ def _read_ask(body: pb.Ask, values: ValueTypes) -> Ask:
         at_most("items on a page", body.limit, MOST_ON_A_PAGE),
         optional_number(body, "since_us"),
         body.live,
+        body.at_us,
         arrived=optional_number(body, "arrived"),
     )
 
@@ -153,6 +155,8 @@ def _write_found(body: pb.FoundObjects, message: FoundObjects, values: ValueType
     if message.next is not None:
         write_cursor(body.next, message.next)
     body.more = message.more
+    if message.conjunction is not None:
+        body.conjunction = at_most("conjunctions before this one", message.conjunction, MOST_CONJUNCTIONS)
     body.arrived = message.arrived
 
 
@@ -163,6 +167,9 @@ def _read_found(body: pb.FoundObjects, values: ValueTypes) -> FoundObjects:
         tuple([read_metadata(each, values) for each in few("items", body.items)]),
         read_cursor(body, "next"),
         body.more,
+        at_most("conjunctions before this one", body.conjunction, MOST_CONJUNCTIONS)
+        if body.HasField("conjunction")
+        else None,
         arrived=body.arrived,
     )
 
@@ -197,10 +204,12 @@ def _write_acknowledge(body: pb.Acknowledge, message: Acknowledge, _: ValueTypes
     body.op = message.op
     body.status = message.status
     body.detail = _line(message.detail)
+    extend("cells", body.cells, few("cells", message.cells))
 
 
 def _read_acknowledge(body: pb.Acknowledge, _: ValueTypes) -> Acknowledge:
-    return Acknowledge(required(body, "op"), OperationStatus(body.status), _line(body.detail))
+    cells = tuple(few("cells", body.cells))
+    return Acknowledge(required(body, "op"), OperationStatus(body.status), _line(body.detail), cells)
 
 
 def _write_add_replica(body: pb.AddReplica, message: AddReplica, _: ValueTypes) -> None:
@@ -215,16 +224,19 @@ def _read_add_replica(body: pb.AddReplica, _: ValueTypes) -> AddReplica:
     return AddReplica(required(body, "op"), key_of(body), replica, frozenset(checked_tags(body.tags)))
 
 
-def _write_cell_update(body: pb.Storage, message: CellUpdate, values: ValueTypes) -> None:
+def _write_cell_update(body: pb.CellUpdate, message: CellUpdate, values: ValueTypes) -> None:
     if isinstance(message.body, CellUpdate):
         raise ValueError("CellUpdate in a CellUpdate: expected another message")
-    write_storage(body, message.body, values)
+    write_storage(body.body, message.body, values)
+    body.op = message.op
+    if message.confirmer is not None:
+        body.confirmer = message.confirmer
 
 
-def _read_cell_update(body: pb.Storage, values: ValueTypes) -> CellUpdate:
-    if body.HasField("cell_update"):  # before it is read: a sender could nest them without end
+def _read_cell_update(body: pb.CellUpdate, values: ValueTypes) -> CellUpdate:
+    if body.body.HasField("cell_update"):  # before it is read: a sender could nest them without end
         raise ValueError("cell_update in a cell_update: expected another message")
-    return CellUpdate(read_storage(body, values))
+    return CellUpdate(read_storage(body.body, values), body.op, optional_number(body, "confirmer"))
 
 
 def _offset(offset: int) -> int:

@@ -1,0 +1,213 @@
+"""Local storage: objects stay with their owners, queries are flooded and kept by everybody."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from bypass.mechanisms.storage.base import StorageMechanism
+from bypass.mechanisms.storage.shared_state import SharedState
+from bypass.objects.catalogue import ObjectCatalogue
+from bypass.objects.metadata import Metadata, ObjectKey, Replica, StoredObject
+from bypass.objects.query import MOST_ON_A_PAGE, ObjectQuery, PageCursor
+from bypass.ports.storage import FLOOD, HOP, NODE
+from bypass.protocol.datagrams import NodeAddress
+from bypass.protocol.storage import (
+    Ask,
+    FoundObjects,
+    JoinRequest,
+    NodeState,
+    OperationStatus,
+    Remove,
+    StateDigest,
+    StorageMessage,
+    Withdraw,
+)
+from bypass.support.units import MICROSECONDS
+from bypass.transitions import MechanismState
+
+OK = OperationStatus.OK
+
+
+class Local(StorageMechanism):
+    """Stores objects at their owners alone; who asks, asks everybody.
+
+    Insertions and deletions send nothing but notifications. A newcomer asks its neighbours for the queries
+    that they know, up to `join_retries` times; each answers with probability `join_coin`, after a random time
+    up to `join_delay_s`. An object that was adopted is served like an own one. Neighbours compare what they
+    know of queries every `repair_s` seconds (0: never), since floods get lost. A page is taken for complete
+    after `settle_s` seconds; queries are kept for `grace_s` after their windows have ended.
+    """
+
+    flag: ClassVar[int] = 1
+    needs: ClassVar[frozenset[str]] = frozenset((NODE, FLOOD, HOP))
+
+    join_coin: Annotated[float, MechanismState("join_coin"), Field(gt=0, le=1)] = 0.5
+    join_delay_s: Annotated[float, MechanismState("join_delay_s"), Field(ge=0, le=60)] = 0.5
+    join_retries: Annotated[int, MechanismState("join_retries"), Field(ge=0, le=100)] = 3
+    repair_s: Annotated[float, MechanismState("repair_s"), Field(ge=0)] = 10.0
+    settle_s: Annotated[float, MechanismState("settle_s"), Field(ge=0, le=60)] = 1.0
+    grace_s: Annotated[float, MechanismState("grace_s"), Field(ge=0)] = 30.0
+
+    def start(self) -> None:
+        super().start()
+        self._served = ObjectCatalogue()  # own objects, adopted ones, and everybody's queries
+        self._shared = SharedState(self._served, self.store.tombstones)
+        self._joined = False
+        for metadata in self.store.own:
+            self._served.add(metadata)
+        # Of these there may be copies, of earlier mechanisms; of what is inserted from now on there are none.
+        self._copied = {metadata.key for metadata in self.store.own}
+
+    def begin(self) -> None:
+        """Join, and compare from time to time."""
+        for query in self.queries.live():
+            self._shared.add(query)
+        self._join(self.join_retries)
+        self._compare_later()
+
+    # -- what the application does ------------------------------------------------------------------------
+
+    def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:  # noqa: ARG002 - no copies
+        """Serve an object from here, and notify those whose queries it matches."""
+        metadata = self.served_as(stored.metadata)
+        if self._served.add(metadata):
+            for query in self._served.concerned(metadata):
+                self._notify(query, (metadata,))
+        self.host.link.done(op, OK)
+
+    def delete(self, op: int, metadata: Metadata, opening: bytes) -> None:
+        """Forget an object; holders of copies are told."""
+        self._served.remove(metadata.key)
+        if metadata.key in self._copied:
+            self._copied.discard(metadata.key)
+            self.host.link.flood(Remove(metadata.key, opening))
+        self.host.link.done(op, OK)
+
+    def ask(
+        self, op: int, query: ObjectQuery, after: PageCursor | None, limit: int, since_us: int | None, live: bool
+    ) -> None:
+        """Flood a query; what owners answer until it has settled is its page."""
+        request = Ask(op, query, None, None, after, limit, since_us, live)
+        self.host.link.flood(request)
+        self._asked(request)
+        if limit:
+            self.host.after(self.settle_s, self._settled, op)
+        else:
+            self.host.link.done(op, OK)
+
+    def withdraw(self, op: int, query: ObjectQuery) -> None:
+        """Flood that a query is over."""
+        self._shared.withdraw(query.id)
+        self.host.link.flood(Withdraw(op, query.id))
+        self.host.link.done(op, OK)
+
+    def retrieve(self, op: int, metadata: Metadata) -> None:
+        """Fetch an object from who serves it: whoever adopted it, or its owner."""
+        holders = [NodeAddress(each.node) for each in metadata.replicas if each.node is not None]
+        self.fetches.begin(op, metadata, (*holders, NodeAddress(metadata.key.owner)))
+
+    # -- what others say ----------------------------------------------------------------------------------
+
+    def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:  # noqa: ARG002
+        """Keep and answer queries; help newcomers, and neighbours that know something else."""
+        if isinstance(body, Ask):
+            self._asked(body)
+        elif isinstance(body, Withdraw):
+            if body.query >> 32 == origin.node:
+                self._shared.withdraw(body.query)
+        elif isinstance(body, JoinRequest):
+            draw = self.host.random("join")
+            if draw.random() < self.join_coin:
+                self.host.after(self.join_delay_s * draw.random(), self._help, origin)
+        elif isinstance(body, StateDigest):
+            differing = self._shared.differing(body)
+            if differing:
+                delay = self.join_delay_s * self.host.random("repair").random()
+                self.host.after(delay, self._tell_state, differing)
+        elif isinstance(body, NodeState):
+            self._learn(body)
+
+    def removed(self, key: ObjectKey) -> None:
+        """A copy that was served from here is deleted."""
+        self._served.remove(key)
+
+    def served_as(self, metadata: Metadata) -> Metadata:
+        """Metadata as it is told: of an adopted object it says who has it."""
+        if metadata.key.owner == self.host.id:
+            return metadata
+        return replace(metadata, replicas=(Replica(self.host.id),))
+
+    def _asked(self, request: Ask) -> None:
+        query = request.query
+        if request.live and not self._over(query):
+            self._shared.add(query)
+        if not request.limit:
+            return
+        limit = min(request.limit, MOST_ON_A_PAGE)
+        page = self._served.page(query, request.after, limit, request.since_us)
+        if page.items:
+            found = FoundObjects(request.op, query.id, page.items, page.next, page.more)
+            self._tell(query, found)
+
+    def _settled(self, op: int) -> None:
+        self.host.link.done(op, OK)
+
+    def _notify(self, query: ObjectQuery, items: tuple[Metadata, ...]) -> None:
+        self._tell(query, FoundObjects(0, query.id, items))
+
+    def _tell(self, query: ObjectQuery, found: FoundObjects) -> None:
+        if query.subscriber == self.host.id:
+            self.host.link.matched(found)
+        else:
+            self.host.link.send(found, (NodeAddress(query.subscriber),))
+
+    # -- joining and repairing ----------------------------------------------------------------------------
+
+    def _join(self, left: int) -> None:
+        if not self._joined:
+            self.host.link.tell_neighbours(JoinRequest())
+            if left:
+                self.host.after(2 * self.join_delay_s + 0.5, self._join, left - 1)
+
+    def _help(self, newcomer: NodeAddress) -> None:
+        for part in self._shared.parts():
+            self.host.link.send(part, (newcomer,))
+
+    def _compare_later(self) -> None:
+        if self.repair_s:
+            jitter = 0.5 + self.host.random("repair").random()
+            self.host.after(self.repair_s * jitter, self._compare)
+
+    def _compare(self) -> None:
+        self._shared.expire(self.now_us() - round(self.grace_s * MICROSECONDS))
+        self.host.link.tell_neighbours(self._shared.digest())
+        self._compare_later()
+
+    def _tell_state(self, buckets: list[int]) -> None:
+        for part in self._shared.parts(buckets):
+            self.host.link.tell_neighbours(part)
+
+    def _learn(self, state: NodeState) -> None:
+        """Keep what is new, and match new queries against what is served here."""
+        self._joined = True
+        for number in state.withdrawn:
+            self._shared.withdraw(number)
+        for tombstone in state.tombstones:
+            if self.store.bury(tombstone):
+                self.removed(tombstone.key)
+        for record in state.queries:
+            query = record.query
+            if not self._over(query) and self._shared.add(query):
+                self._match_all(query)
+
+    def _match_all(self, query: ObjectQuery) -> None:
+        page = self._served.page(query, None, MOST_ON_A_PAGE)
+        while page.items:
+            self._notify(query, page.items)
+            page = self._served.page(query, page.next, MOST_ON_A_PAGE)
+
+    def _over(self, query: ObjectQuery) -> bool:
+        return query.window.ended(self.now_us() - round(self.grace_s * MICROSECONDS))

@@ -1,0 +1,127 @@
+"""The state that all nodes of a design without servers share: the queries of everybody, and what is over.
+
+Floods get lost, and networks part and meet again. So nodes compare what they know by a short digest, and tell
+each other the part in which they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+
+from bypass.objects.catalogue import ObjectCatalogue
+from bypass.objects.metadata import Tombstone
+from bypass.objects.query import ObjectQuery
+from bypass.objects.tombstones import Tombstones
+from bypass.protocol.storage import MOST_ITEMS, NodeState, QueryRecord, StateDigest
+from bypass.transitions.recent import Recent
+
+BUCKETS = 16
+"""Parts of the state that are compared one by one."""
+
+MOST_QUERIES_EACH = 1024
+"""Queries of one subscriber that a node keeps; more are ignored."""
+
+
+class WithdrawnQueries(Recent[int, None]):
+    """The numbers of queries that were withdrawn lately: they must not come back."""
+
+    LIMIT = 8192
+
+
+class SharedState:
+    """What a node knows of everybody's queries, of withdrawn ones, and of deleted objects."""
+
+    def __init__(self, catalogue: ObjectCatalogue, tombstones: Tombstones) -> None:
+        self.refused = 0  # queries beyond MOST_QUERIES_EACH
+        self._catalogue = catalogue
+        self._tombstones = tombstones
+        self._withdrawn = WithdrawnQueries()
+        self._counts: dict[int, int] = {}  # queries by subscriber
+
+    def add(self, query: ObjectQuery) -> bool:
+        """Keep a query; whether it is new: neither known, nor withdrawn, nor one too many."""
+        if query.id in self._withdrawn:
+            return False
+        if self._catalogue.query(query.id) is not None:
+            return False
+        if self._counts.get(query.subscriber, 0) >= MOST_QUERIES_EACH:
+            self.refused += 1
+            return False
+        self._counts[query.subscriber] = self._counts.get(query.subscriber, 0) + 1
+        return self._catalogue.add_query(query)
+
+    def withdraw(self, number: int) -> bool:
+        """Forget a query for good; whether that is new."""
+        if number in self._withdrawn:
+            return False
+        self._withdrawn[number] = None
+        query = self._catalogue.remove_query(number)
+        if query is not None:
+            self._uncount(query)
+        return True
+
+    def expire(self, before_us: int) -> None:
+        """Forget queries whose windows ended at `before_us` or earlier."""
+        for query in self._catalogue.expire(before_us):
+            self._uncount(query)
+
+    def digest(self) -> StateDigest:
+        """A hash of each part of the state."""
+        hashes = [0] * BUCKETS
+        for number in self._numbers():
+            hashes[number % BUCKETS] ^= number
+        return StateDigest(0, tuple(hashes))
+
+    def differing(self, digest: StateDigest) -> list[int]:
+        """The parts in which a neighbour's state differs; all of them if it compares otherwise."""
+        mine = self.digest().entries
+        if len(digest.entries) != BUCKETS:
+            return list(range(BUCKETS))
+        return [n for n in range(BUCKETS) if mine[n] != digest.entries[n]]
+
+    def parts(self, buckets: Iterable[int] = range(BUCKETS)) -> list[NodeState]:
+        """The given parts of the state, as messages."""
+        chosen = set(buckets)
+        queries = [q for q in self._catalogue.queries() if _query_hash(q.id) % BUCKETS in chosen]
+        withdrawn = [n for n in self._withdrawn if _withdrawn_hash(n) % BUCKETS in chosen]
+        tombstones = [t for t in self._tombstones if _tombstone_hash(t) % BUCKETS in chosen]
+        count = max(1, *(-(-len(each) // MOST_ITEMS) for each in (queries, withdrawn, tombstones)))
+        return [
+            NodeState(
+                queries=tuple(QueryRecord(query) for query in queries[first : first + MOST_ITEMS]),
+                tombstones=tuple(tombstones[first : first + MOST_ITEMS]),
+                withdrawn=tuple(withdrawn[first : first + MOST_ITEMS]),
+                part=first // MOST_ITEMS,
+                parts=count,
+            )
+            for first in range(0, count * MOST_ITEMS, MOST_ITEMS)
+        ]
+
+    def _numbers(self) -> Iterator[int]:
+        yield from (_query_hash(query.id) for query in self._catalogue.queries())
+        yield from map(_withdrawn_hash, self._withdrawn)
+        yield from map(_tombstone_hash, self._tombstones)
+
+    def _uncount(self, query: ObjectQuery) -> None:
+        left = self._counts.get(query.subscriber, 0) - 1
+        if left > 0:
+            self._counts[query.subscriber] = left
+        else:
+            self._counts.pop(query.subscriber, None)
+
+
+def _hash(kind: bytes, text: bytes) -> int:
+    return int.from_bytes(blake2b(text, digest_size=8, person=kind).digest())
+
+
+def _query_hash(number: int) -> int:
+    return _hash(b"query", number.to_bytes(8))
+
+
+def _withdrawn_hash(number: int) -> int:
+    return _hash(b"withdrawn", number.to_bytes(8))
+
+
+def _tombstone_hash(tombstone: Tombstone) -> int:
+    return _hash(b"tombstone", str(tombstone.key).encode() + tombstone.opening)
