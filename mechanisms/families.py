@@ -214,7 +214,10 @@ STORAGE = Family(
     "storage",
     "bypass.mechanisms.storage.base:StorageMechanism",
     (FamilyProxy(STORAGE_PROXY, "client", Storage, link="storage"),),
-    ("bypass.mechanisms.storage.local:Local",),
+    (
+        "bypass.mechanisms.storage.broker_storage:BrokerStorage",
+        "bypass.mechanisms.storage.local:Local",
+    ),
     _admit_storage,
 )
 

@@ -129,7 +129,7 @@ class FoundObjects(StorageMessage):
     """Matches of a query: a page, in answer to `op`, or a notification (op 0).
 
     `next` is the position of the last item that was looked at; `more` says that there are matches behind it.
-    `conjunction` is that of the question. `arrived` is a broker\'s number of arrival, up to which the
+    `conjunction` is that of the question. `arrived` is a broker's number of arrival, up to which the
     subscriber has all that came as notifications; 0 if it does not say.
     """
 

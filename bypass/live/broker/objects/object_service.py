@@ -227,7 +227,8 @@ class ObjectService:
                 since = self.live.latest if message.arrived is None else message.arrived
                 self._catch_up(self.live.add(query, client, route, since))
         if not message.limit:
-            self._answer(session, route, message.op, Outcome(OperationStatus.OK))
+            if message.op:  # what has arrived so far does not count: the client has to know where it begins
+                self._send(route, FoundObjects(message.op, query.id, (), arrived=self.live.latest))
             return
         limit = min(message.limit, MOST_ON_A_PAGE)
         scan = PageScan(query, message.after, limit, message.since_us, self._decode)
