@@ -207,7 +207,11 @@ ROUTING = Family(
     "routing",
     "bypass.mechanisms.routing.base:RoutingMechanism",
     (FamilyProxy(ROUTING_PROXY, "client", Routing, link="datagrams"),),
-    (),
+    (
+        "bypass.mechanisms.routing.one_hop:OneHop",
+        "bypass.mechanisms.routing.dsdv:Dsdv",
+        "bypass.mechanisms.routing.cells:CellRouting",
+    ),
     _admit_routing,
 )
 STORAGE = Family(
@@ -215,8 +219,13 @@ STORAGE = Family(
     "bypass.mechanisms.storage.base:StorageMechanism",
     (FamilyProxy(STORAGE_PROXY, "client", Storage, link="storage"),),
     (
-        "bypass.mechanisms.storage.broker_storage:BrokerStorage",
         "bypass.mechanisms.storage.local:Local",
+        "bypass.mechanisms.storage.server:Server",
+        "bypass.mechanisms.storage.broker_storage:BrokerStorage",
+        "bypass.mechanisms.storage.transient:Transient",
+        "bypass.mechanisms.storage.ttl:Ttl",
+        "bypass.mechanisms.storage.last_k:LastK",
+        "bypass.mechanisms.storage.pull:Pull",
     ),
     _admit_storage,
 )

@@ -57,7 +57,8 @@ class Outcome(BaseModel):
         """The outcome of a plan of which nothing was done because of an error."""
         told = describe(error)[:MAX_ERROR]
         records = tuple(
-            Summary(id=f"{plan.id}/{index}", outcome="failed", error=told) for index in range(len(plan.actions))
+            Summary(id=f"{plan.id}/{index}", outcome="failed", error=told)
+            for index in range(len(plan.actions))
         )
         return cls(plan=plan.id, host=host, ok=False, records=records)
 

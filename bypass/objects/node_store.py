@@ -45,6 +45,11 @@ class NodeStore:
         """The metadata of copies, in the order of their coming."""
         return list(self._replicas.values())
 
+    @property
+    def room(self) -> int:
+        """Bytes that copies may have before an earlier one must go."""
+        return self._most_replica_bytes - self.replica_bytes
+
     def metadata(self, key: ObjectKey) -> Metadata | None:
         """The metadata of an object that is here; None if it is not."""
         own = self._own.get(key)

@@ -8,16 +8,24 @@ most once; if the acknowledgements were lost, it may arrive although it was repo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from enum import StrEnum, auto
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from bypass.protocol.storage import Datagram
-
+from bypass.protocol.datagrams import Datagram
 
 STORAGE_PORT = 2  # of datagrams, beside the ports of frames
-"""The number by which the link tells datagrams from what else it may carry one day."""
 
 Failed = Callable[[], None]
+
+
+class DatagramLoss(StrEnum):
+    """Why a datagram was not sent or did not arrive, as the links count it."""
+
+    NO_ROOM = auto()  # too much waits to be sent
+    UNKNOWN = auto()  # no such neighbour has been heard of
+    UNACKNOWLEDGED = auto()  # given up after the last retry
+    SWITCHED_OFF = auto()  # the radio was off, or was turned off before it was sent
+    INCOMPLETE = auto()  # at the receiver: a fragment did not come, or not in time
 
 
 class DatagramPort(Protocol):

@@ -14,7 +14,7 @@ from bypass.protocol.storage import StorageMessage
 
 
 class Neighbour(NamedTuple):
-    """A node in reach. `cell` is None where routing knows no cells; `heard_at` is when it was heard last (s)."""
+    """A node in reach. `cell` is None where routing knows none; `heard_at` is when it was heard last (s)."""
 
     node: int
     cell: int | None
@@ -23,7 +23,7 @@ class Neighbour(NamedTuple):
 
 
 class Routing(Protocol):
-    """Brings bodies to nodes and cells (`routing`). What is lost on the way is not sent again: callers retry."""
+    """Brings bodies to nodes and cells (`routing`). It does not repeat what is lost: callers do."""
 
     def send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         """Send a body to each of several targets, in one datagram as far as they have a common way.

@@ -48,7 +48,13 @@ class Storage(Protocol):
         """
 
     def ask(
-        self, op: int, query: ObjectQuery, after: PageCursor | None, limit: int, since_us: int | None, live: bool
+        self,
+        op: int,
+        query: ObjectQuery,
+        after: PageCursor | None,
+        limit: int,
+        since_us: int | None,
+        live: bool,
     ) -> None:
         """Ask for a page of the past, and register the query for what comes if it is `live`.
 
@@ -110,6 +116,9 @@ class StorageLink(Protocol):
     def matched(self, found: FoundObjects) -> None:
         """Objects match a query of this node: of a page if `found.op` is the number of an operation, else as
         they come (0). What was told before is left out by the client."""
+
+    def recover(self) -> None:
+        """Announce own objects and ask again for all own queries, soon: others have lost what they knew."""
 
 
 class OwnQueries(Protocol):

@@ -5,32 +5,33 @@ The kernels of the medium sort what arrives; only what a mechanism must hear of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.errors import UnusableMechanism, shown
 from bypass.mechanisms.transports import RadioTransport
 from bypass.models.radio.kernels.arrivals import (
-    count_neighbours,
     forget_event,
     forget_station,
     make_ports,
-    take,
 )
-from bypass.models.radio.kernels.state import NOBODY, FrameUse, L, PortVerdict, S
+from bypass.models.radio.kernels.state import NOBODY, FrameUse, S
 from bypass.models.radio.medium import Medium, Positions, grown
-from bypass.models.radio.radio import BLUETOOTH, WIFI, RadioModel
-from bypass.ports.frames import SendingPort
-from bypass.ports.local_access import PORTS, FrameSender, LocalReceiver, NoSuchRadio, Tuning, Unless
+from bypass.models.radio.radio import RadioModel
+from bypass.ports.datagrams import DatagramReceiver, Failed
+from bypass.ports.local_access import PORTS, NoSuchRadio, Unless
+from bypass.protocol.datagrams import Datagram
 from bypass.protocol.messages import Frame, Publish
 from bypass.protocol.wire import CODEC, Codec, digest_size, frame_size
 from bypass.sim.clock import VirtualClock
+from bypass.sim.datagrams import Arrived, Losses, MediumDatagrams, SentDatagram
+from bypass.sim.port import ArrivedFrame, SimPort
+from bypass.sim.radio_kinds import RADIOS, radio_models
 from bypass.support.units import MICROSECONDS
 
-RADIOS: Mapping[str, RadioModel] = {"wifi": WIFI, "bluetooth": BLUETOOTH}
 EVENTS, HELLO, DIGEST = int(FrameUse.EVENTS), int(FrameUse.HELLO), int(FrameUse.DIGEST)
 HELLO_SIZES = (frame_size((), False), frame_size((), True))
 LEAST_EVENTS = 2048  # that ports remember at a time, or 4 for each client if that is more
@@ -44,31 +45,8 @@ def _nobody(publication: Publish, sender: int, distance: float) -> None:
     """Ignores frames at a port that is bound to nobody."""
 
 
-def radio_models(
-    radios: Mapping[str, RadioModel], transports: Iterable[type[RadioTransport]]
-) -> dict[str, RadioModel]:
-    """Add the models that transports have of their own radios to those of `radios`, by the radios' names.
-
-    Raises UnusableMechanism for a transport whose radio has no model, or more than one.
-    """
-    models = dict(radios)
-    for each in transports:
-        called = f"transport {each.name!r}: radio {each.radio!r}"
-        if each.model is None:
-            continue
-        if not isinstance(each.model, RadioModel):
-            raise UnusableMechanism(f"{called}: model {shown(each.model)}: expected a RadioModel")
-        if each.radio not in radios and models.setdefault(each.radio, each.model) != each.model:
-            raise UnusableMechanism(f"{called}: another transport has another model of it: expected one")
-        if each.radio in RADIOS:
-            raise UnusableMechanism(f"{called}: it has a model already: expected a radio of another name")
-    for each in transports:
-        if each.radio not in models:
-            raise UnusableMechanism(
-                f"transport {each.name!r}: radio {each.radio!r}:"
-                f" expected one of {', '.join(models)}, or one of which the transport has a model"
-            )
-    return models
+def _ignore(datagram: Datagram) -> None:
+    """Ignores datagrams at a client that has no routing."""
 
 
 class LocalNetwork:
@@ -104,6 +82,8 @@ class LocalNetwork:
         self._next_place = 0
         self.media: dict[str, _RunningMedium] = {}
         self.heard: tuple[list[Heard], ...] = tuple([_nobody] * clients for _ in range(PORTS))
+        self.datagram_receivers: list[Arrived] = [_ignore] * clients
+        self.datagram_losses: Losses = Counter()
         self.devices = [RadioDevice(self, number) for number in range(clients)]
 
     def medium(self, radio: str) -> _RunningMedium:
@@ -181,8 +161,11 @@ class _RunningMedium:
         self._network = network
         self._clock = network.clock
         self._header = medium.model.header
-        self._frames: dict[int, Frame] = {}  # by their numbers
+        self._frames: dict[int, Frame | SentDatagram] = {}  # by their numbers
         self._most_frames = 1024  # then those are forgotten that have been sent
+        self.datagrams = MediumDatagrams(
+            self, network.clock, network.datagram_receivers, network.datagram_losses, network.codec
+        )
 
     def post(self, station: int, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
         """Hand over a frame, to be sent in `delay` seconds."""
@@ -216,6 +199,19 @@ class _RunningMedium:
             events,
             *unless,
         )
+        self._keep(number, frame, at)
+
+    def launch(self, sent: SentDatagram, size: int, kind: int) -> None:
+        at = self._clock.now_us
+        size += self._header
+        number = self.medium.post(at, sent.station, size, sent.target, kind, 0, (), traffic=sent.traffic)
+        self._keep(number, sent, at)
+
+    def datagrams_of(self, station: int) -> list[SentDatagram]:
+        frames = [self._frames[number] for number in self.medium.waiting(station)]
+        return [frame for frame in frames if isinstance(frame, SentDatagram)]
+
+    def _keep(self, number: int, frame: Frame | SentDatagram, at: int) -> None:
         self._frames[number] = frame
         if at < self.next_us:
             self.next_us = at
@@ -236,6 +232,8 @@ class _RunningMedium:
         return tuple([each[0] for each in known])
 
     def switch(self, station: int, on: bool) -> None:
+        if not on:
+            self.datagrams.switching_off(station)
         self.medium.now_us = self._clock.now_us
         self.medium.switch(station, on)
         if not on:
@@ -250,9 +248,13 @@ class _RunningMedium:
         self._clock.now_us = medium.now_us
         row = medium.frame()
         frame = self._frames[medium.number(row)]
+        if type(frame) is SentDatagram:
+            self.datagrams.found(frame, *medium.found_alike())
+            return
+        assert isinstance(frame, Frame)
         heard, publications, sender = self._network.heard[frame.port], frame.publications, frame.client
         stations, whats, distances = medium.found()
-        arrived = _Arrived(frame, medium, row) if min(whats) < 0 else None
+        arrived = ArrivedFrame(frame, medium, row) if min(whats) < 0 else None
         far: Iterable[float] = repeat(0.0)
         if frame.place is not None:
             far = [distance / 1000.0 for distance in distances]
@@ -261,19 +263,6 @@ class _RunningMedium:
                 heard[station](publications[what], sender, distance)
             elif arrived is not None:
                 self._network.devices[station].ports[frame.port].found(arrived, what)
-
-
-class _Arrived:
-    """A frame with the medium's data about it, kept to be looked at once more.
-
-    It is a copy, because the frame's row may be given to another frame as soon as somebody sends.
-    """
-
-    def __init__(self, frame: Frame, medium: Medium, row: int) -> None:
-        self.frame = frame
-        self.medium = medium
-        self.columns = medium.air.frames[row].copy()
-        self.keys = medium.air.keys[row : row + 1].copy()
 
 
 class RadioDevice:
@@ -301,86 +290,12 @@ class RadioDevice:
         medium = self._network.media.get(radio) or self._network.medium(radio)
         medium.post(self._number, frame, target, delay, unless)
 
+    def transmit_datagram(
+        self, radio: str, datagram: Datagram, neighbour: int | None, failed: Failed
+    ) -> bool:
+        medium = self._network.media.get(radio) or self._network.medium(radio)
+        medium.datagrams.transmit(self._number, datagram, neighbour, failed)
+        return True
 
-class SimPort(SendingPort):
-    """One port of one client."""
-
-    __slots__ = ("_network",)
-
-    def __init__(self, network: LocalNetwork, station: int, number: int) -> None:
-        super().__init__(number, station)
-        self._network = network
-
-    # -- the client's side --------------------------------------------------------------------------------
-
-    def bind(
-        self,
-        receiver: LocalReceiver,
-        sender: FrameSender,
-        strange: Callable[[Frame], bool],
-        place: Callable[[], tuple[float, float] | None],
-    ) -> None:
-        super().bind(receiver, sender, strange, place)
-        self._network.heard[self._number][self._client] = receiver.heard
-
-    def tune(self, tuning: Tuning) -> None:
-        self._network.flush()  # frames go by the tuning with which they were sent
-        super().tune(tuning)
-        own = self._network.ports.listening[self._client, self._number]
-        own[L.FLAG], own[L.COUNTER], own[L.SCOPE] = tuning.flag, tuning.counter, tuning.scope
-        own[L.NEAR_MM] = round(1000.0 * tuning.near_m)
-        own[L.NEW_AFTER] = round(MICROSECONDS * tuning.new_after_s)
-
-    # -- what mechanisms ask for --------------------------------------------------------------------------
-
-    def copies(self, publication: Publish) -> int:
-        self._network.flush()
-        return self._count(self._network.ports.copies, publication)
-
-    def near_copies(self, publication: Publish) -> int:
-        return self._count(self._network.ports.near, publication)
-
-    def neighbours(self, max_age: float) -> int:
-        network = self._network
-        since = network.clock.now_us - round(max_age * MICROSECONDS)
-        ports = network.ports
-        return count_neighbours(ports.heard_at, ports.counts, self._client, self._number, since)
-
-    # -- what the medium found ----------------------------------------------------------------------------
-
-    def found(self, arrived: _Arrived, what: int) -> None:
-        """A frame has something for this port other than the first copy of an event."""
-        frame = arrived.frame
-        if what == PortVerdict.NEW_NEIGHBOUR:
-            self._receiver.neighbour_appeared(frame.client)
-        elif what == PortVerdict.DIGEST:
-            self._receiver.digest_arrived(frame.ids or (), frame.client)
-        elif what == PortVerdict.FOREIGN and self._strange(frame):
-            self._take(arrived)
-
-    def _take(self, arrived: _Arrived) -> None:
-        """Do what was not done with a frame when it arrived, because its sender followed another decision."""
-        self._network.flush()
-        air, frame, now_us = arrived.medium.air, arrived.frame, self._network.clock.now_us
-        count = take(
-            now_us,
-            0,
-            self._client,
-            arrived.columns,
-            arrived.keys,
-            air.x,
-            air.y,
-            self._network.ports,
-            air.found,
-            0,
-        )
-        for _, what, distance in air.found[:count].tolist():
-            if what >= 0:
-                far = 0.0 if frame.place is None else distance / 1000.0
-                self._receiver.heard(frame.publications[what], frame.client, far)
-            else:
-                self.found(arrived, what)
-
-    def _count(self, table: NDArray[np.uint8], publication: Publish) -> int:
-        place = self._network.place_of(self._number, publication)
-        return 0 if place == NOBODY else int(table[place, self._client])
+    def hear_datagrams(self, receiver: DatagramReceiver) -> None:
+        self._network.datagram_receivers[self._number] = receiver.arrived

@@ -22,7 +22,8 @@ from bypass.ports.state_info import EXPECTED_DELAY, Reading
 from bypass.sim.cellular import BROKER, GONE, Cellular, CellularModel, Station
 from bypass.sim.clock import VirtualClock
 from bypass.sim.host import SimHost
-from bypass.sim.radios import RADIOS, LocalNetwork
+from bypass.sim.radio_kinds import RADIOS
+from bypass.sim.radios import LocalNetwork
 from bypass.sim.sensor import Movement, TraceSensor, WholeTrace
 from bypass.sim.sessions import DurableCellular, NotDurable
 from bypass.support.arrays import Floats

@@ -13,6 +13,7 @@ from bypass.mechanisms.routing.counters import DropReason, RoutingCounters
 from bypass.places.cell_grid import CellGrid
 from bypass.ports.routing import DatagramSink, Neighbour
 from bypass.protocol.datagrams import (
+    MOST_TARGETS,
     Datagram,
     DatagramScope,
     NodeAddress,
@@ -43,10 +44,10 @@ class _SentBodies(Recent[int, StorageMessage]):
 class RoutingMechanism(Mechanism):
     """Brings bodies to nodes and cells; see `bypass.ports.routing.Routing`.
 
-    `offers` are the services that storage can rely on: "node" to reach a node by its number, "cell" to reach a
-    cell and all in it, "flood" and "hop" to tell all nodes or those in reach. Datagrams of another `namespace`
-    are not taken. A datagram is passed on `hop_limit` times at most; who passes on a flood waits for a random
-    time up to `jitter_s` seconds, so that neighbours do not speak at once.
+    `offers` are the services that storage can rely on: "node" to reach a node by its number, "cell" to reach
+    a cell and all in it, "flood" and "hop" to tell all nodes or those in reach. Datagrams of another
+    `namespace` are not taken. A datagram makes `hop_limit` hops at most. A node that passes a flood on waits
+    for a random time up to `jitter_s` seconds, so that neighbours do not speak at once.
     """
 
     offers: ClassVar[frozenset[str]] = frozenset()
@@ -74,18 +75,19 @@ class RoutingMechanism(Mechanism):
 
     def send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         """Send a body to each of several targets."""
-        if not targets:
-            return
-        datagram = self.datagram(body, DatagramScope.ROUTED, tuple(dict.fromkeys(targets)))
-        self._sent[datagram.id] = body
-        self.counters.sent += len(datagram.targets)
-        self.host.after(0.0, self.route, datagram)
+        all_targets = tuple(dict.fromkeys(targets))
+        for begin in range(0, len(all_targets), MOST_TARGETS):
+            some = all_targets[begin : begin + MOST_TARGETS]
+            datagram = self.datagram(body, DatagramScope.ROUTED, some)
+            self._sent[datagram.id] = body
+            self.counters.sent += len(some)
+            self.host.after(0.0, self.route, datagram)
 
     def flood(self, body: StorageMessage) -> None:
         """Send a body to every other node."""
         self._tell(body, DatagramScope.NETWORK)
 
-    def tell_cell(self, body: StorageMessage) -> None:
+    def tell_cell(self, body: StorageMessage) -> None:  # noqa: ARG002
         """Drop the body: there are no cells, unless a subclass has some."""
         self.drop(DropReason.UNSUPPORTED)
 
@@ -162,8 +164,10 @@ class RoutingMechanism(Mechanism):
     def onward(
         self, datagram: Datagram, targets: tuple[NodeAddress, ...], recovery: Recovery | None = None
     ) -> Datagram | None:
-        """Make the copy of a datagram that goes one hop on, to some of its targets; None, and these targets are
-        reported, if it has come too far."""
+        """Make the copy of a datagram that goes one hop on, to some of its targets.
+
+        None if it has come too far; then these targets are reported.
+        """
         if datagram.hops >= self.hop_limit:
             for target in targets:
                 self.give_up(datagram, target, DropReason.HOPS)
@@ -180,6 +184,7 @@ class RoutingMechanism(Mechanism):
             recovery=recovery,
             namespace=datagram.namespace,
             client=self.host.id,
+            body_size=datagram.body_size,
         )
 
     def unicast(self, datagram: Datagram, neighbour: int, failed: Callable[[], None]) -> None:
@@ -199,7 +204,7 @@ class RoutingMechanism(Mechanism):
             self.sink.received(body, datagram.origin, target)
 
     def give_up(self, datagram: Datagram, target: NodeAddress, reason: DropReason) -> None:
-        """Drop a datagram for one of its targets, and let its origin know. Reports themselves are just dropped."""
+        """Drop a datagram for one of its targets, and let its origin know, unless it is such a report."""
         self.drop(reason)
         if isinstance(datagram.body, Undeliverable):
             return

@@ -25,9 +25,9 @@ class DropReason(StrEnum):
 
 @dataclass(slots=True)
 class RoutingCounters:
-    """`sent` bodies of this node, each target counted once; `forwarded` datagrams of others; `delivered` bodies
-    to this node; `failed` unicasts; bodies of this node that were `reported` as undeliverable. Of what routing
-    itself needs: `control` messages and `control_bytes`, as they are encoded. `dropped` by reason.
+    """Bodies that this node has `sent`, once for each target, that were `delivered` to it, and own ones that
+    were `reported` as undeliverable; datagrams of others that it has `forwarded`, unicasts that `failed`;
+    messages of routing itself (`control`) and their size (`control_bytes`); `dropped` by reason.
     """
 
     sent: int = 0

@@ -1,9 +1,9 @@
-"""Ways over populated cells: greedy steps and, where none leads nearer, walks around the faces of a planar graph.
+"""Ways over populated cells: greedy steps and, where none leads nearer, walks around faces of a planar graph.
 
 Populated cells that touch are neighbours. The planar graph has all edges between cells that share a side, and
-those between cells that share a corner alone if neither of the two cells at that corner is populated: so no two
-edges cross, and what was connected stays so. A walk keeps a face on its right. The empty target is within one
-face, and the populated cell nearest to it is on the border of that face. All computations are in sides of cells.
+those between cells that share a corner alone if neither of the two others at that corner is populated: so no
+two edges cross, and what was connected stays so. A walk keeps a face on its right. An empty target is inside
+one face, and the populated cell nearest to it is on the border of that face. Lengths are in sides of cells.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TURN = {step: turn for turn, step in enumerate(_AROUND)}
 
 
 class Step(NamedTuple):
-    """The next cell of a way, None where it ends; and the state of the walk around a face, None if it is greedy."""
+    """The next cell of a way, None where it ends; and the state of a walk around a face, None if greedy."""
 
     cell: int | None
     recovery: Recovery | None
@@ -46,12 +46,23 @@ def next_step(
     if here == target:
         return Step(None, None)
     entry = here if recovery is None else recovery.entered
-    best = min(reached, key=lambda cell: _rank(grid, cell, target), default=here)
+    best = nearest(grid, target, reached or (here,))
     if _rank(grid, best, target) < min(_rank(grid, entry, target), _rank(grid, here, target)):
         return Step(best, None)
     if recovery is None or _rank(grid, here, target) < _rank(grid, entry, target):
         return _walk(grid, here, target, None, reached)
     return _walk(grid, here, target, recovery, reached)
+
+
+def lies_in(grid: CellGrid, recovery: Recovery) -> bool:
+    """Whether all cells that the state of a walk names are cells of the grid."""
+    cells = (recovery.entered, recovery.previous, *recovery.first, *(recovery.crossed or ()))
+    return all(0 <= cell < grid.cells for cell in cells)
+
+
+def nearest(grid: CellGrid, target: int, cells: Collection[int]) -> int:
+    """The cell nearest to a target out of some, at least one; of several the one with the smallest number."""
+    return min(cells, key=lambda cell: _rank(grid, cell, target))
 
 
 def planar_neighbours(grid: CellGrid, cell: int, populated: Collection[int]) -> list[int]:

@@ -61,7 +61,13 @@ class StorageMechanism(Mechanism):
 
     @abstractmethod
     def ask(
-        self, op: int, query: ObjectQuery, after: PageCursor | None, limit: int, since_us: int | None, live: bool
+        self,
+        op: int,
+        query: ObjectQuery,
+        after: PageCursor | None,
+        limit: int,
+        since_us: int | None,
+        live: bool,
     ) -> None:
         """Ask for a page of the past, and register the query for what comes if it is `live`."""
 
@@ -78,7 +84,7 @@ class StorageMechanism(Mechanism):
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Answer and sort what arrives; what only one mechanism understands goes to `take`."""
         if isinstance(body, FoundObjects):
-            self.host.link.matched(body)
+            self.found(body)
         elif isinstance(body, Retrieve):
             self.host.link.send(piece(body, self.store.get(body.key)), (origin,))
         elif isinstance(body, Retrieved):
@@ -90,6 +96,10 @@ class StorageMechanism(Mechanism):
                 self.removed(body.key)
         else:
             self.take(body, origin, target)
+
+    def found(self, answer: FoundObjects) -> None:
+        """Objects were found for a query of this node: its client is told."""
+        self.host.link.matched(answer)
 
     def acknowledged(self, answer: Acknowledge, origin: NodeAddress) -> None:  # noqa: ARG002 - mechanisms may ask
         """A node says what became of an operation. Ends it, by default."""
@@ -119,7 +129,5 @@ class StorageMechanism(Mechanism):
     def _send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         self.host.link.send(body, targets)
 
-    def _done(
-        self, op: int, status: OperationStatus, detail: str = "", data: bytes | None = None
-    ) -> None:
+    def _done(self, op: int, status: OperationStatus, detail: str = "", data: bytes | None = None) -> None:
         self.host.link.done(op, status, detail, data)

@@ -78,7 +78,9 @@ class ObjectFetches:
         else:
             del self._fetches[op]
             if fetch.denied:
-                self._done(op, OperationStatus.NOT_FOUND, f"object {fetch.metadata.key} is with none of its holders")
+                self._done(
+                    op, OperationStatus.NOT_FOUND, f"object {fetch.metadata.key} is with none of its holders"
+                )
 
     def _ask(self, op: int, fetch: _Fetch, holder: NodeAddress) -> None:
         fetch.at = holder

@@ -57,7 +57,7 @@ class Local(StorageMechanism):
         self._shared = SharedState(self._served, self.store.tombstones)
         self._joined = False
         for metadata in self.store.own:
-            self._served.add(metadata)
+            self.serve(metadata)
         # Of these there may be copies, of earlier mechanisms; of what is inserted from now on there are none.
         self._copied = {metadata.key for metadata in self.store.own}
 
@@ -73,7 +73,7 @@ class Local(StorageMechanism):
     def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:  # noqa: ARG002 - no copies
         """Serve an object from here, and notify those whose queries it matches."""
         metadata = self.served_as(stored.metadata)
-        if self._served.add(metadata):
+        if self.serve(metadata):
             for query in self._served.concerned(metadata):
                 self._notify(query, (metadata,))
         self.host.link.done(op, OK)
@@ -87,12 +87,18 @@ class Local(StorageMechanism):
         self.host.link.done(op, OK)
 
     def ask(
-        self, op: int, query: ObjectQuery, after: PageCursor | None, limit: int, since_us: int | None, live: bool
+        self,
+        op: int,
+        query: ObjectQuery,
+        after: PageCursor | None,
+        limit: int,
+        since_us: int | None,
+        live: bool,
     ) -> None:
         """Flood a query; what owners answer until it has settled is its page."""
         request = Ask(op, query, None, None, after, limit, since_us, live)
         self.host.link.flood(request)
-        self._asked(request)
+        self.asked(request)
         if limit:
             self.host.after(self.settle_s, self._settled, op)
         else:
@@ -114,7 +120,7 @@ class Local(StorageMechanism):
     def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:  # noqa: ARG002
         """Keep and answer queries; help newcomers, and neighbours that know something else."""
         if isinstance(body, Ask):
-            self._asked(body)
+            self.asked(body)
         elif isinstance(body, Withdraw):
             if body.query >> 32 == origin.node:
                 self._shared.withdraw(body.query)
@@ -134,13 +140,18 @@ class Local(StorageMechanism):
         """A copy that was served from here is deleted."""
         self._served.remove(key)
 
+    def serve(self, metadata: Metadata) -> bool:
+        """Answer queries with an object from now on; whether that is new."""
+        return self._served.add(metadata)
+
     def served_as(self, metadata: Metadata) -> Metadata:
         """Metadata as it is told: of an adopted object it says who has it."""
         if metadata.key.owner == self.host.id:
             return metadata
         return replace(metadata, replicas=(Replica(self.host.id),))
 
-    def _asked(self, request: Ask) -> None:
+    def asked(self, request: Ask) -> None:
+        """Keep a query that somebody has asked, and answer with the page of what is served here."""
         query = request.query
         if request.live and not self._over(query):
             self._shared.add(query)
@@ -201,9 +212,10 @@ class Local(StorageMechanism):
         for record in state.queries:
             query = record.query
             if not self._over(query) and self._shared.add(query):
-                self._match_all(query)
+                self.match_all(query)
 
-    def _match_all(self, query: ObjectQuery) -> None:
+    def match_all(self, query: ObjectQuery) -> None:
+        """Tell of all that is served here and matches a query that was not known here before."""
         page = self._served.page(query, None, MOST_ON_A_PAGE)
         while page.items:
             self._notify(query, page.items)

@@ -114,9 +114,7 @@ class ObjectServer:
         if body.limit:
             limit = min(body.limit, MOST_ON_A_PAGE)
             page = self._store.page(query, body.after, limit, body.since_us)
-            self._send(
-                FoundObjects(body.op, query.id, page.items, page.next, page.more), sender
-            )
+            self._send(FoundObjects(body.op, query.id, page.items, page.next, page.more), sender)
         else:
             self._acknowledge(body.op, OperationStatus.OK, sender)
 

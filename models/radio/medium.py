@@ -148,10 +148,12 @@ class Medium:
         events: tuple[int, ...],
         copies: int = 0,
         near: int = 0,
+        traffic: int = 0,
     ) -> int:
         """Hand over a frame of some `FrameUse` for a port; gives its number: 0, 1, 2, ...
 
-        `events` are the places of its events in the ports' tables. Raises FrameTooLong.
+        `events` are the places of its events in the ports' tables; `traffic` is the column of the station
+        that counts the frame each time it is sent. Raises FrameTooLong.
         """
         broadcast = target == NOBODY
         duration = self._durations.get((size, broadcast)) or self._duration(size, broadcast)
@@ -161,7 +163,7 @@ class Medium:
             self._set(posted=grown(self.air.posted, 2 * waiting, 0))
         _PACK[keys](
             self._posts, 8 * _POST * waiting,
-            at_us, station, target, size, duration, kind, port, copies, near, keys, *events,
+            at_us, station, target, size, duration, kind, port, copies, near, traffic, keys, *events,
         )  # fmt: skip
         self._posted = waiting + 1
         if at_us < self.next_us:
@@ -205,6 +207,11 @@ class Medium:
         stations, what, distances = self.air.found[: self.air.once.item(_FOUND)].T.tolist()
         return stations, what, distances
 
+    def found_alike(self) -> tuple[int, list[int]]:
+        """What was found, the same everywhere, and the stations: of a datagram."""
+        found = self.air.found
+        return found.item(0, 1), found[: self.air.once.item(_FOUND), 0].tolist()
+
     def frame(self) -> int:
         """The row of the frame in which that was found; it may be another frame's after the next step."""
         return self.air.once.item(_FRAME)
@@ -217,6 +224,15 @@ class Medium:
         """The numbers of all frames that are not sent yet, and of some others."""
         self.flush()
         return self.air.frames[:, F.NUMBER]
+
+    def waiting(self, station: int) -> list[int]:
+        """The numbers of the frames in a station's queue, those that were only posted not among them."""
+        row, count = self.air.stations.item(station, S.HEAD), self.air.stations.item(station, S.WAITING)
+        numbers = []
+        for _ in range(count):
+            numbers.append(self.number(row))
+            row = self.air.frames.item(row, F.NEXT)
+        return numbers
 
     def switch(self, station: int, on: bool) -> None:
         """Turn a station's radio on or off, now."""

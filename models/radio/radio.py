@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 UNIT = 1 << 20  # the power of a sender at the interference range
 STRONGEST = 1 << 52  # 2,000 senders at one place add up to less than a whole number can hold
 NEAREST_M = 1.0  # nobody is nearer to an antenna than this
+RTS_BYTES = 20
+ANSWER_BYTES = 14  # of a CTS or an ACK
 
 
 class FrameKind(IntEnum):
@@ -106,8 +108,8 @@ class RadioModel(BaseModel):
         return self.preamble_us + self.symbol_us * symbols
 
     def control_us(self, part: FrameKind) -> int:
-        """How long an RTS (20 bytes), CTS or ACK (14 bytes) is on the air, at the rate of broadcasts."""
-        return self.duration_us(20 if part is FrameKind.RTS else 14, self.broadcast_rate)
+        """How long an RTS, CTS or ACK is on the air, at the rate of broadcasts."""
+        return self.duration_us(RTS_BYTES if part is FrameKind.RTS else ANSWER_BYTES, self.broadcast_rate)
 
 
 class BluetoothModel(RadioModel):

@@ -30,7 +30,7 @@ from bypass.scenarios.experiments.plans import check_members, check_plan
 from bypass.scenarios.experiments.rulebooks import load_rules
 from bypass.scenarios.experiments.script import Script
 from bypass.sim.cellular import CellularModel
-from bypass.sim.radios import RADIOS, radio_models
+from bypass.sim.radio_kinds import RADIOS, radio_models
 from bypass.support.extensions import absolute
 from bypass.support.validation import Misfit, first_misfit
 from bypass.transitions import Action, Parameter, Plan, TransitionError

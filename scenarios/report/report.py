@@ -48,7 +48,7 @@ from bypass.scenarios.report.tables import (
     verdict_table,
 )
 from bypass.scenarios.runs.loader import builtin_names, load
-from bypass.sim.radios import radio_models
+from bypass.sim.radio_kinds import radio_models
 from bypass.transitions.rules.rule_engine import KEPT_FIRINGS
 
 

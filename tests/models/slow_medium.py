@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bypass.models.radio.path_loss import power_between
-from bypass.models.radio.radio import UNIT, Ending, FrameKind, RadioModel
+from bypass.models.radio.radio import ANSWER_BYTES, RTS_BYTES, UNIT, Ending, FrameKind, RadioModel
 from bypass.support.arrays import Floats
 from bypass.support.counter_rng import Purpose, uniform_pair
 
@@ -83,7 +83,8 @@ class SlowMedium:
     """Stations that share a radio channel, by the same rules as `Medium`, to the microsecond.
 
     `positions` gives x and y (m) of all stations at a time (s). `sent` counts frames on the air, retries too,
-    `dropped` those that found a full queue or a station switched off, `failed` those given up, per station.
+    `dropped` those that found a full queue or a station switched off, `failed` those given up, `retried`
+    exchanges tried again, `handshake` the bytes of RTS, CTS and ACK, per station.
     """
 
     def __init__(
@@ -97,6 +98,8 @@ class SlowMedium:
         self.sent = np.zeros(stations, np.int64)
         self.dropped = np.zeros(stations, np.int64)
         self.failed = np.zeros(stations, np.int64)
+        self.retried = np.zeros(stations, np.int64)
+        self.handshake = np.zeros(stations, np.int64)
         self._model = model
         self._positions = positions
         self._seed = np.uint64(seed)
@@ -262,6 +265,8 @@ class SlowMedium:
         )
         if part is FrameKind.DATA:
             self.sent[it.number] += 1
+        else:
+            self.handshake[it.number] += RTS_BYTES if part is FrameKind.RTS else ANSWER_BYTES
         for transmission in self._on_air():
             transmission.standing = {
                 j for j in transmission.standing if self._stands_out(transmission, self._stations[j])
@@ -335,6 +340,7 @@ class SlowMedium:
     def _time_out(self, it: _Station) -> None:
         it.tries += 1
         if it.tries <= self._model.retries:
+            self.retried[it.number] += 1
             it.cw = min(2 * it.cw + 1, self._model.cw_max)
             self._end_exchange(it)
             return

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bypass.models.radio.kernels.state import S
 from bypass.models.radio.medium import Medium
 from bypass.models.radio.radio import BLUETOOTH, WIFI, Ending, RadioModel
 from bypass.support.arrays import Floats
@@ -130,6 +131,8 @@ def compare(model: RadioModel, positions: Positions, stations: int, deeds: list[
         assert fast.now_us == slow.now_us == until_us
         for counts in ("sent", "dropped", "failed"):
             assert getattr(fast, counts).tolist() == getattr(slow, counts).tolist(), counts
+        assert fast.air.stations[:, S.RETRIED].tolist() == slow.retried.tolist()
+        assert fast.air.stations[:, S.HANDSHAKE_BYTES].tolist() == slow.handshake.tolist()
 
     for deed in deeds:
         pass_time(deed.wait_us)

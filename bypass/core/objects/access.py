@@ -186,9 +186,7 @@ class ObjectAccess:
                 _remember(self._undeleted, key, (metadata, secret))
             ended(result)
 
-        return self.operations.begin(
-            lambda op: self._storage.delete(op, metadata, secret), deletion_ended
-        )
+        return self.operations.begin(lambda op: self._storage.delete(op, metadata, secret), deletion_ended)
 
     def query(
         self,
@@ -272,9 +270,7 @@ class ObjectAccess:
         self._check(ended)
         here = self.store.get(metadata.key)
         if here is not None and metadata.describes(here.data):
-            return self.operations.begin(
-                lambda op: self.done(op, OperationStatus.OK, data=here.data), ended
-            )
+            return self.operations.begin(lambda op: self.done(op, OperationStatus.OK, data=here.data), ended)
 
         def attempt(op: int) -> None:
             self._retrieving[op] = metadata
@@ -291,7 +287,11 @@ class ObjectAccess:
     def done(self, op: int, status: OperationStatus, detail: str = "", data: bytes | None = None) -> None:
         """An operation has ended; answers with other bytes than the object's are ignored."""
         wanted = self._retrieving.get(op)
-        if wanted is not None and status == OperationStatus.OK and (data is None or not wanted.describes(data)):
+        if (
+            wanted is not None
+            and status == OperationStatus.OK
+            and (data is None or not wanted.describes(data))
+        ):
             self.forged += 1
             return
         self.operations.done(op, status, detail, data)
@@ -334,7 +334,10 @@ class ObjectAccess:
     def announce(self, stored: StoredObject, ended: Ended = ignore) -> int:
         """Have the mechanism that runs now know of an object that is here; until it is done."""
         return self.operations.begin(
-            lambda op: self._storage.insert(op, stored, None), ended, extra_s=_extra(stored.metadata), retries=FOREVER
+            lambda op: self._storage.insert(op, stored, None),
+            ended,
+            extra_s=_extra(stored.metadata),
+            retries=FOREVER,
         )
 
     def delete_again(self) -> None:

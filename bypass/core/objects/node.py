@@ -58,7 +58,9 @@ class StampedPort:
 class NodeLink:
     """The `host.link` of a storage mechanism: its ways to others are those of the routing that runs."""
 
-    def __init__(self, routing: Routing, access: ObjectAccess, to_broker: ToBroker) -> None:
+    def __init__(
+        self, routing: Routing, access: ObjectAccess, to_broker: ToBroker, recover: Callable[[], None]
+    ) -> None:
         self.send = routing.send
         self.flood = routing.flood
         self.tell_cell = routing.tell_cell
@@ -70,6 +72,7 @@ class NodeLink:
         self.to_broker = to_broker
         self.done = access.done
         self.matched = access.matched
+        self.recover = recover
 
 
 class StorageNode:
@@ -105,7 +108,7 @@ class StorageNode:
         )
         self.access = ObjectAccess(host, self.storage, self.running, queries, kept, times)
         self.recovery = Recovery(host, self.access, self.routing)
-        self.link = NodeLink(self.routing, self.access, to_broker)
+        self.link = NodeLink(self.routing, self.access, to_broker, self.recover)
         engine.add_listener(self)
         local.hear_datagrams(self)
 
@@ -145,7 +148,12 @@ class StorageNode:
         if record.proxy not in (ROUTING_PROXY, STORAGE_PROXY) or record.outcome != "done":
             return
         self.decisions.current = self.decisions.current._replace(scheme=self.flag())
-        if record.kind == "total" and not self._due:
+        if record.kind == "total":
+            self.recover()
+
+    def recover(self) -> None:
+        """Build up indexes again, soon and once, whoever asks for it."""
+        if not self._due:
             self._due = True
             self._host.after(0.0, self._recover)
 

@@ -78,7 +78,9 @@ class Operations:
         `extra_s` is added to the time for each attempt. Raises QuotaExceeded.
         """
         if len(self._pending) >= MOST_PENDING:
-            raise QuotaExceeded(f"{len(self._pending)} operations are pending: expected at most {MOST_PENDING}")
+            raise QuotaExceeded(
+                f"{len(self._pending)} operations are pending: expected at most {MOST_PENDING}"
+            )
         self.begun += 1
         op = self._host.id << 32 | self.begun
         left = self._retries if retries is None else retries

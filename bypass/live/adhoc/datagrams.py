@@ -44,7 +44,12 @@ class Refusal(StrEnum):
     REPEATED = auto()
     IMPOSTOR = auto()  # the number belongs to another device
     LEAP = auto()  # a counter far ahead of what can be
-    MALFORMED = auto()  # a member sent what is no frame
+    MALFORMED = auto()  # a member sent what is neither a frame nor a packet of the link
+    TOO_MANY = auto()  # packets of the link from one address
+    STRAY = auto()  # a packet for another device
+    UNASKED = auto()  # an acknowledgement of nothing that is under way
+    OUTDATED = auto()  # a packet of a link that its sender has replaced
+    OUT_OF_ORDER = auto()  # a piece whose predecessors are not there
 
 
 class DatagramGroup:

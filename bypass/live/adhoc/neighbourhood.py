@@ -1,24 +1,30 @@
 """Devices nearby on a local network: what a client's radios and ports are in the simulator, over UDP.
 
-Whoever is on the same network hears. A frame is one datagram, to the network's broadcast address or to one
-device; like a frame on the air it may be lost, and nobody is told.
+Whoever is on the same network hears. A frame is one UDP datagram, to the network's broadcast address or to
+one device; like a frame on the air it may be lost, and nobody is told. Datagrams of routing go by a link that
+repeats those for one neighbour until they are acknowledged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address
 
 from bypass.live.adhoc.datagrams import MOST_CONTENT, DatagramGroup, Refusal
+from bypass.live.adhoc.link import NeighbourLink
+from bypass.live.adhoc.link_packets import is_link_packet
 from bypass.live.adhoc.port import Copies, LivePort
 from bypass.live.adhoc.radio import check_radio
 from bypass.live.adhoc.sockets import DatagramListener, NetworkSockets, packed_address, parse_interfaces
+from bypass.ports.datagrams import DatagramReceiver, Failed
 from bypass.ports.local_access import PORTS, Unless
-from bypass.protocol.messages import Frame
+from bypass.protocol.datagrams import Datagram
+from bypass.protocol.messages import Frame, Message
 from bypass.protocol.wire import CODEC, Codec, MalformedMessage, UnknownVersion
 from bypass.support.units import MICROSECONDS
 
@@ -43,9 +49,18 @@ class Neighbours:
         DatagramGroup(self.key, 0)
         parse_interfaces(self.interfaces, self.port)
 
-    def of(self, loop: asyncio.AbstractEventLoop, number: int, codec: Codec = CODEC) -> Neighbourhood:
+    def of(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        number: int,
+        codec: Codec = CODEC,
+        jitter: random.Random | None = None,
+    ) -> Neighbourhood:
         """The neighbourhood of the client with this number."""
-        return Neighbourhood(loop, number, self.key, interfaces=self.interfaces, port=self.port, codec=codec)
+        interfaces, port = self.interfaces, self.port
+        return Neighbourhood(
+            loop, number, self.key, interfaces=interfaces, port=port, codec=codec, jitter=jitter
+        )
 
 
 class Neighbourhood:
@@ -56,13 +71,15 @@ class Neighbourhood:
     and what it is not, is said at `DatagramGroup`. Frames go to addresses in these networks alone: nobody can
     have them sent elsewhere by giving a false address. A network has one radio, `wifi`, whatever its cables.
 
-    `drop` is asked about each datagram, by its sender's address, whether it is to get lost: for tests in
-    which not everybody hears everybody.
+    `drop` is asked about each UDP datagram, by its sender's address, whether it is to get lost: for tests in
+    which not everybody hears everybody. The waits of `link`, which carries datagrams of routing, have
+    `jitter` from this stream.
 
     What is counted: frames `called_off` because enough copies were heard, `too_long` ones that do not fit a
-    datagram, those `dropped` because the radio was off or too much waits to be sent; `sent` datagrams, one in
-    each network for a frame to all, and those `failed` that the system did not send; and of what arrived
-    `received` frames and datagrams `refused`. Belongs to the thread of `loop`.
+    UDP datagram, those `dropped` because the radio was off or too much waits to be sent; `sent` UDP
+    datagrams, one in each network for a frame to all, and those `failed` that the system did not send; and of
+    what arrived `received` frames and UDP datagrams `refused`. Of datagrams of routing, those that were
+    `received_datagrams`, and what `link` counts. Belongs to the thread of `loop`.
     """
 
     def __init__(
@@ -75,6 +92,7 @@ class Neighbourhood:
         port: int = PORT,
         codec: Codec = CODEC,
         drop: Callable[[int], bool] | None = None,
+        jitter: random.Random | None = None,
     ) -> None:
         """Raises InvalidInterface and InvalidGroupKey."""
         self.sent = 0
@@ -83,6 +101,7 @@ class Neighbourhood:
         self.dropped = 0
         self.failed = 0
         self.received = 0
+        self.received_datagrams = 0
         self.refused: Counter[Refusal] = Counter()
         self._loop = loop
         self._codec = codec
@@ -94,6 +113,8 @@ class Neighbourhood:
         self._ports = [LivePort(each, number, self._now_us) for each in range(PORTS)]
         self._waiting: set[asyncio.TimerHandle] = set()
         self.address: int = self._networks[0].address
+        self.link = NeighbourLink(number, self._send, loop.call_later, loop.time, jitter or random.Random())
+        self._routing: DatagramReceiver | None = None
 
     async def open(self) -> None:
         """From now on the radio can be turned on. Raises InvalidInterface if the addresses cannot be used."""
@@ -113,6 +134,7 @@ class Neighbourhood:
         for timer in self._waiting:
             timer.cancel()
         self._waiting.clear()
+        self.link.clear()
 
     # -- the client's side --------------------------------------------------------------------------------
 
@@ -130,6 +152,7 @@ class Neighbourhood:
         if not on:
             for port in self._ports:
                 port.forget_neighbours()
+            self.link.clear()
 
     def transmit(self, radio: str, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
         """Several events that do not fit a datagram go into several; what does not fit alone is not sent.
@@ -155,6 +178,20 @@ class Neighbourhood:
             self.dropped += 1
         else:
             self._wait(content, known, target, delay, unless)
+
+    def transmit_datagram(
+        self, radio: str, datagram: Datagram, neighbour: int | None, failed: Failed
+    ) -> bool:
+        """Raises NoSuchRadio, and MalformedMessage for a datagram that cannot travel."""
+        check_radio(radio)
+        if self.is_on and self._is_open:
+            self.link.sender.transmit(self._codec.encode(datagram), neighbour, failed)
+        else:
+            self.link.sender.refuse(neighbour, failed)
+        return True
+
+    def hear_datagrams(self, receiver: DatagramReceiver) -> None:
+        self._routing = receiver
 
     # -- sending ------------------------------------------------------------------------------------------
 
@@ -212,13 +249,12 @@ class Neighbourhood:
             self.refused[opened] += 1
             return
         sender, content = opened
-        try:
-            frame = self._codec.decode(content)
-        except UnknownVersion:
-            self.refused[Refusal.VERSION] += 1
+        self.link.sender.heard(sender, address)
+        if is_link_packet(content):
+            self._packet_arrived(sender, address, content)
             return
-        except MalformedMessage:
-            self.refused[Refusal.MALFORMED] += 1
+        frame = self._decoded(content)
+        if frame is None:
             return
         if (
             not isinstance(frame, Frame)
@@ -230,6 +266,28 @@ class Neighbourhood:
             return
         self.received += 1
         self._ports[frame.port].arrived(frame)
+
+    def _packet_arrived(self, sender: int, address: int, content: bytes) -> None:
+        taken = self.link.arrived(sender, address, content)
+        if isinstance(taken, Refusal):
+            self.refused[taken] += 1
+        elif taken is not None and (datagram := self._decoded(taken)) is not None:
+            if not isinstance(datagram, Datagram) or datagram.client != sender:
+                self.refused[Refusal.MALFORMED] += 1
+                return
+            self.received_datagrams += 1
+            if self._routing is not None:
+                self._routing.arrived(datagram)
+
+    def _decoded(self, content: bytes) -> Message | None:
+        """Decode a message; None, and it is counted, if it is none."""
+        try:
+            return self._codec.decode(content)
+        except UnknownVersion:
+            self.refused[Refusal.VERSION] += 1
+        except MalformedMessage:
+            self.refused[Refusal.MALFORMED] += 1
+        return None
 
     def _now_us(self) -> int:
         return round(self._loop.time() * MICROSECONDS)

@@ -186,6 +186,11 @@ def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
             rows[found, 0], rows[found, 1] = j, PortVerdict.RAW
             found += 1
             continue
+        if kind >= FrameUse.DATAGRAM:
+            stations[j, S.DATAGRAMS_HEARD] += 1
+            rows[found, 0], rows[found, 1] = j, PortVerdict.DATAGRAM
+            found += 1
+            continue
         own = listening[j, port]
         if own[L.FLAG] == 0:
             stations[j, S.STRANGE] += 1

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bypass.models.radio.kernels.heap import push
-from bypass.models.radio.kernels.state import NEVER, Doing, Due, F, G, P, S
+from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, G, P, S
 from bypass.models.radio.radio import UNIT
 from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
@@ -121,6 +121,14 @@ def take_off(air: Air, s: int) -> None:
     me[S.TRIES] = 0
     me[S.WINDOW] = air.parameters[P.CW_MIN]
     release_frame(air, f)
+
+
+@kernel
+def tell_sender(air: Air, f: int, what: int) -> int:
+    """Have the sender of a frame told what became of it; gives the number of rows in `found`."""
+    air.once[G.FRAME], air.once[G.SENDER] = f, air.frames[f, F.SENDER]
+    air.found[0, 0], air.found[0, 1] = NOBODY, what
+    return 1
 
 
 @kernel

@@ -90,7 +90,7 @@ def run(
             once[G.FRAME], once[G.SENDER] = air.stations[number, S.FRAME], number
             found = end(air, ports, number, t)
         elif due == Due.RELEASE:
-            join_queue(air, ports, number % SLOTS, t)
+            found = join_queue(air, ports, number % SLOTS, t)
         elif due == Due.RESPONSE:
             answer(air, number, t)
         elif due == Due.NAV:

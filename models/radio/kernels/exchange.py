@@ -11,9 +11,10 @@ from bypass.models.radio.kernels.backoff import (
     release_frame,
     schedule,
     take_off,
+    tell_sender,
     turn_busy,
 )
-from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
+from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, P, PortVerdict, S
 from bypass.models.radio.radio import FrameKind
 from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
@@ -42,6 +43,8 @@ def receive(air: Air, ports: Ports, part: int, f: int, s: int, j: int, t: int, f
             schedule(air.heap, air.once, t + p[P.SIFS], Due.RESPONSE, j)
     elif other[S.DOING] == Doing.AWAITING_ACK:
         other[S.TIMEOUT_AT] = NEVER
+        if air.frames[other[S.HEAD], F.KIND] == FrameUse.FRAGMENT:
+            found = tell_sender(air, other[S.HEAD], PortVerdict.OVER)
         conclude(air, j, t)
     return found
 
@@ -117,11 +120,12 @@ def time_out(air: Air, s: int, t: int) -> int:
         frame = air.frames[me[S.HEAD]]
         me[S.FAILED] += 1
         if frame[F.KIND] == FrameUse.RAW and not frame[F.DELIVERED]:
-            air.once[G.FRAME], air.once[G.SENDER] = me[S.HEAD], s
-            air.found[0, 0], air.found[0, 1] = NOBODY, PortVerdict.RAW
-            found = 1
+            found = tell_sender(air, me[S.HEAD], PortVerdict.RAW)
+        elif frame[F.KIND] >= FrameUse.DATAGRAM:
+            found = tell_sender(air, me[S.HEAD], PortVerdict.GIVEN_UP)
         take_off(air, s)
     else:
+        me[S.RETRIED] += 1
         me[S.WINDOW] = min(2 * me[S.WINDOW] + 1, p[P.CW_MAX])
     draw(air, s, t)
     contend(air.stations, air.heap, air.once, air.parameters[P.SLOT], s, t)

@@ -10,9 +10,23 @@ from bypass.models.radio.kernels.backoff import (
     draw,
     is_busy,
     release_frame,
+    tell_sender,
 )
 from bypass.models.radio.kernels.heap import push
-from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, G, L, P, Q, S
+from bypass.models.radio.kernels.state import (
+    NEVER,
+    NOBODY,
+    Doing,
+    Due,
+    F,
+    FrameUse,
+    G,
+    L,
+    P,
+    PortVerdict,
+    Q,
+    S,
+)
 from bypass.support.arrays import Bytes, Ints
 from bypass.support.kernel import kernel
 
@@ -61,6 +75,7 @@ def hand_over(
         own = listening[sender, post[Q.PORT]]
         frame[F.FLAG], frame[F.COUNTER], frame[F.SCOPE] = own[L.FLAG], own[L.COUNTER], own[L.SCOPE]
         frame[F.MOST_COPIES], frame[F.MOST_NEAR] = post[Q.MOST_COPIES], post[Q.MOST_NEAR]
+        frame[F.TRAFFIC] = post[Q.TRAFFIC]
         number = once[G.NUMBER]
         once[G.HEAP] = push(heap, once[G.HEAP], post[Q.AT] * STEP + Due.RELEASE, number * SLOTS + f)
         once[G.NUMBER] = number + 1
@@ -70,8 +85,11 @@ def hand_over(
 
 
 @kernel
-def join_queue(air: Air, ports: Ports, f: int, t: int) -> None:
-    """A frame is there to be sent, unless enough copies of it were heard, or the queue is full."""
+def join_queue(air: Air, ports: Ports, f: int, t: int) -> int:
+    """A frame is there to be sent, unless enough copies of it were heard, or the queue is full.
+
+    Gives the number of rows in `found`.
+    """
     frame = air.frames[f]
     s = frame[F.SENDER]
     me = air.stations[s]
@@ -82,11 +100,13 @@ def join_queue(air: Air, ports: Ports, f: int, t: int) -> None:
         ):
             me[S.CALLED_OFF] += 1
             release_frame(air, f)
-            return
+            return 0
     if me[S.WAITING] >= air.parameters[P.QUEUE] or not me[S.ON]:
         me[S.DROPPED] += 1
         release_frame(air, f)
-        return
+        if frame[F.KIND] >= FrameUse.DATAGRAM:
+            return tell_sender(air, f, PortVerdict.NO_ROOM)
+        return 0
     if me[S.WAITING]:
         air.frames[me[S.TAIL], F.NEXT] = f
     else:
@@ -97,6 +117,7 @@ def join_queue(air: Air, ports: Ports, f: int, t: int) -> None:
         if me[S.BACKOFF] == 0 and (me[S.BUSY] or not air.parameters[P.CARRIER]):
             draw(air, s, t)
         contend(air.stations, air.heap, air.once, air.parameters[P.SLOT], s, t)
+    return 0
 
 
 @kernel

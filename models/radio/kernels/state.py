@@ -65,6 +65,15 @@ class S(IntEnum):
     BYTES_DOWN = auto()
     CALLED_OFF = auto()
     STRANGE = auto()  # frames of mechanisms that do not listen here
+    RETRIED = auto()  # exchanges that were tried again
+    HANDSHAKE_BYTES = auto()  # of RTS, CTS and ACK that it has sent
+    DATAGRAMS_HEARD = auto()  # frames with datagrams that it received
+    OWN_FRAMES = auto()  # with datagrams that come from here, each time it tried; the bytes are next to it
+    OWN_BYTES = auto()
+    FORWARDED_FRAMES = auto()  # with datagrams of others
+    FORWARDED_BYTES = auto()
+    CONTROL_FRAMES = auto()  # with what routing says to routing
+    CONTROL_BYTES = auto()
 
 
 class F(IntEnum):
@@ -85,6 +94,7 @@ class F(IntEnum):
     KEYS = auto()  # how many events are in it
     MOST_COPIES = auto()  # called off, when it is due, if so many copies were heard; 0: never
     MOST_NEAR = auto()
+    TRAFFIC = auto()  # the column of its station that counts it beside SENT; 0: none
 
 
 class Q(IntEnum):
@@ -99,17 +109,21 @@ class Q(IntEnum):
     PORT = auto()
     MOST_COPIES = auto()
     MOST_NEAR = auto()
+    TRAFFIC = auto()
     KEYS = auto()
     EVENTS = auto()  # the first of them
 
 
 class FrameUse(IntEnum):
-    """The uses of a frame. RAW ones are handed on as they are, whichever mechanism listens."""
+    """The uses of a frame. RAW ones are handed on as they are, whichever mechanism listens; those from
+    DATAGRAM on, too. Who sends a FRAGMENT is told when it is over, because the next one follows it."""
 
     RAW = 0
     EVENTS = auto()
     HELLO = auto()
     DIGEST = auto()
+    DATAGRAM = auto()
+    FRAGMENT = auto()
 
 
 class G(IntEnum):
@@ -160,9 +174,16 @@ class L(IntEnum):
 
 
 class PortVerdict(IntEnum):
-    """The meaning of a row of `found` that is not the place of an event in the frame."""
+    """The meaning of a row of `found` that is not the place of an event in the frame.
+
+    OVER, GIVEN_UP and NO_ROOM are about the sender of a datagram: their rows name NOBODY.
+    """
 
     FOREIGN = -1
     NEW_NEIGHBOUR = -2
     DIGEST = -3
     RAW = -4
+    DATAGRAM = -5
+    OVER = -6
+    GIVEN_UP = -7
+    NO_ROOM = -8

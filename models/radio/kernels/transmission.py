@@ -11,12 +11,13 @@ from bypass.models.radio.kernels.backoff import (
     Air,
     is_busy,
     schedule,
+    tell_sender,
     turn_busy,
     turn_idle,
 )
 from bypass.models.radio.kernels.exchange import finish_own, overhear, receive
 from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
-from bypass.models.radio.radio import UNIT, FrameKind
+from bypass.models.radio.radio import ANSWER_BYTES, RTS_BYTES, UNIT, FrameKind
 from bypass.support.kernel import kernel
 
 
@@ -35,13 +36,17 @@ def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
         me[S.LENGTH] = duration
         me[S.SENT] += 1
         me[S.BYTES_UP] += air.frames[f, F.SIZE]
+        counted = air.frames[f, F.TRAFFIC]
+        if counted:
+            me[counted] += 1
+            me[counted + 1] += air.frames[f, F.SIZE]
     elif part == FrameKind.RTS:
         duration = p[P.RTS_US]
         me[S.LENGTH] = air.frames[f, F.DURATION]
-    elif part == FrameKind.CTS:
-        duration = p[P.CTS_US]
+        me[S.HANDSHAKE_BYTES] += RTS_BYTES
     else:
-        duration = p[P.ACK_US]
+        duration = p[P.CTS_US] if part == FrameKind.CTS else p[P.ACK_US]
+        me[S.HANDSHAKE_BYTES] += ANSWER_BYTES
     buffer = air.once[G.BUFFER]
     me[S.PART], me[S.FRAME], me[S.TO], me[S.BUFFER] = part, f, to, buffer
     me[S.ENDS] = t + duration
@@ -104,8 +109,9 @@ def end(air: Air, ports: Ports, s: int, t: int) -> int:
         turn_idle(stations, heap, once, p, s, t)
     if raw and found == 0 and to == NOBODY:
         # Who follows raw frames wants to know of those, too, that nobody received.
-        air.found[0, 0], air.found[0, 1] = NOBODY, PortVerdict.RAW
-        found = 1
+        found = tell_sender(air, f, PortVerdict.RAW)
+    elif found == 0 and to == NOBODY and air.frames[f, F.KIND] == FrameUse.FRAGMENT:
+        found = tell_sender(air, f, PortVerdict.OVER)
     return found
 
 

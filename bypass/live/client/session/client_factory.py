@@ -85,13 +85,14 @@ class ClientFactory:
                 kept = before.kept_objects()
         self._origin = welcome.origin
         projection = self._sensor.enter(welcome.area, welcome.origin)
+        host = LiveHost(welcome.client, self._clock, self._sensor, Monitor())
         client = Client(
-            LiveHost(welcome.client, self._clock, self._sensor, Monitor()),
+            host,
             self._uplink,
             scheme=scheme,
             set=_settings(welcome.settings),
             projection=projection,
-            local=self._local(welcome.client),
+            local=self._local(host),
             published=published,
             before=before,
             registry=self._registry,
@@ -114,12 +115,12 @@ class ClientFactory:
             self._opening.cancel()
             self._opening = None
 
-    def _local(self, number: int) -> LocalAccess:
+    def _local(self, host: LiveHost) -> LocalAccess:
         self.close()
         if self._neighbours is None:
             return NO_LOCAL_ACCESS
         loop = asyncio.get_running_loop()
-        self._neighbourhood = self._neighbours.of(loop, number, self._registry.codec)
+        self._neighbourhood = self._neighbours.of(loop, host.id, self._registry.codec, host.random("link"))
         self._opening = loop.create_task(self._open(self._neighbourhood))
         return self._neighbourhood
 

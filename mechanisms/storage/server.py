@@ -1,0 +1,230 @@
+"""External storage: one node keeps everything, and all others ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from bypass.mechanisms.storage.base import StorageMechanism
+from bypass.mechanisms.storage.object_server import ObjectServer
+from bypass.objects.catalogue import ObjectCatalogue
+from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone
+from bypass.objects.node_store import NodeStore
+from bypass.objects.query import ObjectQuery, Page, PageCursor
+from bypass.ports.storage import FLOOD, NODE
+from bypass.protocol.datagrams import NodeAddress
+from bypass.protocol.storage import (
+    LONGEST_DATA,
+    Ask,
+    Delete,
+    FoundObjects,
+    Insert,
+    JoinRequest,
+    OperationStatus,
+    StorageMessage,
+    Withdraw,
+)
+from bypass.support.units import MICROSECONDS
+from bypass.transitions import MechanismState
+
+MOST_QUERIES_EACH = 1024
+"""Queries of one subscriber that a server keeps."""
+
+FRESH_S = 5.0
+"""A client that began so lately registers its queries anyway, and need not be asked to."""
+
+
+class NodeServerStore:
+    """The store of a server on a node: objects are copies in the node's own store, queries are in memory.
+
+    Nothing that was acknowledged goes for something new: without room there is a refusal. Queries are
+    forgotten `grace_us` after their windows have ended.
+    """
+
+    def __init__(self, store: NodeStore) -> None:
+        self._store = store
+        self._catalogue = ObjectCatalogue()
+        self._counts: dict[int, int] = {}  # queries by subscriber
+        for metadata in (*store.own, *store.replicas):
+            self._catalogue.add(metadata)
+
+    def insert(self, metadata: Metadata, data: bytes | None) -> tuple[OperationStatus, bool]:
+        """Keep an object; see ServerStore."""
+        known = self._catalogue.get(metadata.key)
+        if known is not None:
+            same = (known.digest, known.commitment) == (metadata.digest, metadata.commitment)
+            return (OperationStatus.OK if same else OperationStatus.REFUSED), False
+        if self._store.tombstones.hides(metadata):
+            return OperationStatus.REFUSED, False
+        if metadata.key not in self._store:  # it is there if it is the server's own
+            if data is None or not metadata.describes(data):
+                return OperationStatus.REFUSED, False
+            if metadata.size > self._store.room:
+                return OperationStatus.QUOTA, False
+            self._store.copy(StoredObject(metadata, data))
+        return OperationStatus.OK, self._catalogue.add(metadata)
+
+    def delete(self, key: ObjectKey, opening: bytes) -> OperationStatus:
+        """Forget an object for good; see ServerStore."""
+        known = self._catalogue.get(key)
+        if known is not None and not known.opened_by(opening):
+            return OperationStatus.NOT_OWNER
+        self._store.bury(Tombstone(key, opening))
+        self._catalogue.remove(key)
+        return OperationStatus.OK
+
+    def forget(self, key: ObjectKey) -> None:
+        """Serve an object no longer, because it is deleted in the node's store."""
+        self._catalogue.remove(key)
+
+    def data(self, key: ObjectKey) -> bytes | None:
+        """The bytes of an object; None if it is not here."""
+        stored = self._store.get(key)
+        return None if stored is None else stored.data
+
+    def page(self, query: ObjectQuery, after: PageCursor | None, limit: int, since_us: int | None) -> Page:
+        """A page of the past."""
+        return self._catalogue.page(query, after, limit, since_us)
+
+    def add_query(self, query: ObjectQuery) -> OperationStatus:
+        """Keep a query; QUOTA if there are too many of its subscriber."""
+        if self._catalogue.query(query.id) is None:
+            if self._counts.get(query.subscriber, 0) >= MOST_QUERIES_EACH:
+                return OperationStatus.QUOTA
+            self._counts[query.subscriber] = self._counts.get(query.subscriber, 0) + 1
+        self._catalogue.add_query(query)
+        return OperationStatus.OK
+
+    def remove_query(self, number: int) -> ObjectQuery | None:
+        """Forget a query, if it is kept."""
+        query = self._catalogue.remove_query(number)
+        if query is not None:
+            self._counts[query.subscriber] -= 1
+        return query
+
+    def concerned(self, metadata: Metadata) -> Iterable[ObjectQuery]:
+        """The queries that an object matches."""
+        return self._catalogue.concerned(metadata)
+
+    def expire(self, before_us: int) -> None:
+        """Forget queries whose windows ended at `before_us` or earlier."""
+        for query in self._catalogue.expire(before_us):
+            self._counts[query.subscriber] -= 1
+
+
+class Server(StorageMechanism):
+    """Sends everything to the node with the number `server`, which stores, matches and answers.
+
+    The server is one of the nodes, known to all before. It acknowledges what it has stored. When it was away
+    it asks all others for their queries. Queries are kept for `grace_s` after their windows have ended.
+    """
+
+    flag: ClassVar[int] = 3
+    needs: ClassVar[frozenset[str]] = frozenset((NODE, FLOOD))
+
+    server: Annotated[int, MechanismState("server"), Field(ge=0, lt=2**32)] = 0
+    grace_s: Annotated[float, MechanismState("grace_s"), Field(ge=0)] = 30.0
+
+    def start(self) -> None:
+        super().start()
+        self._began = self.host.now()
+        self._served: NodeServerStore | None = None
+        self._serve()
+
+    def set_server(self, server: int) -> None:
+        """Another node is the server from now on; what one that is none any more has stays in its store."""
+        self.server = server
+        if hasattr(self, "_began"):
+            self._serve()
+            self.host.after(0.0, self._moved)
+
+    def begin(self) -> None:
+        """Have others register their queries, if this is the server."""
+        if self._served is not None:
+            self.host.link.flood(JoinRequest())
+            self._expire()
+
+    # -- what the application does ------------------------------------------------------------------------
+
+    def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:  # noqa: ARG002 - one copy
+        """Send an object to the server."""
+        if stored.metadata.size > LONGEST_DATA:
+            self.host.link.done(
+                op,
+                OperationStatus.TOO_LARGE,
+                f"object of {stored.metadata.size} bytes: expected at most {LONGEST_DATA}",
+            )
+        else:
+            self._request(Insert(op, stored.metadata, stored.data))
+
+    def delete(self, op: int, metadata: Metadata, opening: bytes) -> None:
+        """Have the server delete an object."""
+        self._request(Delete(op, metadata.key, opening, metadata.tags))
+
+    def ask(
+        self,
+        op: int,
+        query: ObjectQuery,
+        after: PageCursor | None,
+        limit: int,
+        since_us: int | None,
+        live: bool,
+    ) -> None:
+        """Ask the server."""
+        self._request(Ask(op, query, None, None, after, limit, since_us, live))
+
+    def withdraw(self, op: int, query: ObjectQuery) -> None:
+        """Have the server forget a query."""
+        self._request(Withdraw(op, query.id))
+
+    def retrieve(self, op: int, metadata: Metadata) -> None:
+        """Fetch an object from the server, or from its owner if the server does not have it yet."""
+        self.fetches.begin(op, metadata, (NodeAddress(self.server), NodeAddress(metadata.key.owner)))
+
+    # -- what others say ----------------------------------------------------------------------------------
+
+    def found(self, answer: FoundObjects) -> None:
+        """The server has found something; a page is an answer, too."""
+        super().found(answer)
+        if answer.op:
+            self.host.link.done(answer.op, OperationStatus.OK)
+
+    def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:  # noqa: ARG002
+        """Serve, if this is the server; register again, if the server has begun anew."""
+        if self._served is not None and origin.node is not None:
+            self._logic.take(body, origin.node)
+        elif (
+            isinstance(body, JoinRequest)
+            and origin.node == self.server
+            and self.host.now() - self._began > FRESH_S
+        ):
+            self.host.link.recover()
+
+    def removed(self, key: ObjectKey) -> None:
+        """A copy that was served from here is deleted."""
+        if self._served is not None:
+            self._served.forget(key)
+
+    def _request(self, body: StorageMessage) -> None:
+        self.host.link.send(body, (NodeAddress(self.server),))
+
+    def _serve(self) -> None:
+        if self.host.id != self.server:
+            self._served = None
+        elif self._served is None:
+            self._served = NodeServerStore(self.store)
+            self._logic = ObjectServer(self._served, self._answer, self.now_us)
+
+    def _moved(self) -> None:
+        self.begin()
+        self.host.link.recover()
+
+    def _answer(self, body: StorageMessage, node: int) -> None:
+        self.host.link.send(body, (NodeAddress(node),))
+
+    def _expire(self) -> None:
+        if self._served is not None:
+            self._served.expire(self.now_us() - round(self.grace_s * MICROSECONDS))
+            self.host.after(max(self.grace_s, 1.0), self._expire)

@@ -1,0 +1,32 @@
+"""A baseline: publish/subscribe without a memory."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from bypass.mechanisms.storage.local import Local
+from bypass.objects.query import ObjectQuery, PageCursor
+
+
+class Transient(Local):
+    """Notifies of what is inserted while a query is known, and never of anything from before.
+
+    Objects can be retrieved by who was notified. Otherwise it is as `local`.
+    """
+
+    flag: ClassVar[int] = 5
+
+    def ask(
+        self,
+        op: int,
+        query: ObjectQuery,
+        after: PageCursor | None,
+        limit: int,
+        since_us: int | None,
+        live: bool,  # noqa: ARG002
+    ) -> None:
+        """Flood a query; there is no past to ask for."""
+        super().ask(op, query, after, 0, since_us, live)
+
+    def match_all(self, query: ObjectQuery) -> None:
+        """Do nothing: what was inserted before this node learned of the query is past."""
