@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from bypass.mechanisms.storage.fetching import ObjectFetches, piece
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone
 from bypass.objects.node_store import NodeStore
-from bypass.objects.query import PageCursor, ObjectQuery
+from bypass.objects.query import ObjectQuery, PageCursor
 from bypass.ports.storage import OwnQueries
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import (

@@ -64,8 +64,11 @@ class BrokerStorage(StorageMechanism):
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Take what the broker says; a page ends the operation that has asked for it, and so do bytes."""
         if isinstance(body, Retrieved):
-            status = OperationStatus.NOT_FOUND if body.data is None else OperationStatus.OK
-            self.host.link.done(body.op, status, data=body.data)
+            if body.data is None:
+                detail = f"object {body.key}: expected one that is stored"
+                self.host.link.done(body.op, OperationStatus.NOT_FOUND, detail)
+            else:
+                self.host.link.done(body.op, OperationStatus.OK, data=body.data)
             return
         super().received(body, origin, target)
         if isinstance(body, FoundObjects) and body.op:

@@ -23,7 +23,7 @@ class Transient(Local):
         after: PageCursor | None,
         limit: int,
         since_us: int | None,
-        live: bool,  # noqa: ARG002
+        live: bool,
     ) -> None:
         """Flood a query; there is no past to ask for."""
         super().ask(op, query, after, 0, since_us, live)

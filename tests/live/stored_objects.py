@@ -42,7 +42,7 @@ def put(metadata: Metadata, account: str = "a", data: bytes = b"x") -> PutObject
 
 def decode(record: bytes) -> Metadata:
     """Metadata out of a record of these tests."""
-    found = pickle.loads(record)  # noqa: S301 - written above
+    found = pickle.loads(record)
     assert isinstance(found, Metadata)
     return found
 

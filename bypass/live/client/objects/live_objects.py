@@ -43,9 +43,7 @@ class LiveObjects:
     later lives of the process, too.
     """
 
-    def __init__(
-        self, usable: Callable[[], Client], send: Callable[[Message], None], secret: bytes
-    ) -> None:
+    def __init__(self, usable: Callable[[], Client], send: Callable[[Message], None], secret: bytes) -> None:
         self.waiting = 0
         """Operations that the broker has not answered yet."""
         self._usable = usable
@@ -89,7 +87,7 @@ class LiveObjects:
 
     async def insert(self, data: bytes, tags: Iterable[str], **more: Any) -> Metadata:
         """Store an object; see `Connection.insert`."""
-        access = self._access()
+        access = await self._access()
         if self._places is None:
             self._places = asyncio.Semaphore(MOST_INSERTING)
         async with self._places:
@@ -105,18 +103,16 @@ class LiveObjects:
 
     async def delete(self, key: ObjectKey) -> None:
         """Delete an object; see `Connection.delete`."""
-        access = self._access()
+        access = await self._access()
         if access.store.metadata(key) is not None:
             await self._done(lambda ended: access.delete(key, ended))
         else:  # of an earlier life, or another session of the same key
             message = partial(Delete, key=key, opening=self._opening(key))
-            await self._done(
-                lambda ended: access.operations.begin(lambda op: self.send(message(op)), ended)
-            )
+            await self._done(lambda ended: access.operations.begin(lambda op: self.send(message(op)), ended))
 
     async def retrieve(self, wanted: Metadata | ObjectKey) -> bytes:
         """Fetch the bytes of an object; those of one of which only the key is known are not checked."""
-        access = self._access()
+        access = await self._access()
 
         def begin(ended: Callable[[OperationResult], None]) -> None:
             if isinstance(wanted, Metadata):
@@ -124,19 +120,15 @@ class LiveObjects:
             else:
                 access.operations.begin(lambda op: self.send(Retrieve(op, wanted)), ended)
 
-        result = await self._done(begin)
-        if result.data is None:
-            key = wanted.key if isinstance(wanted, Metadata) else wanted
-            raise UnknownObject(f"object {key}: expected one that is stored")
-        return result.data
+        return (await self._done(begin)).data or b""
 
     def query(self, formula: Any, **more: Any) -> ObjectMatches:
         """Ask for objects; see `Connection.query`."""
         from bypass.live.client.objects.matches import ObjectMatches
 
-        access = self._access()
+        async def begin(matches: ObjectMatches) -> OwnQuery:
+            access = await self._access()
 
-        def begin(matches: ObjectMatches) -> OwnQuery:
             def ended(result: OperationResult) -> None:
                 error = _error(result)
                 if error is not None:
@@ -148,23 +140,30 @@ class LiveObjects:
             return own
 
         async def page(own: OwnQuery) -> None:
+            access = await self._access()
             await self._done(lambda ended: access.more(own, ended=ended))
 
         async def withdraw(own: OwnQuery) -> None:
             self._matches.pop(own.query.id, None)
+            access = await self._access()
             await self._done(lambda ended: access.withdraw(own, ended))
 
-        return ObjectMatches(begin, page, withdraw, self.retrieve, self._uplink.confirm, access.now_us)
+        now_us = self._usable().objects.now_us
+        return ObjectMatches(begin, page, withdraw, self.retrieve, self._uplink.confirm, now_us)
 
     # -- parts --------------------------------------------------------------------------------------------
 
-    def _access(self) -> ObjectAccess:
+    async def _access(self) -> ObjectAccess:
+        """The access to objects, with the mechanism that goes to the broker behind it."""
         client = self._usable()
         if not self._supported:
             raise Unsupported("the broker's version does not know objects: expected one that stores them")
         access = client.objects
         if not client.node.running():
             client.engine.transition("storage", STORAGE)
+            begun = asyncio.Event()
+            client.host.after(0.0, begun.set)  # after a switch queries ask again, of which there are none yet
+            await begun.wait()
         return access
 
     async def _done(self, begin: Callable[[Callable[[OperationResult], None]], Any]) -> OperationResult:

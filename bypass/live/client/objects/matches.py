@@ -76,7 +76,7 @@ class ObjectMatches:
 
     def __init__(
         self,
-        begin: Callable[[ObjectMatches], OwnQuery],
+        begin: Callable[[ObjectMatches], Awaitable[OwnQuery]],
         more: Callable[[OwnQuery], Awaitable[None]],
         withdraw: Callable[[OwnQuery], Awaitable[None]],
         fetch: Callable[[Metadata], Awaitable[bytes]],
@@ -99,7 +99,7 @@ class ObjectMatches:
 
     async def __aenter__(self) -> Self:
         """Place the query. Raises what `Connection.query` names, and what the broker has against it."""
-        self._own = self._begin(self)
+        self._own = await self._begin(self)
         while not self._opened and self._error is None:
             await self._wait(None)
         if self._error is not None:
@@ -144,7 +144,7 @@ class ObjectMatches:
                 continue
             end = own.query.window.end_us
             left = None if end is None else (end - self._now_us()) / 1e6 + LATE_S
-            if left is not None and (left <= 0 or end is not None and end <= own.placed_us):
+            if left is not None and (left <= 0 or (end is not None and end <= own.placed_us)):
                 raise StopAsyncIteration
             await self._wait(left)
 
