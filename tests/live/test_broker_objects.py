@@ -153,14 +153,16 @@ def test_an_upload_goes_on_over_connections_and_brokers(tmp_path: Path, make: Ma
         one.send(Insert(op, photo))
         for _ in range(3):
             asked = one.get(Retrieve)
-            assert asked.offset and asked.length
+            assert asked.offset
+            assert asked.length
             one.send(Chunk(op, photo.key, asked.offset, data[asked.offset : asked.offset + asked.length]))
         assert one.get(Acknowledge) == Acknowledge(op)
         found = b""
         while len(found) < len(data):
             one.send(Retrieve(one.op(), photo.key, len(found), 100_000))
             part = one.get(Retrieved)
-            assert part.data and part.offset == len(found)
+            assert part.data
+            assert part.offset == len(found)
             found += part.data
         assert found == data
 

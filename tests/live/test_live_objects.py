@@ -63,7 +63,8 @@ def test_bytes_come_back_as_they_were(tmp_path: Path) -> None:
             async with two.query("size", near=(0.0, 0.0, 5.0), until="+0.1s") as found:
                 async for match in found:
                     data = await match.retrieve()
-                    assert str(len(data)) == match.key.name and match.place == (1.0, 2.0)
+                    assert str(len(data)) == match.key.name
+                    assert match.place == (1.0, 2.0)
                     assert data == await two.retrieve(match.key)
             assert len(service.server.objects._transfers) == 0
 

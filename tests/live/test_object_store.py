@@ -227,7 +227,8 @@ def test_uploads_go_on_after_a_restart_and_are_checked(tmp_path: Path) -> None:
         assert store.apply([begin])[0].missing == PART_BYTES
         outcomes = store.apply([parts[0], *parts[1:]])
         assert [each.missing for each in outcomes] == [PART_BYTES, 2 * PART_BYTES, None]
-        assert outcomes[2].arrived is not None and outcomes[2].arrived.metadata == large
+        assert outcomes[2].arrived is not None
+        assert outcomes[2].arrived.metadata == large
         assert store.accounts.objects == 1
         assert page(tmp_path / "o", asked("a"))[0] == [large]
         wrong = described("wrong", "a", data=data)

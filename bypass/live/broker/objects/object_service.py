@@ -111,6 +111,22 @@ class ObjectService:
         self._reader.close()
         self.store.close()
 
+    def figures(self) -> dict[str, Any]:
+        """Give what operators want to know: how many objects there are, their bytes, and how it goes."""
+        writer, accounts = self.writer, self.store.accounts
+        mean = 1e3 * writer.seconds / max(writer.commits, 1)
+        return {
+            "path": str(self.store.path),
+            "objects": accounts.objects,
+            "bytes": accounts.bytes,
+            "queries": len(self.live),
+            "held_back": self.live.held_back,
+            "uploads": len(self._transfers),
+            "commits": writer.commits,
+            "commit_ms": round(mean, 3),
+            "failing": writer.failing,
+        }
+
     # -- requests -----------------------------------------------------------------------------------------
 
     def take(self, session: Session, message: StorageMessage) -> None:
