@@ -82,7 +82,7 @@ with tempfile.TemporaryDirectory() as folder:
     endpoint = f"ipc://{folder}/gallery.sock"
     start = "from bypass.cli import main; main()"
     command = [sys.executable, "-c", start, "broker", "--open", "--listen", endpoint]
-    broker = Popen([*command, "--store", f"{folder}/gallery.db"], stdout=DEVNULL, stderr=DEVNULL)
+    broker = Popen([*command, "--store", f"{folder}/gallery.db"], stdout=DEVNULL, stderr=DEVNULL)  # noqa: S603
     try:
         asyncio.run(main(endpoint))
     finally:

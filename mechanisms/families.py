@@ -220,7 +220,8 @@ STORAGE = Family(
     (FamilyProxy(STORAGE_PROXY, "client", Storage, link="storage"),),
     (
         "bypass.mechanisms.storage.local:Local",
-        "bypass.mechanisms.storage.server:Server",
+        "bypass.mechanisms.storage.cells.mechanism:Cells",
+        "bypass.mechanisms.storage.server:ExternalStorage",
         "bypass.mechanisms.storage.broker_storage:BrokerStorage",
         "bypass.mechanisms.storage.transient:Transient",
         "bypass.mechanisms.storage.ttl:Ttl",

@@ -77,7 +77,9 @@ objects = st.builds(
     st.binary(max_size=5),
 )
 near = st.none() | st.tuples(
-    st.integers(0, 4).map(float), st.integers(0, 4).map(float), st.floats(0.5, 3, allow_nan=False)
+    st.integers(0, 4).map(float),
+    st.integers(0, 4).map(float),
+    st.integers(1, 6).map(lambda halves: halves / 2),
 )
 where = st.none() | st.sampled_from(
     (

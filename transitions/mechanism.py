@@ -44,6 +44,13 @@ class Mechanism:
         self.host = host
         schema_of(type(self)).fill(self, values)
 
+    @classmethod
+    def check_state(cls, state: Mapping[str, Any]) -> None:
+        """Raise an error if instances could not work with state that is about to be handed over, by name.
+
+        Asked before anything is changed, and in dry runs; allows all, by default.
+        """
+
     def start(self) -> None:
         """Take up work. Must be local and return at once; it must not communicate."""
 

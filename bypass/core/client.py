@@ -231,8 +231,7 @@ class Client:
         """Stop all mechanisms: nothing is sent or heard any more, and nobody is told."""
         self.network.silent = True
         if self._node is not None:
-            self._kept = self._node.access.kept()
-            self._node.access.operations.drop()
+            self._kept = self._node.close()
         for proxy in self._declared:
             if self._node is not None or proxy not in NODE_PROXIES:
                 self.engine.drop_proxy(proxy)

@@ -123,9 +123,10 @@ class NodeStore:
         InvalidObject."""
         metadata = self.metadata(tombstone.key)
         drops = metadata is not None and content_hash(tombstone.opening) == metadata.commitment
-        forgotten = self.tombstones.add(tombstone)
-        if forgotten is not None or drops:
-            self._persistence.bury(tombstone, forgotten or (), drops)
+        displaced = self.tombstones.displaced_by(tombstone)
+        if displaced is not None or drops:
+            self._persistence.bury(tombstone, displaced or (), drops)
+        self.tombstones.add(tombstone)
         if drops:
             self._own.pop(tombstone.key, None)
             self._forget(tombstone.key)

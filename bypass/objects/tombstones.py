@@ -46,23 +46,32 @@ class Tombstones:
         marks = self._by_owner.get(key.owner, {})
         return [each for (named, _), each in marks.items() if named == key]
 
-    def add(self, tombstone: Tombstone) -> tuple[Tombstone, ...] | None:
-        """Add a tombstone. Those that had to go for it; None if it was here. Raises InvalidObject."""
+    def displaced_by(self, tombstone: Tombstone) -> tuple[Tombstone, ...] | None:
+        """Those that have to go for a tombstone; None if it is here. Raises InvalidObject."""
         check_key(tombstone.key)
         check_opening(tombstone.opening)
-        mark, owner = _mark(tombstone), tombstone.key.owner
-        marks = self._by_owner.get(owner, {})
-        if mark in marks:
+        marks = self._by_owner.get(tombstone.key.owner)
+        if marks is None:
+            full = len(self._by_owner) >= MOST_OWNERS
+            return tuple(next(iter(self._by_owner.values())).values()) if full else ()
+        if _mark(tombstone) in marks:
             return None
-        gone: list[Tombstone] = []
-        if len(marks) >= MOST_PER_OWNER:
-            gone.append(marks.pop(next(iter(marks))))
-        self._by_owner.pop(owner, None)
-        if len(self._by_owner) >= MOST_OWNERS:
-            gone += self._by_owner.pop(next(iter(self._by_owner))).values()
-        marks[mark] = tombstone
-        self._by_owner[owner] = marks  # the last one now
-        return tuple(gone)
+        return (next(iter(marks.values())),) if len(marks) >= MOST_PER_OWNER else ()
+
+    def add(self, tombstone: Tombstone) -> bool:
+        """Add a tombstone. Whether it is new. Raises InvalidObject."""
+        displaced = self.displaced_by(tombstone)
+        if displaced is None:
+            return False
+        for each in displaced:
+            marks = self._by_owner[each.key.owner]
+            del marks[_mark(each)]
+            if not marks:
+                del self._by_owner[each.key.owner]
+        marks = self._by_owner.pop(tombstone.key.owner, {})
+        marks[_mark(tombstone)] = tombstone
+        self._by_owner[tombstone.key.owner] = marks  # the last one now
+        return True
 
 
 def _mark(tombstone: Tombstone) -> tuple[ObjectKey, bytes]:

@@ -80,12 +80,12 @@ def parse_time(at: str | float | datetime | None, now_us: int) -> int | None:
 def _of_text(text: str, now_us: int) -> int | None:
     if text == "now":
         return now_us
-    if relative := _RELATIVE.fullmatch(text):
-        distance = round(float(relative[2]) * _UNITS[relative[3]])
-        return now_us + distance if relative[1] == "+" else now_us - distance
-    if _NUMBER.fullmatch(text):
-        return round(float(text) * MICROSECONDS)
     try:
+        if relative := _RELATIVE.fullmatch(text):
+            distance = round(float(relative[2]) * _UNITS[relative[3]])
+            return now_us + distance if relative[1] == "+" else now_us - distance
+        if _NUMBER.fullmatch(text):
+            return round(float(text) * MICROSECONDS)
         return _of_date(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         return None

@@ -105,9 +105,16 @@ class SimulatedSystem:
         self.broker.disconnect(number)
 
     def join(self, number: int) -> None:
-        """A client that has left begins anew, with what all began with and no subscriptions."""
+        """A client that has left begins anew, with what all began with and no subscriptions.
+
+        The objects in its store have outlived its absence, and its queries go on.
+        """
+        before = self.clients[number]
         self.clients[number] = self._make_client(
-            self._hosts[number], local=self.local.devices[number], published=self.clients[number].published
+            self._hosts[number],
+            local=self.local.devices[number],
+            published=before.published,
+            kept=before.kept_objects(),
         )
         self.cellular.replace_client(number, _station(self.clients[number]))
         self._delays.joined(number, self.clock.now())

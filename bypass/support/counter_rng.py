@@ -26,6 +26,7 @@ class Purpose(IntEnum):
     RADIO = 5
     CHURN = 6
     QUEUEING = 7
+    POSTS = 8
 
 
 _MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

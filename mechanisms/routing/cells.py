@@ -118,11 +118,14 @@ class CellRouting(RoutingMechanism):
         self._members.heard(node, self.host.now())
 
     def controlled(self, message: RoutingMessage, node: int) -> None:
-        if not isinstance(message, Beacon) or message.cells != self._standing.grid.cells:
-            return  # who has another grid means other cells by the same numbers
-        if message.cell is not None and not 0 <= message.cell < message.cells:
+        if not isinstance(message, Beacon):
             return
-        if self._members.told(node, message.cell, message.moving, self.host.now()):
+        cell, cells = message.cell, self._standing.grid.cells
+        if message.cells != cells or (cell is not None and not 0 <= cell < cells):
+            new = self._members.forget(node)  # a node with another grid means other cells by the same numbers
+        else:
+            new = self._members.told(node, cell, message.moving, self.host.now())
+        if new:
             self._changed()
 
     def _beat(self) -> None:

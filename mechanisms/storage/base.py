@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
+from bypass.errors import InvalidQuery
 from bypass.mechanisms.storage.fetching import ObjectFetches, piece
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone
 from bypass.objects.node_store import NodeStore
@@ -37,9 +38,20 @@ class StorageMechanism(Mechanism):
 
     flag: ClassVar[int]
     needs: ClassVar[frozenset[str]] = frozenset()
+    keyed: ClassVar[bool] = False
+    """Whether queries are found by a tag: one of which a conjunction has negations alone cannot be kept."""
 
     store: Annotated[NodeStore, TransferState("store")]
     queries: Annotated[OwnQueries, TransferState("queries")]
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, Any]) -> None:
+        """Raise InvalidQuery if a query of this node cannot be kept."""
+        for query in state["queries"].live() if cls.keyed and "queries" in state else ():
+            if not all(each.positive for each in query.formula.conjunctions()):
+                raise InvalidQuery(
+                    f"query {query.formula}: expected a tag that is not negated in each alternative, for {cls.name!r}"
+                )
 
     def start(self) -> None:
         """Have `begin` called as soon as others may be told."""
@@ -124,7 +136,8 @@ class StorageMechanism(Mechanism):
 
     def now_us(self) -> int:
         """The time in microseconds, by which objects are published."""
-        return round(self.host.now() * MICROSECONDS)
+        now: float = self.host.now()
+        return round(now * MICROSECONDS)
 
     def _send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         self.host.link.send(body, targets)

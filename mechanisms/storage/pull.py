@@ -26,7 +26,8 @@ class Pull(Local):
 
     def begin(self) -> None:
         """Ask from now on; there is nothing to join."""
-        self.host.after(self.period_s, self._ask_again)
+        # At a random time: nodes that began together would speak at once, and nobody would hear.
+        self.host.after(self.period_s * self.host.random("polling").random(), self._ask_again)
 
     def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:  # noqa: ARG002 - no copies
         """Serve an object from here; whoever wants it asks."""

@@ -114,13 +114,14 @@ class NodeServerStore:
             self._counts[query.subscriber] -= 1
 
 
-class Server(StorageMechanism):
+class ExternalStorage(StorageMechanism):
     """Sends everything to the node with the number `server`, which stores, matches and answers.
 
     The server is one of the nodes, known to all before. It acknowledges what it has stored. When it was away
     it asks all others for their queries. Queries are kept for `grace_s` after their windows have ended.
     """
 
+    name: ClassVar[str] = "server"
     flag: ClassVar[int] = 3
     needs: ClassVar[frozenset[str]] = frozenset((NODE, FLOOD))
 

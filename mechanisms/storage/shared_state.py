@@ -30,7 +30,7 @@ class WithdrawnQueries(Recent[int, None]):
 
 
 class SharedState:
-    """What a node knows of everybody's queries, of withdrawn ones, and of deleted objects."""
+    """The queries of everybody, the withdrawn ones, and the deleted objects, as one node knows them."""
 
     def __init__(self, catalogue: ObjectCatalogue, tombstones: Tombstones) -> None:
         self.refused = 0  # queries beyond MOST_QUERIES_EACH

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.core.client import Client
+from bypass.core.client import NODE_PROXIES, Client
 from bypass.core.plans.standing_plans import StandingPlans
 from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
@@ -47,7 +47,7 @@ def client() -> Client:
 
 
 def configuration(client: Client) -> dict[str, Any]:
-    active = {proxy: client.engine.active(proxy) for proxy in CLIENT_PROXIES}
+    active = {proxy: client.engine.active(proxy) for proxy in CLIENT_PROXIES if proxy not in NODE_PROXIES}
     return {proxy: (each.name, each.settings()) for proxy, each in active.items()}
 
 

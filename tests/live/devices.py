@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -25,6 +26,7 @@ from bypass.protocol.messages import Message
 from bypass.testing.worlds.datagrams import KEY as KEY
 from bypass.testing.worlds.datagrams import LoopClock, Standing
 from bypass.transitions import Action, Plan
+from tests.datagram_nodes import Node
 
 LIMIT = 20.0
 AT_ONCE: dict[str, dict[str, float]] = {
@@ -116,10 +118,14 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def _main(number: int, port: int, mechanism: str, *interfaces: str) -> None:
     loop = asyncio.get_running_loop()
-    neighbourhood = Neighbourhood(loop, number, KEY, interfaces=interfaces, port=port)
+    chance, lost = random.Random(number), 0.0
+    neighbourhood = Neighbourhood(
+        loop, number, KEY, interfaces=interfaces, port=port, drop=lambda _: chance.random() < lost
+    )
     await neighbourhood.open()
     device = Device(number, neighbourhood, 0.0, mechanism, **AT_ONCE[mechanism])
     device.on_heard = lambda event: _say("heard", event)
+    node = Node(device.client, neighbourhood)
     await until(lambda: neighbourhood.is_on)
     _say("ready", neighbourhood.address)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
@@ -133,6 +139,14 @@ async def _main(number: int, port: int, mechanism: str, *interfaces: str) -> Non
         elif command == "counts":
             refused = [reason for reason in neighbourhood.refused if reason is not Refusal.OWN]
             _say("counts", neighbourhood.sent, neighbourhood.received, *refused)
+        elif command == "lose":
+            lost = float(arguments[0])
+        elif command == "broadcast":
+            node.broadcast(int(arguments[0]), int(arguments[1]))
+        elif command == "unicast":
+            node.unicast(*map(int, arguments))
+        elif command == "told":
+            _say("told", *(f"{what}-{sender}-{which}" for what, sender, which in node.calls))
     device.client.close()
     neighbourhood.close()
 

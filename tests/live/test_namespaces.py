@@ -55,6 +55,23 @@ class Networks:
         """Pull the cable with this number, or plug it in again."""
         self._inside("link", "set", f"v{cable}", "up" if in_ else "down")
 
+    def lose(self, cable: int, percent: int) -> bool:
+        """Have a cable lose packets for its device; false if this kernel cannot."""
+        command = [
+            "tc",
+            "-n",
+            self._hub,
+            "qdisc",
+            "add",
+            "dev",
+            f"v{cable}",
+            "root",
+            "netem",
+            "loss",
+            f"{percent}%",
+        ]
+        return subprocess.run(command, capture_output=True, check=False, timeout=LIMIT).returncode == 0
+
     def remove(self) -> None:
         for namespace in self._namespaces:
             _ip("netns", "del", namespace)
@@ -250,5 +267,84 @@ def test_who_comes_late_is_sent_what_it_has_missed(networks: Networks) -> None:
             networks.plug(2, True)
             await made[2].until_heard(*range(5))
             assert sorted(made[2].heard) == list(range(5))
+
+    asyncio.run(scenario())
+
+
+async def until_told(process: Process, *calls: str) -> list[str]:
+    """Wait until a client's node was told all of this; gives everything that it was told."""
+    async with asyncio.timeout(LIMIT):
+        while not set(calls) <= set(told := await process.ask("told")):
+            await asyncio.sleep(0.02)
+    return told
+
+
+async def meet(*processes: Process) -> None:
+    """Let neighbours hear each other, however long a network that was just made takes for that."""
+    others = len(processes) - 1
+    async with asyncio.timeout(LIMIT):
+        while True:
+            for each in processes:
+                each.tell("broadcast 0 1")
+            heard = [{call for call in await each.ask("told") if call.endswith("-0")} for each in processes]
+            if all(len(calls) == others for calls in heard):
+                return
+            await asyncio.sleep(0.02)
+
+
+def test_datagrams_go_through_the_network_in_which_a_neighbour_is(networks: Networks) -> None:
+    """Who is in two networks reaches both neighbours; these do not know each other; one is unplugged."""
+    for bridge in ("left", "right"):
+        networks.bridge(bridge)
+
+    async def scenario() -> None:
+        left, right = ("left", "10.77.1.2/24"), ("right", "10.77.2.2/24")
+        places = (one("left", "10.77.1.1/24"), [left, right], one("right", "10.77.2.1/24"))
+        async with clients(networks, "flooding", *places) as made:
+            await meet(made[0], made[1])
+            await meet(made[1], made[2])
+            made[1].tell("unicast 1 1 100000")
+            made[1].tell("unicast 2 3 100000")
+            made[0].tell("unicast 3 3 10")
+            await until_told(made[0], "arrived-2-1", "failed-1-3")
+            await until_told(made[2], "arrived-2-2")
+            networks.plug(2, False)  # from the one between them to the right
+            made[1].tell("unicast 4 3 5000")
+            made[1].tell("unicast 5 1 5000")
+            await until_told(made[1], "failed-2-4")
+            told = await until_told(made[0], "arrived-2-5")
+            assert "failed-2-5" not in await made[1].ask("told")
+            assert len([call for call in told if call == "arrived-2-1"]) == 1
+
+    asyncio.run(scenario())
+
+
+def test_datagrams_arrive_once_or_fail_where_packets_are_lost(networks: Networks) -> None:
+    """By the cables, or where this kernel has none that lose, by the clients."""
+    networks.bridge("lan")
+
+    async def scenario() -> None:
+        places = [one("lan", f"10.77.0.{n}/24") for n in (1, 2)]
+        async with clients(networks, "flooding", *places) as (here, there):
+            await meet(here, there)
+            for cable, each in enumerate((here, there)):
+                if not networks.lose(cable, 25):
+                    each.tell("lose 0.25")
+            for number in range(1, 41):
+                here.tell(f"unicast {number} 2 {100 * number}")
+            async with asyncio.timeout(LIMIT):
+                while True:
+                    arrived = [
+                        c for c in await there.ask("told") if c.startswith("arrived") and c[-2:] != "-0"
+                    ]
+                    failed = [call for call in await here.ask("told") if call.startswith("failed")]
+                    assert len(set(arrived)) == len(arrived)
+                    assert len(set(failed)) == len(failed)
+                    if {call.rpartition("-")[2] for call in arrived + failed} == {
+                        str(n) for n in range(1, 41)
+                    }:
+                        break
+                    await asyncio.sleep(0.02)
+            assert len(arrived) > 30
 
     asyncio.run(scenario())

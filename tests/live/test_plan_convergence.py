@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bypass.core.client import Client
+from bypass.core.client import NODE_PROXIES, Client
 from bypass.core.plans import rollout_tracker as followup
 from bypass.core.plans.isolation import ISOLATE
 from bypass.core.plans.pending_plans import PendingPlan
@@ -110,7 +110,7 @@ def configuration(client: Client, ideal: Client) -> dict[str, Any]:
 
     Who is told something without a decision keeps the number that it has: any is right then.
     """
-    active = {proxy: client.engine.active(proxy) for proxy in CLIENT_PROXIES}
+    active = {proxy: client.engine.active(proxy) for proxy in CLIENT_PROXIES if proxy not in NODE_PROXIES}
     stamps = {
         proxy: (stamp.flag, stamp.scope, stamp.counter if ideal.nearby.healing[proxy].stamp.counter else 0)
         for proxy, stamp in ((proxy, healing.stamp) for proxy, healing in client.nearby.healing.items())

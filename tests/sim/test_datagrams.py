@@ -226,7 +226,7 @@ def test_a_unicast_arrives_at_most_once_and_fails_at_most_once_and_does_one_of_b
         arrived = [call[1:] for call in node.calls if call[0] == "arrived"]
         assert len(set(arrived)) == len(arrived)
         assert all(each == sent[each.id & 0xFFFFFFFF] for each in node.arrivals)
-    for node, target, number in unicasts:
-        assert (arrived_there := target.count("arrived", node.id, number)) <= 1
+    for node, receiver, number in unicasts:
+        assert (arrived_there := receiver.count("arrived", node.id, number)) <= 1
         assert (failed := node.count("failed", node.id, number)) <= 1
         assert arrived_there or failed

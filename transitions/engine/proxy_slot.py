@@ -12,6 +12,7 @@ from bypass.transitions.engine.slot import Running, Slot
 from bypass.transitions.errors import InvalidPlan
 from bypass.transitions.mechanism import Mechanism, Nothing
 from bypass.transitions.plan import Action
+from bypass.transitions.state.transfer import offered_state
 
 
 class ProxySlot(Slot):
@@ -47,6 +48,8 @@ class ProxySlot(Slot):
             return Draft(seats, changes=draft_self(action, seats, attempt))
         record.target = target.name
         settings = draft_build(target, seat, action, self.transitions, attempt)
+        state = offered_state(self.running[0].mechanism)
+        target.check_state({each.name: value for each, value in state})
         if not issubclass(target, Nothing):
             offers = tuple(target.states().values())
         else:

@@ -27,10 +27,14 @@ ASK_AGAIN_S = 1.0
 """A neighbour is asked for the same decision again after so long."""
 
 SPREAD_S = 0.05
-"""Who tells all in reach of a decision waits for a random time up to this, so that not all speak at once."""
+"""The longest random time before a node tells all in reach of a decision: so not all speak at once."""
 
 DECIDED_PROXIES = (ROUTING_PROXY, STORAGE_PROXY)
 """A plan of a neighbour may name these alone, in this order."""
+
+
+NO_DECISION = Decision(0, 0, 0)
+"""That of a node without storage, which listens to nobody."""
 
 
 class _Asked(Recent[tuple[int, Decision], float]):
@@ -51,7 +55,7 @@ class StorageDecisions:
     def __init__(
         self, host: Host, engine: Engine, port: DatagramPort, follow: Callable[[Plan, Decision], None]
     ) -> None:
-        self.current = Decision(0, 0, 0)
+        self.current = NO_DECISION
         self.followed = self.refused = self.leaps = self.obsolete = self.newer = 0
         self._host = host
         self._engine = engine
@@ -92,7 +96,10 @@ class StorageDecisions:
     # -- what is heard ------------------------------------------------------------------------------------
 
     def admits(self, datagram: Datagram) -> bool:
-        """Whether a datagram that was heard goes on to routing; otherwise it has been dealt with here."""
+        """Whether a datagram that was heard goes on to routing; otherwise it has been dealt with here.
+
+        A sender that follows an older decision is told of this one.
+        """
         body, theirs, mine = datagram.body, datagram.decision, self.current
         if isinstance(body, PlanRequest):
             if mine > body.decision or mine == body.decision:
@@ -107,6 +114,8 @@ class StorageDecisions:
             return True
         if theirs < mine:
             self.obsolete += 1
+            if self._is_time(mine, datagram.client):  # this node may have nothing to say by which it is heard
+                self._send(PlanCopy(self.plan().to_bytes()), datagram.client)
         elif self._is_leap(theirs):
             self.leaps += 1
         else:
@@ -118,13 +127,19 @@ class StorageDecisions:
         return bool(self.current.epoch) and theirs.epoch > self.current.epoch + MOST_AHEAD
 
     def _ask(self, decision: Decision, neighbour: int) -> None:
-        now = self._host.now()
-        if now - self._asked.get((neighbour, decision), -ASK_AGAIN_S) >= ASK_AGAIN_S:
-            self._asked[neighbour, decision] = now
+        if self._is_time(decision, neighbour):
             self._send(PlanRequest(decision), neighbour)
 
+    def _is_time(self, decision: Decision, neighbour: int) -> bool:
+        """Whether a neighbour may be told or asked about a decision again; from now on it was."""
+        now = self._host.now()
+        if now - self._asked.get((neighbour, decision), -ASK_AGAIN_S) < ASK_AGAIN_S:
+            return False
+        self._asked[neighbour, decision] = now
+        return True
+
     def _take(self, data: bytes, decision: Decision) -> None:
-        if decision <= self.current:
+        if decision <= self.current or not self.current.scheme:  # followed meanwhile, or stopped
             return
         if self._is_leap(decision):
             self.leaps += 1

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 
 from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes, microseconds
-from bypass.core.objects.decisions import StorageDecisions
+from bypass.core.objects.decisions import NO_DECISION, StorageDecisions
 from bypass.core.objects.own_queries import QueryTable
-from bypass.core.objects.recovery import MARGIN_S, Recovery
+from bypass.core.objects.recovery import MARGIN_S, ObjectRecovery
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import ROUTING_PROXY, STORAGE_PROXY
 from bypass.objects.node_store import NodeStore
@@ -95,6 +95,7 @@ class StorageNode:
         self._registry = registry
         self._follow_plan = follow
         self._back_us = kept.left_us
+        self._closed = False
         self._due = False
         self._heals = False
         outlet = DatagramOutlet(transport, partial(host.after, 0.0))
@@ -107,14 +108,23 @@ class StorageNode:
             engine, "client", STORAGE_PROXY, state={"store": kept.store, "queries": queries}
         )
         self.access = ObjectAccess(host, self.storage, self.running, queries, kept, times)
-        self.recovery = Recovery(host, self.access, self.routing)
+        self.recovery = ObjectRecovery(host, self.access, self.routing)
         self.link = NodeLink(self.routing, self.access, to_broker, self.recover)
         engine.add_listener(self)
         local.hear_datagrams(self)
 
     def running(self) -> bool:
         """Whether a storage mechanism runs here."""
-        return not isinstance(self._engine.active(STORAGE_PROXY), Nothing)
+        return not self._closed and not isinstance(self._engine.active(STORAGE_PROXY), Nothing)
+
+    def close(self) -> KeptObjects:
+        """Listen to nobody any more, forget operations; gives what the next client goes on with."""
+        kept = self.access.kept()
+        self._closed = True
+        self.access.operations.drop()
+        self.recovery.end()
+        self.decisions.current = NO_DECISION
+        return kept
 
     # -- what arrives -------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class OperationResult:
         return self.status == OperationStatus.OK
 
 
-Attempt: TypeAlias = Callable[[int], None]
+Try: TypeAlias = Callable[[int], None]
 Ended: TypeAlias = Callable[[OperationResult], None]
 
 
@@ -43,7 +43,7 @@ class _Pending:
 
     __slots__ = ("attempt", "ended", "left", "timer", "wait")
 
-    def __init__(self, attempt: Attempt, ended: Ended, left: int, wait: float) -> None:
+    def __init__(self, attempt: Try, ended: Ended, left: int, wait: float) -> None:
         self.attempt = attempt
         self.ended = ended
         self.left = left
@@ -70,9 +70,7 @@ class Operations:
     def __len__(self) -> int:
         return len(self._pending)
 
-    def begin(
-        self, attempt: Attempt, ended: Ended, *, extra_s: float = 0.0, retries: int | None = None
-    ) -> int:
+    def begin(self, attempt: Try, ended: Ended, *, extra_s: float = 0.0, retries: int | None = None) -> int:
         """Begin an operation and give its number; `attempt` is called with it, `ended` once.
 
         `extra_s` is added to the time for each attempt. Raises QuotaExceeded.

@@ -1,4 +1,4 @@
-"""What a node does after its storage was exchanged, or after a time away: indexes are built up again.
+"""The return of a node's objects and queries into indexes, after its storage was exchanged or a time away.
 
 Holders announce what they have, and subscribers ask again, because a mechanism may not send before it is
 switched to. Objects whose owner does not answer are adopted by the holder with the smallest number.
@@ -25,7 +25,7 @@ TOGETHER = 8
 """Objects that are announced at a time."""
 
 CLAIM_AFTER_S = (1.0, 2.0)
-"""Who holds objects of others says so after a random time between these."""
+"""A holder of objects of others says so after a random time between these."""
 
 ADOPT_AFTER_S = 4.0
 """Objects that neither their owner nor a holder with a smaller number has claimed for so long are adopted."""
@@ -34,7 +34,7 @@ MOST_REMOVED = 64
 """Tombstones that are sent in answer to one claim."""
 
 
-class Recovery:
+class ObjectRecovery:
     """Brings a node's objects and queries back into the indexes of the storage mechanism that runs now."""
 
     def __init__(self, host: Host, access: ObjectAccess, routing: Routing) -> None:
@@ -64,6 +64,11 @@ class Recovery:
             least, most = CLAIM_AFTER_S
             delay = least + (most - least) * self._host.random("claims").random()
             self._host.after(delay, self._claim, self._round)
+
+    def end(self) -> None:
+        """End the round that is under way: the client is gone."""
+        self._round += 1
+        self._waiting.clear()
 
     # -- own objects --------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from bypass.ingest.database import open_database
+from bypass.support.database import open_database
 from bypass.transitions import Plan
 
 _SCHEMA = (

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bypass.ingest.database import open_database
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.task import TaskResult
 from bypass.root_error import BypassError
+from bypass.support.database import open_database
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS batches (

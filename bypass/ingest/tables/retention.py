@@ -15,9 +15,9 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from bypass.errors import BypassError, shown
-from bypass.ingest.database import open_database
 from bypass.ingest.tables.files import file_path
 from bypass.ingest.tables.schema import MEASUREMENTS, PARTITION
+from bypass.support.database import open_database
 
 MOST_FILES = 10_000
 """How many files are removed at once; the rest is removed the next time."""

@@ -8,7 +8,7 @@ from bypass.live.adhoc.link_packets import LinkPacket, LinkPacketKind
 from bypass.protocol.wire.codec import MAX_MESSAGE_BYTES
 
 MOST_OF_SOURCE = 4  # datagrams from one address that are not complete
-BYTES_OF_SOURCE = 2 * MAX_MESSAGE_BYTES
+BYTES_OF_SOURCE = 3 * MAX_MESSAGE_BYTES
 MOST_BYTES = 16 * MAX_MESSAGE_BYTES  # from all addresses
 PIECE_COST = 200  # bytes that a piece takes beside its own, roughly
 LONGEST_PAUSE_S = 5.0  # between two pieces

@@ -52,7 +52,7 @@ class UnknownVersion(MalformedMessage):
     """A message of a protocol version that is not spoken here."""
 
 
-_REFUSALS = (KeyError, TypeError, ValueError, OverflowError, ProtobufError)
+_REFUSALS = (BypassError, KeyError, TypeError, ValueError, OverflowError, ProtobufError)
 """Writing a message raises these if it cannot travel; KeyError for its class, the others for its content."""
 
 

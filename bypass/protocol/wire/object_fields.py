@@ -142,7 +142,7 @@ def metadata_from_bytes(data: bytes, values: ValueTypes = VALUE_TYPES) -> Metada
     """The metadata of which `metadata_to_bytes` made these bytes. Raises ValueError for others."""
     try:
         return read_metadata(pb.Metadata.FromString(data), values)
-    except (BypassError, TypeError, ProtobufError) as error:
+    except (BypassError, TypeError, ValueError, ProtobufError) as error:
         raise ValueError(f"metadata {shown(data)}: {error}") from error
 
 

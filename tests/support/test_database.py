@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bypass.ingest.database import DatabaseUnavailable, open_database
+from bypass.support.database import DatabaseUnavailable, open_database
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS things (name TEXT)"
 

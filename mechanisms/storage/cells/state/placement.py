@@ -26,7 +26,7 @@ def proxy_of(grid: CellGrid, cell: int, populated: Iterable[int]) -> int | None:
 
 
 def misplaced(grid: CellGrid, held: Iterable[int], own: int, populated: Collection[int]) -> list[int]:
-    """Of the cells whose keys are held in the cell `own`, those for which another populated cell is closer."""
+    """The cells whose keys are held in the cell `own` although another populated cell is closer to them."""
     others = [each for each in populated if each != own]
     return [cell for cell in held if any(is_closer(grid, each, own, cell) for each in others)]
 

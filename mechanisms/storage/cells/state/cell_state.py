@@ -1,4 +1,4 @@
-"""The state of one cell at one of the nodes that keep it: metadata, conjunctions of queries, objects' keys."""
+"""The state of one cell at one of the nodes that keep it: metadata, conjunctions, keys of objects."""
 
 from __future__ import annotations
 
@@ -6,15 +6,26 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bypass.mechanisms.storage.cells.entries import bytes_entry, fold, metadata_entry, query_entry
-from bypass.mechanisms.storage.cells.replica_list import united
+from bypass.mechanisms.storage.cells.state.entries import (
+    bytes_entry,
+    fold,
+    metadata_entry,
+    query_entry,
+    tombstone_entry,
+)
+from bypass.mechanisms.storage.cells.state.replica_list import united
 from bypass.objects.catalogue import ObjectCatalogue
-from bypass.objects.metadata import Metadata, ObjectKey
+from bypass.objects.metadata import Metadata, ObjectKey, Tombstone
 from bypass.objects.query import ObjectQuery
 from bypass.protocol.storage import QueryRecord
 
 QueryKey = tuple[int, int]
 """A query's number, and that of one of its conjunctions."""
+
+EntryKey = ObjectKey | QueryKey | Tombstone
+
+MOST_TOMBSTONES, MOST_TOMBSTONES_PER_OWNER = 4096, 512
+"""Tombstones that a cell keeps; the oldest go first."""
 
 _NEVER = float("-inf")
 
@@ -43,7 +54,8 @@ class CellState:
         self.catalogue = ObjectCatalogue()
         self.records: dict[QueryKey, QueryRecord] = {}
         self.held: dict[ObjectKey, Metadata] = {}  # objects whose bytes this cell keeps
-        self._entries: dict[int, ObjectKey | QueryKey] = {}
+        self._entries: dict[int, EntryKey] = {}
+        self._tombstones: dict[int, dict[int, Tombstone]] = {}  # by owner and entry
         self._fold = fold(cell, ())
         self._by_tag: defaultdict[str, set[QueryKey]] = defaultdict(set)
         self._owners: Counter[int] = Counter()
@@ -60,7 +72,7 @@ class CellState:
         return self._fold
 
     @property
-    def entries(self) -> dict[int, ObjectKey | QueryKey]:
+    def entries(self) -> dict[int, EntryKey]:
         """The hashes of all entries, and what each stands for."""
         return self._entries
 
@@ -97,6 +109,32 @@ class CellState:
             self._uncount(self._owners, key.owner)
             self._first.pop(key, None)
         self.release(key)
+
+    def entomb(self, tombstone: Tombstone) -> None:
+        """Keep the mark that an object of this cell was deleted, for those who may still have it."""
+        entry = tombstone_entry(tombstone)
+        if entry in self._entries:
+            return
+        marks = self._tombstones.setdefault(tombstone.key.owner, {})
+        marks[entry] = tombstone
+        self._enter(entry, tombstone)
+        if len(marks) > MOST_TOMBSTONES_PER_OWNER:
+            self._drop_tombstone(tombstone.key.owner)
+        elif sum(map(len, self._tombstones.values())) > MOST_TOMBSTONES:
+            self._drop_tombstone(next(iter(self._tombstones)))
+
+    @property
+    def tombstones(self) -> list[Tombstone]:
+        """The marks of deleted objects."""
+        return [each for marks in self._tombstones.values() for each in marks.values()]
+
+    def _drop_tombstone(self, owner: int) -> None:
+        marks = self._tombstones[owner]
+        entry = next(iter(marks))
+        del marks[entry]
+        self._leave(entry)
+        if not marks:
+            del self._tombstones[owner]
 
     def hold(self, metadata: Metadata) -> None:
         """Note that this cell keeps an object's bytes."""
@@ -195,7 +233,7 @@ class CellState:
         self._enter(query_entry(*key, record.at_us), key)
         self.records[key] = known._replace(cell=record.cell, at_us=record.at_us)
 
-    def _enter(self, entry: int, key: ObjectKey | QueryKey) -> None:
+    def _enter(self, entry: int, key: EntryKey) -> None:
         self._entries[entry] = key
         self._fold ^= entry
 

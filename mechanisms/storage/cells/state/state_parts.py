@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from bypass.objects.metadata import Metadata, StoredObject
+from bypass.objects.metadata import Metadata, StoredObject, Tombstone
 from bypass.protocol.storage import LONGEST_DATA, MOST_ITEMS, MOST_NAMED, NodeState, QueryRecord
 
 T = TypeVar("T")
@@ -22,9 +22,11 @@ def divided(
     metadata: Iterable[Metadata] = (),
     queries: Iterable[QueryRecord] = (),
     objects: Iterable[StoredObject] = (),
+    tombstones: Iterable[Tombstone] = (),
 ) -> list[NodeState]:
     """Parts with all of this, at least one. Objects that no message can hold are left out."""
     parts = [
+        *(NodeState(cell, tombstones=tuple(each)) for each in _groups(tombstones, lambda _: _RECORD_BYTES)),
         *(NodeState(cell, metadata=tuple(each)) for each in _groups(metadata, _metadata_size)),
         *(NodeState(cell, queries=tuple(each)) for each in _groups(queries, lambda _: _RECORD_BYTES)),
         *(NodeState(cell, objects=tuple(each)) for each in _groups(objects, _object_size)),

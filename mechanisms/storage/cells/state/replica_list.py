@@ -38,8 +38,8 @@ def united(metadata: Metadata, other: Metadata, bound: int) -> Metadata:
 
 
 def candidates(replicas: Sequence[Replica], grid: CellGrid, own_cell: int, owner: int) -> list[Replica]:
-    """The copies in the order in which they are tried: the nearest first; last the owner, where it inserted the
-    object, since it has the bytes even if nobody else of that cell does."""
+    """The copies in the order in which they are tried: the nearest first; last the owner, where it inserted
+    the object, since it has the bytes even if nobody else of that cell does."""
 
     def steps(each: Replica) -> int:
         known = each.cell is not None and 0 <= each.cell < grid.cells

@@ -1,4 +1,4 @@
-"""Subscribers as a cell sees them: where they are, whether they can be reached, and the notifications that wait."""
+"""Subscribers as a cell sees them: where they are, whether they can be reached, and what waits for them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from bypass.protocol.storage import FoundObjects
+
+
+TRY_S = 2.0
+"""What did not come back within this time has reached a subscriber."""
 
 
 class Reach(Enum):
@@ -26,6 +30,7 @@ class SubscriberEntry:
     reach: Reach = Reach.REACHABLE
     deadline: float = 0.0
     tried_at: float = 0.0
+    trying: bool = False
     pending: deque[FoundObjects] = field(default_factory=deque)
 
 
@@ -33,9 +38,9 @@ class Subscribers:
     """The subscribers of the queries that a node keeps.
 
     A notification that comes back makes its subscriber suspect: from then on, notifications wait, at most
-    `bound`, for it to say where it is. If it does not within `wait_s`, it has failed, and those that wait are
-    dropped. A failed subscriber is tried again with a new match, at most every `retry_s`: it may have been cut
-    off alone.
+    `bound`, for it to say where it is, and one of them is tried again every `retry_s`. If nothing helps within
+    `wait_s`, it has failed, and those that wait are dropped. A failed subscriber is tried again with a new match, at most every `retry_s`: it may only have
+    been cut off.
     """
 
     def __init__(self) -> None:
@@ -70,7 +75,7 @@ class Subscribers:
         """Take a subscriber for reachable again, and give what has waited for that."""
         entry = self._entries[node]
         waiting = tuple(entry.pending)
-        entry.reach, entry.pending = Reach.REACHABLE, deque()
+        entry.reach, entry.trying, entry.pending = Reach.REACHABLE, False, deque()
         return waiting
 
     def may_send(self, node: int, found: FoundObjects, now: float, retry_s: float, bound: int) -> bool:
@@ -94,12 +99,27 @@ class Subscribers:
         entry = self._entries.get(node)
         if entry is None:
             return
+        entry.tried_at, entry.trying = now, False
         if entry.reach is Reach.FAILED:
             self.dropped += 1
             return
         if entry.reach is Reach.REACHABLE:
             entry.reach, entry.deadline = Reach.SUSPECT, now + wait_s
         self._keep(entry, found, bound)
+
+    def retry(self, now: float, retry_s: float) -> list[tuple[int, FoundObjects]]:
+        """Give what suspect subscribers are to be tried with; one whose last try did not come back gets all
+        that waits for it."""
+        due: list[tuple[int, FoundObjects]] = []
+        for node, entry in self._entries.items():
+            if entry.reach is not Reach.SUSPECT:
+                continue
+            if entry.trying and now >= entry.tried_at + TRY_S:
+                due += [(node, found) for found in self.heard_of(node)]
+            elif not entry.trying and entry.pending and now >= entry.tried_at + retry_s:
+                entry.trying, entry.tried_at = True, now
+                due.append((node, entry.pending.popleft()))
+        return due
 
     def expire(self, now: float) -> list[int]:
         """Give up those who have not been heard of in time, and give their numbers."""
@@ -111,7 +131,7 @@ class Subscribers:
         for node in failed:
             entry = self._entries[node]
             self.dropped += len(entry.pending)
-            entry.reach, entry.tried_at = Reach.FAILED, now
+            entry.reach, entry.trying = Reach.FAILED, False
             entry.pending.clear()
         return failed
 

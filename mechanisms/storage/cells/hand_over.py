@@ -1,0 +1,207 @@
+"""Keys move with the population of cells: to the cell itself, or to the populated cell nearest to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from bypass.mechanisms.storage.cells.state.placement import misplaced, orphans, proxy_of
+from bypass.protocol.datagrams import NodeAddress
+from bypass.protocol.storage import MOST_NAMED, JoinRequest
+
+if TYPE_CHECKING:
+    from bypass.mechanisms.storage.cells.mechanism import Cells
+
+RANK_S = 0.3
+"""Nodes of a cell that have the same to offer do so one after the other, so long apart: those who come later
+find that nothing is lacking."""
+
+RETRY_S = 2.0
+"""Keys are offered again after this time to those who keep them now, until these have them all."""
+
+OWN_WITHIN_S = 0.3
+COPIES_AFTER_S, COPIES_WITHIN_S = 0.5, 1.0
+"""When nodes answer to a cell that has lost its state: owners and subscribers first."""
+
+MOST_DEFERRED = 64
+"""Questions to a cell whose state is being collected that wait for that."""
+
+
+class HandOver:
+    """The cells whose keys a node keeps, beside its own one, and those that it has to pass on.
+
+    `misplaced` keys are offered to their cell, wherever such a message ends, until those who get it have all:
+    only then are they forgotten. That holds for the keys of a cell that this node has left, for those of an
+    empty cell for which another one is nearer now, and for those of a part of the network that was cut off.
+    """
+
+    def __init__(self, node: Cells) -> None:
+        self.floods = 0
+        self.passed_on = 0
+        self.misplaced: dict[int, float] = {}  # cells, and when to offer their keys next
+        self.populated: frozenset[int] = frozenset()
+        self._node = node
+        self._settled: set[int] = set()  # cells whose state is here as far as it is anywhere
+        self._collecting: dict[int, list[Callable[[], None]]] = {}
+        self._offered: dict[int, tuple[int, ...]] = {}
+        self._probed_at = 0.0
+
+    # -- the surroundings ---------------------------------------------------------------------------------
+
+    def review(self) -> None:
+        """Notice which cells are populated now, and pass on or take over keys."""
+        node = self._node
+        own, grid = node.cell, node.grid
+        if own is None or grid is None or node.as_published:
+            return
+        before = self.populated
+        self.populated = frozenset(
+            each.cell for each in node.host.link.neighbours() if each.cell is not None and not each.moving
+        )
+        if not node.membership.is_member:
+            return
+        held = [cell for cell, state in node.service.states.items() if len(state) and cell != own]
+        for cell in misplaced(grid, held, own, self.populated):
+            self.misplace(cell, RANK_S * self._rank())
+        for lost in before - self.populated - {own}:
+            if proxy_of(grid, lost, self.populated | {own}) == own:
+                node.host.after(node.settle_s + RANK_S * self._rank(), self._mourn, lost)
+
+    def misplace(self, cell: int, delay: float = 0.0) -> None:
+        """Pass the keys of a cell on, from `delay` seconds on."""
+        self.misplaced.setdefault(cell, self._node.host.now() + delay)
+        self._settled.discard(cell)
+
+    def _mourn(self, lost: int) -> None:
+        """A cell has lost all its nodes: unless it handed its keys over, collect them from who has some."""
+        node = self._node
+        own, grid = node.cell, node.grid
+        if own is None or grid is None or not node.membership.is_member:
+            return
+        if lost in self.populated or lost in self._settled:
+            return
+        populated = self.populated | {own}
+        cells = orphans(grid, lost, populated)[:MOST_NAMED]
+        self.collect(lost, cells)
+
+    # -- keys that this node should have ------------------------------------------------------------------
+
+    def settle(self, cells: Collection[int]) -> None:
+        """The state of these cells has come from another node that kept it."""
+        self._settled.update(cells)
+
+    def is_settled(self, cell: int) -> bool:
+        """Whether the state of a cell is here as far as it is anywhere."""
+        return cell in self._settled
+
+    def when_settled(self, cell: int, action: Callable[[], None]) -> None:
+        """Do something that needs the whole state of a cell: now, or when it is collected."""
+        node = self._node
+        if cell not in self._settled and node.membership.is_member and not node.as_published:
+            self.collect(cell, (cell,))
+        waiting = self._collecting.get(cell)
+        if waiting is not None and len(waiting) < MOST_DEFERRED:
+            waiting.append(action)
+        else:
+            action()
+
+    def collect(self, cell: int, cells: Collection[int]) -> None:
+        """Ask everybody for what belongs to these cells; `cell` is settled after a while."""
+        node = self._node
+        self._settled.add(cell)
+        self.floods += 1
+        if not self._await(cell):
+            return
+        node.host.link.flood(JoinRequest(cell, tuple(cells)))
+        node.host.after(OWN_WITHIN_S * node.random.random(), node.repair.offer_own, cells)
+        node.host.after(self._later(), node.repair.offer_copies, cells)
+
+    def requested(self, body: JoinRequest, origin: NodeAddress) -> None:
+        """Some cells have lost their state: offer what there is of it."""
+        node = self._node
+        cells = set(body.cells)
+        if origin.cell == node.cell:
+            if body.cell is not None:
+                self._settled.add(body.cell)
+                self._await(body.cell)
+        else:
+            self._settled -= cells - {node.cell}
+        node.host.after(OWN_WITHIN_S * node.random.random(), node.repair.offer_own, cells)
+        node.host.after(self._later(), node.repair.offer_copies, cells)
+        for cell in cells & node.service.states.keys():
+            if cell != node.cell and origin.cell != node.cell:
+                self.misplace(cell, OWN_WITHIN_S * node.random.random())
+
+    def _await(self, cell: int) -> bool:
+        """Whether the state of a cell was not awaited already; from now on it is, for a while."""
+        if cell in self._collecting:
+            return False
+        self._collecting[cell] = []
+        self._node.host.after(self._node.settle_s, self._collected, cell)
+        return True
+
+    def _collected(self, cell: int) -> None:
+        for action in self._collecting.pop(cell, ()):
+            action()
+
+    def _later(self) -> float:
+        return COPIES_AFTER_S + (COPIES_WITHIN_S - COPIES_AFTER_S) * self._node.random.random()
+
+    # -- keys that this node should not have --------------------------------------------------------------
+
+    def pass_on(self) -> None:
+        """Offer misplaced keys, and now and then those of empty cells: another one may be nearer."""
+        node = self._node
+        now = node.host.now()
+        for cell in [each for each, due in self.misplaced.items() if due <= now]:
+            state = node.service.states.get(cell)
+            if state is None or not len(state):
+                self._forget(cell)
+            elif cell == node.cell and node.membership.is_member:
+                del self.misplaced[cell]
+            else:
+                self._offer(cell)
+                self.misplaced[cell] = now + RETRY_S
+        if now - self._probed_at >= node.repair_s and node.membership.is_member and not self._rank():
+            self._probed_at = now
+            for cell, state in node.service.states.items():
+                if cell != node.cell and cell not in self.misplaced and len(state):
+                    self._offer(cell)
+
+    def probe_soon(self) -> None:
+        """Offer the keys of empty cells at the next opportunity: another one may be nearer now."""
+        self._probed_at = float("-inf")
+
+    def answered(self, cell: int, wanted: Collection[int], origin: NodeAddress) -> None:
+        """Another node has said what it lacks of a cell's keys that were offered."""
+        node = self._node
+        offered = self._offered.get(cell)
+        if offered is None:
+            return
+        if node.membership.is_member and origin.cell == node.cell:
+            self.misplaced.pop(cell, None)  # it is here that they belong
+            self._offered.pop(cell, None)
+            return
+        self.misplaced.setdefault(cell, node.host.now() + RETRY_S)
+        if wanted:
+            self.misplaced[cell] = min(self.misplaced[cell], node.host.now() + RETRY_S / 2)
+            return
+        state = node.service.states.get(cell)
+        del self._offered[cell]
+        if state is None or state.entries.keys() <= set(offered):
+            self.passed_on += 1
+            self._forget(cell)
+
+    def _offer(self, cell: int) -> None:
+        entries = tuple(self._node.service.states[cell].entries)
+        self._offered[cell] = entries
+        self._node.repair.offer(cell, entries)
+
+    def _forget(self, cell: int) -> None:
+        self.misplaced.pop(cell, None)
+        self._settled.discard(cell)
+        self._node.service.drop(cell)
+
+    def _rank(self) -> int:
+        """How many nodes of the cell have a smaller number."""
+        return sum(each < self._node.host.id for each in self._node.mates())

@@ -1,0 +1,409 @@
+"""CELLS: nodes of a square cell are one virtual broker for the tags that belong to it (THYME-DCS)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from bypass.errors import InvalidObject
+from bypass.mechanisms.storage.base import StorageMechanism
+from bypass.mechanisms.storage.cells.encounters import Encounters
+from bypass.mechanisms.storage.cells.hand_over import HandOver
+from bypass.mechanisms.storage.cells.learning import StateLearning
+from bypass.mechanisms.storage.cells.membership import CellMembership
+from bypass.mechanisms.storage.cells.repair import CellRepair
+from bypass.mechanisms.storage.cells.requests import CellRequests
+from bypass.mechanisms.storage.cells.retrieval import ReplicaRetrieval
+from bypass.mechanisms.storage.cells.service import CellService, in_targets
+from bypass.mechanisms.storage.cells.spreading import CellSpreading
+from bypass.mechanisms.storage.cells.state.cell_state import StateBounds
+from bypass.mechanisms.storage.cells.state.conjunctions import cells_of, divide
+from bypass.mechanisms.storage.cells.state.placement import tag_cells
+from bypass.objects.metadata import Metadata, StoredObject, Tombstone
+from bypass.objects.query import ObjectQuery, PageCursor
+from bypass.places.cell_grid import CellGrid
+from bypass.ports.storage import CELL, FLOOD
+from bypass.protocol.datagrams import NodeAddress
+from bypass.protocol.storage import (
+    MOST_NAMED,
+    Acknowledge,
+    AddReplica,
+    Ask,
+    CellUpdate,
+    CopyObject,
+    Delete,
+    DigestKind,
+    FoundObjects,
+    Insert,
+    JoinRequest,
+    MoveNode,
+    NodeState,
+    Remove,
+    Retrieve,
+    Retrieved,
+    StateDigest,
+    StorageMessage,
+    Withdraw,
+)
+from bypass.support.units import MICROSECONDS
+from bypass.transitions import MechanismState
+
+TICK_S = 1.0
+"""How often a node looks after what it keeps."""
+
+NOTICE_S = 0.05
+"""Changes of the surroundings that come so close to each other are looked at together."""
+
+
+class Cells(StorageMechanism):
+    """Keeps metadata and queries in the cells of their tags, objects in the cell of their owner.
+
+    Its parts: `requests` and `retrieval` do what the own application wants; `service` works for the cell,
+    `spreading` tells the others of it; `membership` says whether the node works for a cell at all;
+    `learning`, `repair` and `hand_over` keep states whole when messages are lost and nodes come and go.
+    """
+
+    name = "cells"
+    flag: ClassVar[int] = 2
+    needs: ClassVar[frozenset[str]] = frozenset((CELL, FLOOD))
+    keyed: ClassVar[bool] = True
+
+    as_published: Annotated[bool, MechanismState("as_published")] = False
+    active: Annotated[Literal["cell", "fixed", "off"], MechanismState("active")] = "cell"
+    copies: Annotated[int, MechanismState("copies"), Field(ge=1, le=15)] = 2
+    population_threshold: Annotated[int, MechanismState("population_threshold"), Field(ge=1, le=10_000)] = 32
+    replica_bound: Annotated[int, MechanismState("replica_bound"), Field(ge=1, le=16)] = 5
+    batch: Annotated[int, MechanismState("batch"), Field(ge=1, le=64)] = 20
+    listen_s: Annotated[float, MechanismState("listen_s"), Field(ge=0, le=60)] = 3.0
+    join_wait_s: Annotated[float, MechanismState("join_wait_s"), Field(gt=0, le=60)] = 1.0
+    join_retries: Annotated[int, MechanismState("join_retries"), Field(ge=1, le=20)] = 3
+    confirm_s: Annotated[float, MechanismState("confirm_s"), Field(gt=0, le=10)] = 0.2
+    wait_s: Annotated[float, MechanismState("wait_s"), Field(gt=0, le=3600)] = 30.0
+    retry_s: Annotated[float, MechanismState("retry_s"), Field(gt=0, le=3600)] = 5.0
+    retrieve_wait_s: Annotated[float, MechanismState("retrieve_wait_s"), Field(gt=0, le=60)] = 1.0
+    settle_s: Annotated[float, MechanismState("settle_s"), Field(gt=0, le=60)] = 1.5
+    repair_s: Annotated[float, MechanismState("repair_s"), Field(ge=1, le=3600)] = 5.0
+    register_s: Annotated[float, MechanismState("register_s"), Field(ge=1, le=86_400)] = 120.0
+    grace_s: Annotated[float, MechanismState("grace_s"), Field(ge=0, le=3600)] = 10.0
+    most_objects: Annotated[int, MechanismState("most_objects"), Field(ge=1, le=1_000_000)] = 100_000
+    most_per_owner: Annotated[int, MechanismState("most_per_owner"), Field(ge=1, le=1_000_000)] = 10_000
+    most_queries: Annotated[int, MechanismState("most_queries"), Field(ge=1, le=1_000_000)] = 10_000
+    most_per_subscriber: Annotated[int, MechanismState("most_per_subscriber"), Field(ge=1, le=100_000)] = 1000
+    most_pending: Annotated[int, MechanismState("most_pending"), Field(ge=0, le=10_000)] = 100
+
+    def start(self) -> None:
+        self.random: Random = self.host.random("storage-cells")
+        self.service = CellService(self)
+        self.spreading = CellSpreading(self)
+        self.learning = StateLearning(self)
+        self.repair = CellRepair(self)
+        self.hand_over = HandOver(self)
+        self.encounters = Encounters(self)
+        self.membership = CellMembership(self)
+        self.requests = CellRequests(self)
+        self.retrieval = ReplicaRetrieval(self)
+        self.grid: CellGrid | None = None
+        self.cell: int | None = None
+        self.located_us = 0
+        self._reviewing = False
+        self._repaired_at = self._registered_at = self.host.now()
+        super().start()
+
+    def begin(self) -> None:
+        """Listen for the nodes of the cell, and join them."""
+        self._locate()
+        self.membership.begin()
+        self.host.after(TICK_S * self.random.random(), self._tick)
+
+    # -- what parts ask -----------------------------------------------------------------------------------
+
+    @property
+    def bounds(self) -> StateBounds:
+        """How much the state of a cell may hold."""
+        return StateBounds(
+            self.most_objects,
+            self.most_per_owner,
+            self.most_queries,
+            self.most_per_subscriber,
+            self.replica_bound,
+        )
+
+    @property
+    def fresh_s(self) -> float:
+        """How long two nodes of a cell may not know of what the other has received."""
+        return 3.0 * self.repair_s
+
+    @property
+    def grace_us(self) -> int:
+        """How long queries are kept after the end of their windows."""
+        return round(self.grace_s * MICROSECONDS)
+
+    def now_us(self) -> int:
+        """The time by which objects are published."""
+        now: float = self.host.now()
+        return round(now * MICROSECONDS)
+
+    def mates(self) -> list[int]:
+        """The other nodes that work for the own cell, by number."""
+        cell = self.cell
+        if cell is None:
+            return []
+        return [each.node for each in self.host.link.neighbours() if each.cell == cell and not each.moving]
+
+    def send(self, body: StorageMessage, targets: Iterable[NodeAddress]) -> None:
+        """Send to any number of targets."""
+        for some in in_targets(targets):
+            self.host.link.send(body, some)
+
+    def joined(self) -> None:
+        """This node works for its cell now: others learn where it is, and that it has something."""
+        self._tell_place(with_copies=True)
+        if not self.as_published:
+            self._registered_at = self.host.now()
+            self.host.after(self.random.random(), self.repair.offer_own)
+            self.host.after(1.0 + self.random.random(), self.repair.offer_copies)
+
+    # -- what the application does ------------------------------------------------------------------------
+
+    def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:
+        """Store an object: its bytes in this cell, its metadata in those of its tags."""
+        self._locate()
+        if self.grid is not None and self.cell is not None:
+            self.requests.insert(op, stored, active, self.grid, self.cell)
+
+    def delete(self, op: int, metadata: Metadata, opening: bytes) -> None:
+        """Remove an object from the cells of its tags, and its copies."""
+        self._locate()
+        if self.grid is not None:
+            self.requests.delete(op, metadata, opening, self.grid)
+
+    def ask(
+        self,
+        op: int,
+        query: ObjectQuery,
+        after: PageCursor | None,
+        limit: int,
+        since_us: int | None,
+        live: bool,
+    ) -> None:
+        """Ask the cells of its conjunctions."""
+        self._locate()
+        if self.grid is not None:
+            self.requests.ask(op, query, after, limit, since_us, live, self.grid)
+
+    def withdraw(self, op: int, query: ObjectQuery) -> None:
+        """Have the cells of its conjunctions forget a query."""
+        self._locate()
+        if self.grid is not None:
+            self.requests.withdraw(op, query, self.grid)
+
+    def retrieve(self, op: int, metadata: Metadata) -> None:
+        """Fetch an object from the nearest copy, then from others."""
+        self._locate()
+        if self.grid is not None and self.cell is not None:
+            self.retrieval.retrieve(op, metadata, self.grid, self.cell)
+
+    # -- what others say ----------------------------------------------------------------------------------
+
+    def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
+        """Sort what arrives. Who sends something can be reached again."""
+        if not self.as_published:
+            self.service.heard(origin)
+        if isinstance(body, FoundObjects):
+            self.requests.found(body)
+        elif isinstance(body, Remove):
+            self._remove(body, spread=target is not None and target.node is None)
+        else:
+            super().received(body, origin, target)
+
+    def retrieved(self, answer: Retrieved, origin: NodeAddress) -> None:  # noqa: ARG002
+        self.retrieval.retrieved(answer)
+
+    def acknowledged(self, answer: Acknowledge, origin: NodeAddress) -> None:  # noqa: ARG002
+        if not self.spreading.confirmed(answer.op, answer.cells):
+            self.requests.acknowledged(answer)
+
+    def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
+        """Do what a message asks for: as a node of a cell, or as the one that is meant."""
+        if isinstance(body, CellUpdate):
+            self._updated(body, origin)
+        elif isinstance(body, StateDigest):
+            if body.kind is DigestKind.SUMMARY and origin.cell != self.cell:
+                self.encounters.asked(origin)
+            else:
+                self.repair.digested(body, origin, target is None)
+        elif isinstance(body, NodeState):
+            self._learn(body, origin)
+        elif isinstance(body, CopyObject):
+            self._copy(body, origin, target)
+        elif isinstance(body, JoinRequest):
+            if body.cell is not None and not body.cells:
+                self.membership.requested(origin)
+            elif not self.as_published:
+                if body.cells:
+                    self.hand_over.requested(body, origin)
+                else:
+                    self.encounters.met()
+        elif target is not None and target.node is None and target.cell is not None:
+            self._serve(body, origin, target.cell)
+
+    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
+        """Keep a notification for later, or try the next copy of an object."""
+        if isinstance(body, FoundObjects):
+            self.service.undelivered(body, target)
+        elif isinstance(body, Retrieve):
+            self.retrieval.undeliverable(body, target)
+
+    def surroundings_changed(self) -> None:
+        """Look at the new surroundings soon: several things change at once."""
+        if not self._reviewing:
+            self._reviewing = True
+            self.host.after(NOTICE_S, self._review)
+
+    def _serve(self, body: StorageMessage, origin: NodeAddress, cell: int) -> None:
+        """Do the request of a node for a cell that this node works for, or stands in for."""
+        if isinstance(body, Ask):
+            self.hand_over.when_settled(cell, lambda: self.service.ask(body, origin, cell))
+        elif isinstance(body, Insert):
+            self.hand_over.when_settled(cell, lambda: None)
+            self.service.insert(body, origin, cell)
+        elif isinstance(body, Delete):
+            self.service.delete(body, origin, cell)
+        elif isinstance(body, Withdraw):
+            self.service.withdraw(body, origin, cell)
+        elif isinstance(body, AddReplica):
+            self.service.add_replica(body, origin)
+        elif isinstance(body, MoveNode):
+            self.service.move(body, origin)
+
+    def _updated(self, update: CellUpdate, origin: NodeAddress) -> None:
+        """Do what another node of the cell has done, and confirm it if this node is asked to."""
+        body = update.body
+        if isinstance(body, NodeState):
+            self.learning.take(body, None, complete=True)
+            if update.confirmer == self.host.id and body.cell is not None:
+                self.host.link.send(Acknowledge(update.op, cells=(body.cell,)), (origin,))
+        elif isinstance(body, AddReplica):
+            self.service.note_replica(body)
+        elif isinstance(body, MoveNode):
+            self.service.note_move(body)
+        elif isinstance(body, Remove):
+            self._remove(body, spread=False)
+        elif isinstance(body, CopyObject):
+            self._keep_copy(body)
+
+    def _learn(self, part: NodeState, origin: NodeAddress) -> None:
+        """Take what another node sends of a cell's state, and tell the others of this one."""
+        joining = self.membership.is_joining_with(origin.node)
+        answer = self.learning.take(part, origin.node, complete=joining)
+        if answer is not None:
+            self.host.link.send(answer, (origin,))
+        if joining:
+            self.membership.part_arrived(part)
+        elif origin.cell != self.cell and part.cell is not None:
+            self.hand_over.settle((part.cell,))
+            self.spreading.tell(part)
+
+    def _remove(self, body: Remove, *, spread: bool) -> None:
+        try:
+            self.service.bury(Tombstone(body.key, body.opening))
+        except InvalidObject:
+            return
+        if spread:
+            self.spreading.tell(body)
+
+    def _copy(self, body: CopyObject, origin: NodeAddress, target: NodeAddress | None) -> None:
+        """Keep a copy of an object of this cell, and tell the others if it came for all of them."""
+        self._keep_copy(body)
+        if target is not None and target.node is None and origin.node != self.host.id:
+            self.spreading.tell(body)
+
+    def _keep_copy(self, body: CopyObject) -> None:
+        try:
+            stored = StoredObject(body.metadata, body.data)
+        except InvalidObject:
+            return
+        active = body.metadata.replicas[:1]
+        if self.store.copy(stored) and active and active[0].node is None and active[0].cell is not None:
+            self.service.state(active[0].cell).hold(body.metadata)
+
+    # -- as time passes -----------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        self.host.after(TICK_S, self._tick)
+        now = self.host.now()
+        self.service.expire()
+        if self.as_published:
+            return
+        self.encounters.look()
+        self.hand_over.pass_on()
+        if now - self._repaired_at >= self.repair_s and self.membership.is_member:
+            self._repaired_at = now - 0.2 * self.repair_s * self.random.random()
+            self.repair.summarise()
+        if now - self._registered_at >= self.register_s:
+            self._registered_at = now
+            self.repair.offer_own()
+            self.host.after(1.0, self.repair.offer_copies)
+
+    def _review(self) -> None:
+        self._reviewing = False
+        self._locate()
+        self.membership.review()
+        self.hand_over.review()
+
+    def _locate(self) -> None:
+        """Notice the own cell, and tell those who keep the own queries of another one."""
+        grid, cell = self.host.link.grid(), self.host.link.own_cell()
+        if grid != self.grid:
+            regrid = self.grid is not None
+            self.grid = grid
+            if regrid:
+                self._reindex()
+        if cell != self.cell:
+            moved = self.cell is not None
+            self.cell = cell
+            self.located_us = self.now_us()
+            if moved:
+                self._tell_place(with_copies=False)
+
+    def _tell_place(self, *, with_copies: bool) -> None:
+        """Tell the cells that keep own queries, and the metadata of copies, where this node is now."""
+        grid = self.grid
+        if grid is None or self.cell is None:
+            return
+        queries: list[int] = []
+        cells: set[int] = set()
+        for query in self.queries.live():
+            queries.append(query.id)
+            cells.update(cells_of(divide(query) or [], grid))
+        copies: list[Metadata] = []
+        if with_copies and self.membership.joins > 1:
+            copies = [each for each in (*self.store.own, *self.store.replicas) if not self._is_here(each)]
+            cells.update(cell for each in copies for cell in tag_cells(grid, each))
+        keys = tuple(each.key for each in copies[:MOST_NAMED])
+        body = MoveNode(self.host.id, self.cell, tuple(queries[:MOST_NAMED]), keys, self.located_us)
+        self.send(body, (NodeAddress(None, cell) for cell in sorted(cells)))
+
+    def _is_here(self, metadata: Metadata) -> bool:
+        """Whether the list of copies says already that this cell has the object."""
+        return any(each.cell == self.cell and each.node is None for each in metadata.replicas)
+
+    def _reindex(self) -> None:
+        """The grid is another one: keys are in other cells, and so is everybody."""
+        states = self.service.states
+        self.service = CellService(self)
+        self.hand_over = HandOver(self)
+        self.requests.grid_changed()
+        grid = self.grid
+        if grid is None:
+            return
+        for state in states.values():
+            for metadata in state.catalogue:
+                for cell in tag_cells(grid, metadata):
+                    self.service.state(cell).add(metadata, self.bounds)
+        for cell in self.service.states:
+            self.hand_over.misplace(cell, self.random.random())
+        self.joined()

@@ -1,0 +1,319 @@
+"""The work of a node for its cell: it keeps keys, matches objects with queries, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bypass.errors import InvalidObject
+from bypass.mechanisms.storage.cells.state.cell_state import CellState
+from bypass.mechanisms.storage.cells.state.placement import tag_cells
+from bypass.mechanisms.storage.cells.state.replica_list import with_replica
+from bypass.mechanisms.storage.cells.state.subscribers import Reach, Subscribers
+from bypass.objects.metadata import Metadata, ObjectKey, Replica, Tombstone
+from bypass.objects.query import MOST_ON_A_PAGE
+from bypass.protocol.datagrams import MOST_TARGETS, NodeAddress
+from bypass.protocol.storage import (
+    Acknowledge,
+    AddReplica,
+    Ask,
+    Delete,
+    FoundObjects,
+    Insert,
+    MoveNode,
+    NodeState,
+    OperationStatus,
+    QueryRecord,
+    Remove,
+    Withdraw,
+)
+from bypass.support.units import MICROSECONDS
+from bypass.transitions.recent import Recent
+
+if TYPE_CHECKING:
+    from bypass.mechanisms.storage.cells.mechanism import Cells
+
+JUST_NOW_S = 60.0
+"""A new query without a page of the past is matched with what was published so shortly before it came: the
+object may have overtaken it."""
+
+MOST_PAGES = 16
+"""Pages that answer at once to a query that is registered again."""
+
+
+class _Withdrawn(Recent[int, None]):
+    """Queries that must not come back."""
+
+    LIMIT = 4096
+
+
+class CellService:
+    """The states of the cells that a node works for, by cell, and the subscribers of their queries.
+
+    A request comes to one node of the cell. That node does it, tells the others, and answers when one of
+    them has it as well.
+    """
+
+    def __init__(self, node: Cells) -> None:
+        self.states: dict[int, CellState] = {}
+        self.subscribers = Subscribers()
+        self.withdrawn = _Withdrawn()
+        self.matches = 0
+        self._node = node
+
+    def state(self, cell: int) -> CellState:
+        """The state of a cell, empty if nothing is kept of it yet."""
+        return self.states.get(cell) or self.states.setdefault(cell, CellState(cell))
+
+    # -- requests -----------------------------------------------------------------------------------------
+
+    def insert(self, body: Insert, origin: NodeAddress, cell: int) -> None:
+        """Keep an object's metadata, and notify those whose queries it matches."""
+        metadata, node = body.metadata, self._node
+        answer = self._answer(body.op, origin, cell)
+        if node.store.tombstones.hides(metadata):
+            self._buried(metadata.key, origin)
+            answer(OperationStatus.REFUSED, f"object {metadata.key} was deleted")
+            return
+        state = self.state(cell)
+        new = state.add(metadata, node.bounds)
+        if new is None:
+            known = metadata.key in state.catalogue
+            status = OperationStatus.REFUSED if known else OperationStatus.QUOTA
+            answer(status, f"object {metadata.key}: {'the key is taken' if known else 'no room in its cell'}")
+            return
+        if new:
+            state.note_first(metadata.key, node.host.now())
+            for record in state.concerned(metadata):
+                self.notify(record, (metadata,))
+        node.spreading.spread(NodeState(cell, metadata=(metadata,)), body.op, answer)
+
+    def delete(self, body: Delete, origin: NodeAddress, cell: int) -> None:
+        """Remove an object for good, and have those who have copies remove them."""
+        answer = self._answer(body.op, origin, cell)
+        known = self.state(cell).catalogue.get(body.key)
+        if known is not None and not known.opened_by(body.opening):
+            answer(OperationStatus.NOT_OWNER, f"object {body.key}: the opening is not its owner's")
+            return
+        tombstone = Tombstone(body.key, body.opening)
+        try:
+            self.bury(tombstone)
+        except InvalidObject as error:
+            answer(OperationStatus.REFUSED, str(error))
+            return
+        self.state(cell).entomb(tombstone)
+        grid = self._node.grid
+        if known is not None and grid is not None and cell == tag_cells(grid, known)[0]:
+            targets = tuple(NodeAddress(each.node, each.cell) for each in known.replicas)
+            self._node.host.link.send(Remove(body.key, body.opening), targets)
+        self._node.spreading.spread(NodeState(cell, tombstones=(tombstone,)), body.op, answer)
+
+    def ask(self, body: Ask, origin: NodeAddress, cell: int) -> None:
+        """Keep a conjunction if it is live, and answer with a page of the past."""
+        node, query = self._node, body.query
+        answer = self._answer(body.op, origin, cell)
+        if query.subscriber != origin.node or body.conjunction is None:
+            answer(OperationStatus.NOT_OWNER, f"query {query.id}: expected one of the sender")
+            return
+        state = self.state(cell)
+        since_us, limit = body.since_us, min(body.limit, node.batch, MOST_ON_A_PAGE)
+        if body.live and not query.window.ended(node.now_us() - node.grace_us):
+            record = QueryRecord(query, body.conjunction, body.cell, body.at_us)
+            new = self.register(state, record)
+            if new is None:
+                answer(OperationStatus.QUOTA, f"query {query.id}: no room in its cell")
+                return
+            if new:
+                state.note_first((query.id, body.conjunction), node.host.now())
+                if not limit:
+                    just_now = node.now_us() - round(JUST_NOW_S * MICROSECONDS)
+                    self.notify(record, state.catalogue.page(query, None, node.batch, just_now).items)
+            node.spreading.spread(NodeState(cell, queries=(record,)), body.op, lambda: None)
+        if limit and not body.op:
+            self._tell_all_since(state, body)
+        elif body.op:
+            page = state.catalogue.page(query, body.after, limit, since_us) if limit else None
+            items, following = (page.items, page.next) if page is not None else ((), None)
+            found = FoundObjects(body.op, query.id, items, following, following is not None, body.conjunction)
+            node.host.link.send(found, (origin,))
+
+    def withdraw(self, body: Withdraw, origin: NodeAddress, cell: int) -> None:
+        """Forget a query of the sender."""
+        answer = self._answer(body.op, origin, cell)
+        if body.query >> 32 != origin.node:
+            answer(OperationStatus.NOT_OWNER, f"query {body.query}: expected one of the sender")
+            return
+        self.forget_query(body.query)
+        self._node.spreading.spread(NodeState(cell, withdrawn=(body.query,)), body.op, answer)
+
+    def add_replica(self, body: AddReplica, origin: NodeAddress) -> None:
+        """Register a copy with an object's metadata; who has a copy of a deleted object is told so."""
+        if body.replica.node == origin.node and not self._buried(body.key, origin):
+            self.note_replica(body)
+            self._node.spreading.tell(body)
+
+    def move(self, body: MoveNode, origin: NodeAddress) -> None:
+        """Note where a node is that has queries and copies, and send it what has waited for that."""
+        if body.node == origin.node:
+            self.note_move(body)
+            self._node.spreading.tell(body)
+
+    # -- what other nodes of the cell have done as well ------------------------------------------------
+
+    def note_replica(self, body: AddReplica) -> None:
+        """Register a copy in the metadata that is here."""
+        for state in self.states.values():
+            known = state.catalogue.get(body.key)
+            if known is not None:
+                state.update(with_replica(known, body.replica, self._node.replica_bound))
+
+    def note_move(self, body: MoveNode) -> None:
+        """Note where a subscriber and holder of copies is."""
+        for state in self.states.values():
+            for query in body.queries:
+                state.move(query, body.cell, body.at_us)
+        for key in body.keys:
+            self.note_replica(AddReplica(0, key, Replica(body.node, body.cell)))
+        if body.node in self.subscribers:
+            self._send_waiting(body.node, self.subscribers.locate(body.node, body.cell, body.at_us))
+
+    def register(self, state: CellState, record: QueryRecord) -> bool | None:
+        """Keep a conjunction, and where its subscriber is. Whether it is new; None if it is refused."""
+        if record.query.id in self.withdrawn:
+            return None
+        new = state.register(record, self._node.bounds)
+        if new is not None:
+            node = record.query.subscriber
+            self._send_waiting(node, self.subscribers.locate(node, record.cell, record.at_us))
+        return new
+
+    def forget_query(self, query: int) -> None:
+        """Forget a query for good."""
+        self.withdrawn[query] = None
+        for state in self.states.values():
+            state.withdraw(query)
+        self._forget_idle(query >> 32)
+
+    def bury(self, tombstone: Tombstone) -> None:
+        """Delete an object whose commitment the tombstone opens, here and for good. Raises InvalidObject."""
+        self._node.store.bury(tombstone)
+        for state in self.states.values():
+            known = state.catalogue.get(tombstone.key) or state.held.get(tombstone.key)
+            if known is not None and known.opened_by(tombstone.opening):
+                state.remove(tombstone.key)
+
+    def drop(self, cell: int) -> None:
+        """Forget the state of a cell: others keep it now."""
+        state = self.states.pop(cell, None)
+        if state is not None:
+            for subscriber in {record.query.subscriber for record in state.records.values()}:
+                self._forget_idle(subscriber)
+
+    def expire(self) -> None:
+        """Forget queries whose windows are over, and give subscribers up that are not heard of."""
+        node = self._node
+        before_us = node.now_us() - node.grace_us
+        for state in self.states.values():
+            for record in state.expire(before_us):
+                self._forget_idle(record.query.subscriber)
+        now = node.host.now()
+        failed = self.subscribers.expire(now)
+        if not node.as_published:
+            for subscriber, found in self.subscribers.retry(now, node.retry_s):
+                entry = self.subscribers.get(subscriber)
+                cell = None if entry is None else entry.cell
+                node.host.link.send(found, (NodeAddress(subscriber, cell),))
+        else:
+            for subscriber in failed:
+                for state in self.states.values():
+                    for query in {key[0] for key in state.records if key[0] >> 32 == subscriber}:
+                        state.withdraw(query)
+                self._forget_idle(subscriber)
+
+    # -- notifications ------------------------------------------------------------------------------------
+
+    def notify(self, record: QueryRecord, items: Iterable[Metadata]) -> None:
+        """Tell a subscriber of matches, or keep that until it can be reached."""
+        found = FoundObjects(0, record.query.id, tuple(items), conjunction=record.conjunction)
+        if found.items:
+            self.matches += len(found.items)
+            self._send_found(record.query.subscriber, found)
+
+    def heard(self, origin: NodeAddress) -> None:
+        """A node has sent something: if it is a subscriber that could not be reached, it gets what waits."""
+        entry = None if origin.node is None else self.subscribers.get(origin.node)
+        if entry is not None and entry.reach is not Reach.REACHABLE and origin.node is not None:
+            entry.cell = origin.cell
+            self._send_waiting(origin.node, self.subscribers.heard_of(origin.node))
+
+    def undelivered(self, found: FoundObjects, target: NodeAddress) -> None:
+        """A notification did not reach its subscriber; one that has moved since then gets it again."""
+        node, subscriber = self._node, found.query >> 32
+        entry = self.subscribers.get(subscriber)
+        if found.op or entry is None:
+            return
+        if entry.cell != target.cell and entry.reach is Reach.REACHABLE:
+            self._send_found(subscriber, found)
+        else:
+            self.subscribers.undelivered(subscriber, found, node.host.now(), node.wait_s, node.most_pending)
+
+    def _send_found(self, subscriber: int, found: FoundObjects) -> None:
+        node = self._node
+        now = node.host.now()
+        if self.subscribers.may_send(subscriber, found, now, node.retry_s, node.most_pending):
+            entry = self.subscribers.get(subscriber)
+            cell = None if entry is None else entry.cell
+            node.host.link.send(found, (NodeAddress(subscriber, cell),))
+
+    def _send_waiting(self, subscriber: int, waiting: Iterable[FoundObjects]) -> None:
+        for found in waiting:
+            self._send_found(subscriber, found)
+
+    def _tell_all_since(self, state: CellState, body: Ask) -> None:
+        """Answer to a query that the cell had lost: all that came in the meantime, as it comes."""
+        record = QueryRecord(body.query, body.conjunction, body.cell, body.at_us)
+        after = body.after
+        for _ in range(MOST_PAGES):
+            page = state.catalogue.page(body.query, after, MOST_ON_A_PAGE, body.since_us)
+            self.notify(record, page.items)
+            after = page.next
+            if after is None:
+                return
+
+    # -- parts --------------------------------------------------------------------------------------------
+
+    def tombstone_of(self, key: ObjectKey) -> Tombstone | None:
+        """The mark that an object was deleted, if it was."""
+        return next(iter(self._node.store.tombstones.of(key)), None)
+
+    def _buried(self, key: ObjectKey, origin: NodeAddress) -> bool:
+        tombstone = self.tombstone_of(key)
+        if tombstone is None:
+            return False
+        self._node.host.link.send(Remove(key, tombstone.opening), (origin,))
+        return True
+
+    def _answer(self, op: int, origin: NodeAddress, cell: int) -> Callable[..., None]:
+        return partial(self._acknowledge, op, origin, cell)
+
+    def _acknowledge(
+        self,
+        op: int,
+        origin: NodeAddress,
+        cell: int,
+        status: OperationStatus = OperationStatus.OK,
+        detail: str = "",
+    ) -> None:
+        if op:
+            self._node.host.link.send(Acknowledge(op, status, detail, (cell,)), (origin,))
+
+    def _forget_idle(self, subscriber: int) -> None:
+        if not any(state.has_queries_of(subscriber) for state in self.states.values()):
+            self.subscribers.forget(subscriber)
+
+
+def in_targets(addresses: Iterable[NodeAddress]) -> list[tuple[NodeAddress, ...]]:
+    """The addresses in tuples of at most as many as one datagram can have."""
+    ordered = list(addresses)
+    return [tuple(ordered[at : at + MOST_TARGETS]) for at in range(0, len(ordered), MOST_TARGETS)]

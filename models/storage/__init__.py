@@ -1,0 +1,1 @@
+"""Models of stores of objects: costs of their designs, a planner, energy, and a workload of posts."""

@@ -1,0 +1,237 @@
+"""The communication costs of the three designs of a store: messages of each operation, counted in three ways.
+
+Published formulas count a broadcast in a cell as one message for each of its nodes. A radio sends it once,
+and all others of the cell receive it: transmissions and receptions are counted apart, and `published` as in
+the formulas. Symbols there: D_i = `inserts`, D_r = `retrieves`, S = `subscriptions`, D_s = `notifications`,
+n = `nodes`, m = `cells`, c = `population`, t = `tags`, k = `keys`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import Enum
+from math import isfinite, sqrt
+from typing import NamedTuple
+
+from bypass.errors import BypassError, shown
+
+
+class InvalidCosts(BypassError):
+    """A quantity of a cost formula is not a number that it can be."""
+
+
+class Design(Enum):
+    """The designs, by the names of their mechanisms."""
+
+    SERVER = "server"
+    LOCAL = "local"
+    CELLS = "cells"
+
+
+class TimeGrowth(Enum):
+    """The order of growth of an operation's time with the number of nodes."""
+
+    CONSTANT = "1"
+    ROOT = "√n"
+    LINEAR = "n"
+
+
+TIME_GROWTH: Mapping[str, Mapping[Design, TimeGrowth]] = {
+    "insert": {
+        Design.SERVER: TimeGrowth.ROOT,
+        Design.LOCAL: TimeGrowth.CONSTANT,
+        Design.CELLS: TimeGrowth.ROOT,
+    },
+    "retrieve": {
+        Design.SERVER: TimeGrowth.ROOT,
+        Design.LOCAL: TimeGrowth.ROOT,
+        Design.CELLS: TimeGrowth.ROOT,
+    },
+    "subscribe": {
+        Design.SERVER: TimeGrowth.ROOT,
+        Design.LOCAL: TimeGrowth.LINEAR,
+        Design.CELLS: TimeGrowth.ROOT,
+    },
+}
+"""The average time of operations; a deletion takes that of an insertion, a withdrawal that of a
+subscription."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Numbers of operations. An object has `tags` tags on average, a query `keys` conjunctions, all in
+    different cells.
+
+    Raises InvalidCosts for numbers below 0.
+    """
+
+    inserts: float = 0.0
+    retrieves: float = 0.0
+    subscriptions: float = 0.0
+    notifications: float = 0.0
+    deletes: float = 0.0
+    withdrawals: float = 0.0
+    tags: float = 1.0
+    keys: float = 1.0
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            _check(each.name, getattr(self, each.name), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A network: its nodes, how many are in a populated cell on average, and the mean lengths of ways.
+
+    `hops` lead from node to node, `cell_hops` from a node to a cell. `neighbours` is the mean number of nodes
+    in reach. Raises InvalidCosts.
+    """
+
+    nodes: float
+    population: float
+    hops: float
+    cell_hops: float
+    neighbours: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check("nodes", self.nodes, 1.0)
+        _check("population", self.population, 1.0)
+        for name in ("hops", "cell_hops", "neighbours"):
+            _check(name, getattr(self, name), 0.0)
+
+    @classmethod
+    def plain(cls, nodes: float, population: float = 1.0, neighbours: float = 1.0) -> Extent:
+        """The network of the plain formulas: ways are √n and √m hops long. Raises InvalidCosts."""
+        _check("nodes", nodes, 1.0)
+        _check("population", population, 1.0)
+        return cls(nodes, population, sqrt(nodes), sqrt(nodes / population), neighbours)
+
+    @property
+    def cells(self) -> float:
+        """The number of populated cells."""
+        return self.nodes / self.population
+
+
+class MessageCount(NamedTuple):
+    """The messages of operations: ways from node to node or cell, broadcasts in a cell, and floods."""
+
+    ways: float = 0.0
+    broadcasts: float = 0.0
+    floods: float = 0.0
+
+    def times(self, factor: float) -> MessageCount:
+        """So many operations of this kind."""
+        return MessageCount(self.ways * factor, self.broadcasts * factor, self.floods * factor)
+
+    def plus(self, other: MessageCount) -> MessageCount:
+        """These operations and the others."""
+        return MessageCount(*[own + theirs for own, theirs in zip(self, other, strict=True)])
+
+
+@dataclass(frozen=True, slots=True)
+class DesignCost:
+    """The messages of a design for a demand, by operation; `hot_spot` is how many of them one server, or the
+    busiest node, would handle."""
+
+    design: Design
+    extent: Extent
+    by_operation: Mapping[str, MessageCount]
+    hot_spot: float
+
+    def published(self, operation: str | None = None) -> float:
+        """Messages as in the published formulas; of all operations, or of one."""
+        return self._counted(operation, self.extent.population, self.extent.nodes)
+
+    def transmissions(self, operation: str | None = None) -> float:
+        """How often a radio sends."""
+        return self._counted(operation, 1.0, self.extent.nodes)
+
+    def receptions(self, operation: str | None = None) -> float:
+        """How often one of those that a message is for receives it; in a flood everybody in reach does."""
+        return self._counted(
+            operation, self.extent.population - 1, self.extent.nodes * self.extent.neighbours
+        )
+
+    def _counted(self, operation: str | None, broadcast: float, flood: float) -> float:
+        chosen = self.by_operation.values() if operation is None else [self.by_operation[operation]]
+        way = self.extent.cell_hops if self.design is Design.CELLS else self.extent.hops
+        return sum(each.ways * way + each.broadcasts * broadcast + each.floods * flood for each in chosen)
+
+
+def cost(design: Design, demand: Demand, extent: Extent) -> DesignCost:
+    """The messages that a design needs for a demand."""
+    insert, retrieve, subscribe, notify = _each(design, demand.tags, demand.keys)
+    counts = {
+        "insert": insert.times(demand.inserts),
+        "retrieve": retrieve.times(demand.retrieves),
+        "subscribe": subscribe.times(demand.subscriptions),
+        "notify": notify.times(demand.notifications),
+        "delete": insert.times(demand.deletes),
+        "withdraw": subscribe.times(demand.withdrawals),
+    }
+    hot_spot = demand.retrieves + demand.subscriptions + demand.notifications + demand.withdrawals
+    if design is not Design.LOCAL:
+        hot_spot += demand.inserts + demand.deletes
+    return DesignCost(design, extent, counts, hot_spot)
+
+
+def costs(demand: Demand, extent: Extent) -> dict[Design, DesignCost]:
+    """The messages that each design needs for a demand."""
+    return {design: cost(design, demand, extent) for design in Design}
+
+
+def _each(design: Design, tags: float, keys: float) -> tuple[MessageCount, ...]:
+    """The messages of one insertion, retrieval, subscription and notification."""
+    there_and_back = MessageCount(ways=2)
+    if design is Design.SERVER:
+        return there_and_back, there_and_back, there_and_back, MessageCount(ways=1)
+    if design is Design.LOCAL:
+        return MessageCount(), there_and_back, MessageCount(floods=1), MessageCount(ways=1)
+    asked = MessageCount(ways=2, broadcasts=1)  # to a cell and back, told in that cell
+    insert = asked.times(tags).plus(MessageCount(broadcasts=1))  # the object, in the owner's cell
+    registered = MessageCount(ways=1, broadcasts=1).times(tags)
+    return insert, there_and_back.plus(registered), asked.times(keys), MessageCount(ways=1)
+
+
+def local_beats_server(nodes: float) -> float:
+    """The insertions per subscription above which `local` needs fewer messages than `server`; plain
+    formulas."""
+    return sqrt(nodes) / 2 - 1
+
+
+def local_beats_cells(extent: Extent) -> float:
+    """The insertions per subscription above which `local` needs fewer messages than `cells`, if nothing is
+    retrieved or notified and all have one tag; plain formulas."""
+    root, population = sqrt(extent.cells), extent.population
+    return (extent.nodes - 2 * root - population) / (2 * (root + population))
+
+
+def notifications_per_node(notifications: float, population: float) -> float:
+    """The notifications that one node of a cell sends, of those that the cell sends: one node for each
+    match."""
+    return notifications / population
+
+
+class StoredCopies(NamedTuple):
+    """The copies that a system keeps of one object, its metadata and one subscription."""
+
+    objects: float
+    metadata: float
+    subscriptions: float
+
+
+def copies(design: Design, demand: Demand, extent: Extent, retrieved: float = 0.0) -> StoredCopies:
+    """The copies in a system, if each object was `retrieved` so often; of `cells`, retrievers keep theirs."""
+    if design is Design.SERVER:
+        return StoredCopies(1.0, 1.0, 1.0)
+    if design is Design.LOCAL:
+        return StoredCopies(1.0, 1.0, extent.nodes)
+    return StoredCopies(
+        extent.population + retrieved, extent.population * demand.tags, extent.population * demand.keys
+    )
+
+
+def _check(name: str, value: float, least: float) -> None:
+    if not (isfinite(value) and value >= least):
+        raise InvalidCosts(f"{name} {shown(value)}: expected a number from {least:g} on")

@@ -1,0 +1,127 @@
+"""A planner for the design of a store: it compares the costs of all designs for the workload that is
+measured, and proposes another one where that pays.
+
+It does not flap: another design has to be cheaper by a margin, in several windows in a row, and to earn what
+the switch costs; and after a switch it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from bypass.models.storage.costs import Demand, Design, DesignCost, Extent, cost
+from bypass.models.storage.meter import StorageMeter
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerSettings:
+    """The caution of a planner.
+
+    Another design has to need fewer transmissions by more than the share `margin` in `patience` windows in a
+    row, and to earn those of the switch within `horizon` windows. For `hold` windows after a switch nothing
+    is proposed, and never on fewer than `least` operations. `overheads` are transmissions in a window,
+    besides those of operations: routing tables, beacons.
+    """
+
+    margin: float = 0.1
+    patience: int = 2
+    hold: int = 3
+    horizon: float = 20.0
+    least: int = 20
+    designs: Collection[Design] = tuple(Design)
+    overheads: Mapping[Design, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.margin < 1 and self.patience >= 1 and self.hold >= 0 and self.horizon > 0):
+            raise ValueError(
+                f"margin {self.margin}, patience {self.patience}, hold {self.hold}, horizon {self.horizon}: "
+                "expected a share below 1, at least 1, at least 0, and more than 0"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class StorageAssessment:
+    """The transmissions of a window in each design, for a measured demand; `present` is the design that there
+    is."""
+
+    present: Design
+    demand: Demand
+    extent: Extent
+    transmissions: Mapping[Design, float]
+
+    @property
+    def cheapest(self) -> Design:
+        """The design with the fewest transmissions; the present one among equal ones."""
+        least = min(self.transmissions.values())
+        if self.transmissions.get(self.present) == least:
+            return self.present
+        return min(self.transmissions, key=lambda design: self.transmissions[design])
+
+    @property
+    def saving(self) -> float:
+        """The share of the present design's transmissions that the cheapest one does not need."""
+        now = self.transmissions[self.present]
+        return (now - self.transmissions[self.cheapest]) / now if now > 0 else 0.0
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{design.value} {count:.0f}" for design, count in self.transmissions.items())
+        if self.cheapest is self.present:
+            return f"{self.present.value} is cheapest; transmissions in a window: {shown}"
+        saved = f"{self.cheapest.value} saves {self.saving:.0%} of {self.present.value}"
+        return f"{saved}; transmissions in a window: {shown}"
+
+
+class StoragePlanner:
+    """Looks at a meter whenever a window has ended, and says which design a store should have."""
+
+    def __init__(self, meter: StorageMeter, settings: PlannerSettings | None = None) -> None:
+        self.meter = meter
+        self.settings = settings or PlannerSettings()
+        self._favourite: Design | None = None
+        self._streak = 0
+        self._hold = 0
+
+    def assess(self) -> StorageAssessment:
+        """Compare the designs for the windows that have ended."""
+        demand, extent = self.meter.demand(), self.meter.extent()
+        designs = dict.fromkeys((self.meter.design, *self.settings.designs))
+        counts = {each: self._transmissions(cost(each, demand, extent)) for each in designs}
+        return StorageAssessment(self.meter.design, demand, extent, counts)
+
+    def window_ended(self) -> StorageAssessment | None:
+        """End the meter's window. The assessment, if the store should have the design that is cheapest in it;
+        None if it should stay as it is."""
+        self.meter.close_window()
+        assessment = self.assess()
+        pays = assessment.saving > self.settings.margin and self._earned(assessment)
+        if not pays or self.meter.operations < self.settings.least:
+            self._favourite, self._streak = None, 0
+        elif assessment.cheapest is self._favourite:
+            self._streak += 1
+        else:
+            self._favourite, self._streak = assessment.cheapest, 1
+        if self._hold > 0:
+            self._hold -= 1
+            return None
+        return assessment if self._streak >= self.settings.patience else None
+
+    def switched(self, design: Design) -> None:
+        """Note that the store has another design now."""
+        self.meter.switched(design)
+        self._favourite, self._streak, self._hold = None, 0, self.settings.hold
+
+    def _transmissions(self, counted: DesignCost) -> float:
+        return counted.transmissions() + self.settings.overheads.get(counted.design, 0.0)
+
+    def _earned(self, assessment: StorageAssessment) -> bool:
+        """Whether the switch pays within the horizon: all objects and queries are announced anew."""
+        present = Demand(
+            inserts=self.meter.objects,
+            subscriptions=self.meter.queries,
+            tags=assessment.demand.tags,
+            keys=assessment.demand.keys,
+        )
+        price = cost(assessment.cheapest, present, assessment.extent).transmissions()
+        saved = assessment.transmissions[self.meter.design] - assessment.transmissions[assessment.cheapest]
+        return saved * self.settings.horizon >= price
