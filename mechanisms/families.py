@@ -222,6 +222,7 @@ STORAGE = Family(
         "bypass.mechanisms.storage.local:Local",
         "bypass.mechanisms.storage.cells.mechanism:Cells",
         "bypass.mechanisms.storage.server:ExternalStorage",
+        "bypass.mechanisms.storage.broker_storage:BrokerStorage",
         "bypass.mechanisms.storage.transient:Transient",
         "bypass.mechanisms.storage.ttl:Ttl",
         "bypass.mechanisms.storage.last_k:LastK",

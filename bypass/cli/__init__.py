@@ -14,6 +14,7 @@ from bypass.cli import (  # noqa: F401
     evaluate,
     ingest,
     keygen,
+    objects,
     operate,
     run,
     sweep,

@@ -257,7 +257,24 @@ def _table(snapshot: dict[str, Any]) -> str:
         f"store      {store['path']}, {store['bytes'] / 1e6:,.1f} MB, {store['commits']:,} commits of "
         f"{store['commit_ms']:.1f} ms{'  FAILING: ' + store['failing'] if store['failing'] else ''}",
     ]
+    objects = snapshot.get("objects")  # brokers before 0.3 have none
+    if objects:
+        lines.append(
+            f"objects    {objects['objects']:,} of {objects['bytes'] / 1e6:,.1f} MB, {objects['queries']:,} "
+            f"queries, {objects['uploads']:,} uploads, {_refused_objects(counters):,} requests refused"
+            f"{'  FAILING: ' + objects['failing'] if objects['failing'] else ''}"
+        )
     for execution in snapshot["transitions"][:5]:
         when = time.strftime("%H:%M:%S", time.localtime(execution["at"]))
         lines.append(f"{when}   {_told({**execution, 'type': 'plan'})}")
     return "\n".join(lines)
+
+
+def _refused_objects(counters: dict[str, int]) -> int:
+    """How many requests about objects were refused, for whatever reason."""
+    done = ("objects_inserted", "objects_deleted", "objects_expired")
+    return sum(
+        count
+        for name, count in counters.items()
+        if name.startswith(("objects_", "uploads_")) and name not in done
+    )

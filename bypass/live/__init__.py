@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         SubscriptionRefused,
         Unsupported,
     )
+    from bypass.live.client.objects.blocking_matches import BlockingMatch, BlockingMatches
+    from bypass.live.client.objects.matches import ObjectMatch, ObjectMatches
     from bypass.live.client.sources.gps import gpsd, nmea
     from bypass.live.client.sources.gpx import gpx
     from bypass.live.client.subscription import LiveSubscription
@@ -30,6 +32,8 @@ else:
         __name__,
         {
             "BlockingConnection": "bypass.live.client.blocking",
+            "BlockingMatch": "bypass.live.client.objects.blocking_matches",
+            "BlockingMatches": "bypass.live.client.objects.blocking_matches",
             "BlockingSubscription": "bypass.live.client.blocking",
             "Connection": "bypass.live.client.connection",
             "ConnectionRefused": "bypass.live.client.errors",
@@ -42,6 +46,8 @@ else:
             "Neighbours": "bypass.live.adhoc.neighbourhood",
             "NoSuchRadio": "bypass.ports.local_access",
             "NotConnected": "bypass.live.client.errors",
+            "ObjectMatch": "bypass.live.client.objects.matches",
+            "ObjectMatches": "bypass.live.client.objects.matches",
             "OutboxFull": "bypass.live.client.errors",
             "PublicationRefused": "bypass.live.client.errors",
             "SubscriptionRefused": "bypass.live.client.errors",
@@ -56,6 +62,8 @@ else:
 
 __all__ = [
     "BlockingConnection",
+    "BlockingMatch",
+    "BlockingMatches",
     "BlockingSubscription",
     "Connection",
     "ConnectionRefused",
@@ -68,6 +76,8 @@ __all__ = [
     "Neighbours",
     "NoSuchRadio",
     "NotConnected",
+    "ObjectMatch",
+    "ObjectMatches",
     "OutboxFull",
     "PublicationRefused",
     "SubscriptionRefused",

@@ -37,6 +37,9 @@ MISSED = "missed"
 SCHEMES = "schemes"
 """The capability to be told numbers of filter schemes that are not built in, and to read what they say."""
 
+OBJECTS = "objects"
+"""The capability to store objects, to find them by their tags, and to send them in parts."""
+
 WINDOW = 2000
 WINDOW_BYTES = 1 << 20  # compiled into kernels
 """Events, and bytes of them, that may be on their way to a client at a time; others wait in the store."""
@@ -50,6 +53,7 @@ CAPABILITIES: tuple[str, ...] = (
     RICH_EVENTS,
     MISSED,
     SCHEMES,
+    OBJECTS,
 )
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""

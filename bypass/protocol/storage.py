@@ -99,6 +99,8 @@ class Ask(StorageMessage):
     normal form, None: all. `cell` is where the subscriber is since `at_us`. The page begins after the
     position `after`, None: with the latest; it has at most `limit` items, 0 for no page, none published
     before `since_us`.
+    `arrived` is for a broker: its number of arrival up to which the subscriber has all, None: it has all that
+    was there before.
     """
 
     op: int
@@ -110,6 +112,7 @@ class Ask(StorageMessage):
     since_us: int | None = None
     live: bool = True
     at_us: int = 0
+    arrived: int | None = None
 
 
 @dataclass(slots=True)
@@ -126,7 +129,8 @@ class FoundObjects(StorageMessage):
     """Matches of a query: a page, in answer to `op`, or a notification (op 0).
 
     `next` is the position of the last item that was looked at; `more` says that there are matches behind it.
-    `conjunction` is that of the question.
+    `conjunction` is that of the question. `arrived` is a broker's number of arrival, up to which the
+    subscriber has all that came as notifications; 0 if it does not say.
     """
 
     op: int
@@ -135,6 +139,7 @@ class FoundObjects(StorageMessage):
     next: PageCursor | None = None
     more: bool = False
     conjunction: int | None = None
+    arrived: int = 0
 
 
 @dataclass(slots=True)

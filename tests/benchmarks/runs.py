@@ -49,6 +49,9 @@ LIVE = {
         *("--events", "20", "--pairs", "2", "--simulated", "200", "--on", "0.1", "--off", "0.1"),
     ],
     "ingest_jetstream": ["--messages", "400"],
+    "objects": [
+        *("--objects", "500", "--inserts", "400", "--queries", "5", "--notified", "5", "--sync", "normal"),
+    ],
 }
 INGEST = {
     "ingest_hashes": ["--devices", "4096"],

@@ -103,6 +103,16 @@ class ObjectAccess:
         """The time in microseconds, by which objects are published."""
         return microseconds(self._host)
 
+    @property
+    def node(self) -> int:
+        """The number of this client, which owns what it inserts."""
+        return self._host.id
+
+    def new_name(self) -> str:
+        """A name that no object of this client has."""
+        self._names += 1
+        return f"{self.now_us()}-{self._names}"
+
     def kept(self) -> KeptObjects:
         """Give all that the node's next client goes on with."""
         return KeptObjects(
@@ -122,18 +132,20 @@ class ObjectAccess:
         attributes: Event | None = None,
         namespace: str = "",
         active: bool | None = None,
+        secret: bytes | None = None,
         ended: Ended = ignore,
     ) -> Metadata:
         """Store an object and publish it, in one. Gives its metadata; `ended` is told how it ends.
 
         Without a `name` it gets one that is new. `active` says whether others keep copies of its bytes; None:
-        as the storage mechanism is set. Raises InvalidObject, QuotaExceeded and OperationFailed, and then
-        nothing was stored.
+        as the storage mechanism is set. `secret` is what deletes it; None: a random one. Raises
+        InvalidObject, QuotaExceeded and OperationFailed, and then nothing was stored.
         """
         self._check(ended)
         now_us = self.now_us()
-        key = ObjectKey(self._host.id, name or self._new_name(now_us))
-        secret = content_hash(self._host.random("object-secrets").randbytes(32))  # no stream shows through
+        key = ObjectKey(self.node, name or self.new_name())
+        if secret is None:  # no stream of random numbers shows through
+            secret = content_hash(self._host.random("object-secrets").randbytes(32))
         metadata = Metadata(
             key, frozenset(tags), now_us, len(data), content_hash(data), content_hash(secret),
             summary, place, attributes, (), namespace,
@@ -358,10 +370,6 @@ class ObjectAccess:
     def _check_known(self, own: OwnQuery) -> None:
         if self.queries.get(own.query.id) is not own:
             raise InvalidQuery(f"query {own.query.id}: expected one that is not withdrawn")
-
-    def _new_name(self, now_us: int) -> str:
-        self._names += 1
-        return f"{now_us}-{self._names}"
 
 
 def _check_limit(limit: int, least: int) -> None:

@@ -26,6 +26,9 @@ from bypass.transitions import Engine, InvalidPlan, Nothing, Plan, Record
 
 ToBroker = Callable[[StorageMessage], None]
 
+BROKER_ADDRESS = NodeAddress(0)
+"""The broker as a sender: no node has its number."""
+
 
 def kept_in_memory(node: int) -> KeptObjects:
     """The beginning of a node that has no objects, and keeps them in memory."""
@@ -135,6 +138,10 @@ class StorageNode:
         if isinstance(body, MoveNode):
             self.recovery.claimed(body, origin)
         self.storage.received(body, origin, target)
+
+    def from_broker(self, body: StorageMessage) -> None:
+        """Take a body of the broker's."""
+        self.storage.received(body, BROKER_ADDRESS, None)
 
     def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         """Learn that a body did not get to a target."""

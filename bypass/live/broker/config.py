@@ -21,6 +21,7 @@ from bypass.errors import UnusableMechanism, shown
 from bypass.live.addresses import can_listen, can_serve
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
+from bypass.objects.metadata import LARGEST_OBJECT
 from bypass.places.region import Place, Region
 from bypass.protocol.wire import CODEC, MAX_MESSAGE_BYTES, MAX_PACKET_BYTES, Codec
 from bypass.support.extensions import load
@@ -110,6 +111,22 @@ class Limits(ConfigGroup):
         return self
 
 
+class ObjectLimits(ConfigGroup):
+    """Limits of stored objects: how many there are, how many bytes they and their metadata have, of one key
+    and of all; how large one may be (bytes); and how long they stay (`age`, s; None: until they are deleted).
+    An upload that does not go on is given up after `upload_age` seconds. `queries_per_client` go on at a
+    time."""
+
+    object_bytes: int = Field(default=LARGEST_OBJECT, gt=0, le=LARGEST_OBJECT)
+    objects_per_key: int = Field(default=1_000_000, gt=0)
+    bytes_per_key: int = Field(default=1 << 30, gt=0)
+    objects: int = Field(default=10_000_000, gt=0)
+    bytes: int = Field(default=16 << 30, gt=0)
+    age: float | None = Field(default=None, gt=0)
+    upload_age: float = Field(default=3600.0, gt=0)
+    queries_per_client: int = Field(default=100, gt=0)
+
+
 class LogConfig(ConfigGroup):
     """The level from which on messages are logged, and the format of a line."""
 
@@ -141,6 +158,7 @@ class BrokerConfig(ConfigGroup):
     codec: str | None = None
     heartbeat: float = Field(default=5.0, gt=0)
     limits: Limits = Limits()
+    objects: ObjectLimits = ObjectLimits()
     http: str | None = None
     dashboard: bool = False
     log: LogConfig = LogConfig()

@@ -16,6 +16,7 @@ from bypass.live.broker.delivery.retention import RetentionLimits
 from bypass.live.broker.housekeeping import Housekeeping
 from bypass.live.broker.loop.listener import Listener
 from bypass.live.broker.loop.loop import Loop
+from bypass.live.broker.objects.object_service import ObjectService
 from bypass.live.broker.reception.greeting import Greeting
 from bypass.live.broker.reception.intake import Intake
 from bypass.live.broker.reception.presence import ClientPresence
@@ -78,7 +79,7 @@ class BrokerServer:
         publications = PendingPublications(
             config.limits, self.broker, self.deliveries, self.counters, self.attendance
         )
-        self.reception = Reception(*parts, self.attendance, publications)
+        self.reception = Reception(*parts, self.attendance, publications, self.objects)
         self.intake = Intake(
             self.listener,
             config.limits,
@@ -215,6 +216,9 @@ class BrokerServer:
         self.settings.pending_plans.restore(self.broker.rollout, self.sessions)
         self.broker.engine.add_listener(self)
         self.broker.host.state_info.provide(EXPECTED_DELAY, self._expected_delay)
+        self.objects = ObjectService(
+            config, self.loop, self.sessions, self.deliveries.to_route, self.counters
+        )
 
     def _expected_delay(self, client: int) -> Reading[float] | None:
         now = self.loop.now()
@@ -235,6 +239,7 @@ class BrokerServer:
     def close(self) -> None:
         """Let go of the store and the sockets; for a server that is not run."""
         self.turns.close()
+        self.objects.close()
         self.deliveries.close()
         self.loop.close()
         self.store.close()

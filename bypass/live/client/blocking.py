@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -14,8 +15,12 @@ from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbourhood import Neighbours
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
+from bypass.live.client.objects.blocking_matches import BlockingMatches
+from bypass.live.client.objects.matches import ObjectMatches
 from bypass.live.client.sources.sensor import ClientPlace, Source
 from bypass.live.client.subscription import LiveSubscription
+from bypass.objects.metadata import Metadata, ObjectKey
+from bypass.objects.tags import TagFormula
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
@@ -166,6 +171,56 @@ class BlockingConnection:
     def publish_local(self, event: Event) -> int:
         """As `Connection.publish_local`."""
         return self.run(self._connection.publish_local(event))
+
+    def insert(
+        self,
+        data: bytes,
+        tags: Iterable[str],
+        *,
+        summary: bytes = b"",
+        name: str = "",
+        place: tuple[float, float] | None = None,
+        attributes: Event | None = None,
+        namespace: str = "",
+    ) -> ObjectKey:
+        """As `Connection.insert`."""
+        inserted = self._connection.insert(
+            data,
+            tags,
+            summary=summary,
+            name=name,
+            place=place,
+            attributes=attributes,
+            namespace=namespace,
+        )
+        return self.run(inserted)
+
+    def query(
+        self,
+        formula: TagFormula | str,
+        *,
+        since: str | float | datetime | None = None,
+        until: str | float | datetime | None = None,
+        near: tuple[float, float, float] | None = None,
+        where: Subscription | Filter | None = None,
+        namespace: str = "",
+    ) -> BlockingMatches:
+        """As `Connection.query`; to be used as `with`, and iterated over."""
+
+        async def made() -> ObjectMatches:  # in the loop to which it belongs
+            return self._connection.query(
+                formula, since=since, until=until, near=near, where=where, namespace=namespace
+            )
+
+        return BlockingMatches(self.run, self.run(made()))
+
+    def delete(self, key: ObjectKey) -> None:
+        """As `Connection.delete`."""
+        self.run(self._connection.delete(key))
+
+    def retrieve(self, wanted: Metadata | ObjectKey) -> bytes:
+        """As `Connection.retrieve`."""
+        return self.run(self._connection.retrieve(wanted))
 
     def moved(self, place: ClientPlace) -> None:
         """As `Connection.moved`."""

@@ -24,6 +24,8 @@ from bypass.live.client.arguments import (
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.link.clock import AsyncClock
 from bypass.live.client.link.reconnector import Reconnector, nothing
+from bypass.live.client.objects.live_objects import LiveObjects
+from bypass.live.client.objects.object_calls import ObjectCalls, object_secret
 from bypass.live.client.session.session import ClientSession
 from bypass.live.client.sources.sensor import ClientPlace, LiveSensor, Source, check_source
 from bypass.live.client.subscription import LiveSubscription
@@ -97,7 +99,7 @@ def connect(
     )
 
 
-class Connection:
+class Connection(ObjectCalls):
     """One application's session with a live broker. Made by `connect`; belongs to the loop it is opened in.
 
     A connection that is lost is made again, for as long as it takes: what is published and subscribed
@@ -148,6 +150,7 @@ class Connection:
                 self._neighbours,
                 self._drop_kept,
                 self._registry,
+                object_secret(self._keys, self._name),
             )
             keeper = Reconnector(self._endpoint, self._keys, exchange, lambda state: self.on_state(state))
             self._opened = exchange, keeper
@@ -374,6 +377,10 @@ class Connection:
     def connected(self) -> bool:
         """Say whether there is a connection at the moment."""
         return self._opened is not None and self._keeper.connected
+
+    @property
+    def _objects(self) -> LiveObjects:
+        return self._exchange.objects
 
     @property
     def _exchange(self) -> ClientSession:

@@ -476,7 +476,7 @@ class Remove(_message.Message):
     def __init__(self, key: _Optional[_Union[ObjectKey, _Mapping]] = ..., opening: _Optional[bytes] = ...) -> None: ...
 
 class Ask(_message.Message):
-    __slots__ = ("op", "query", "conjunction", "cell", "after", "limit", "since_us", "live", "at_us")
+    __slots__ = ("op", "query", "conjunction", "cell", "after", "limit", "since_us", "live", "at_us", "arrived")
     OP_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     CONJUNCTION_FIELD_NUMBER: _ClassVar[int]
@@ -486,6 +486,7 @@ class Ask(_message.Message):
     SINCE_US_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
     AT_US_FIELD_NUMBER: _ClassVar[int]
+    ARRIVED_FIELD_NUMBER: _ClassVar[int]
     op: int
     query: ObjectQuery
     conjunction: int
@@ -495,7 +496,8 @@ class Ask(_message.Message):
     since_us: int
     live: bool
     at_us: int
-    def __init__(self, op: _Optional[int] = ..., query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., after: _Optional[_Union[PageCursor, _Mapping]] = ..., limit: _Optional[int] = ..., since_us: _Optional[int] = ..., live: _Optional[bool] = ..., at_us: _Optional[int] = ...) -> None: ...
+    arrived: int
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., after: _Optional[_Union[PageCursor, _Mapping]] = ..., limit: _Optional[int] = ..., since_us: _Optional[int] = ..., live: _Optional[bool] = ..., at_us: _Optional[int] = ..., arrived: _Optional[int] = ...) -> None: ...
 
 class Withdraw(_message.Message):
     __slots__ = ("op", "query", "tags")
@@ -508,20 +510,22 @@ class Withdraw(_message.Message):
     def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class FoundObjects(_message.Message):
-    __slots__ = ("op", "query", "items", "next", "more", "conjunction")
+    __slots__ = ("op", "query", "items", "next", "more", "conjunction", "arrived")
     OP_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     NEXT_FIELD_NUMBER: _ClassVar[int]
     MORE_FIELD_NUMBER: _ClassVar[int]
     CONJUNCTION_FIELD_NUMBER: _ClassVar[int]
+    ARRIVED_FIELD_NUMBER: _ClassVar[int]
     op: int
     query: int
     items: _containers.RepeatedCompositeFieldContainer[Metadata]
     next: PageCursor
     more: bool
     conjunction: int
-    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., next: _Optional[_Union[PageCursor, _Mapping]] = ..., more: _Optional[bool] = ..., conjunction: _Optional[int] = ...) -> None: ...
+    arrived: int
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., next: _Optional[_Union[PageCursor, _Mapping]] = ..., more: _Optional[bool] = ..., conjunction: _Optional[int] = ..., arrived: _Optional[int] = ...) -> None: ...
 
 class Retrieve(_message.Message):
     __slots__ = ("op", "key", "offset", "length")

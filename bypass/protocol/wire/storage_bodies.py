@@ -115,6 +115,8 @@ def _write_ask(body: pb.Ask, message: Ask, values: ValueTypes) -> None:
         body.since_us = message.since_us
     body.live = message.live
     body.at_us = message.at_us
+    if message.arrived is not None:
+        body.arrived = message.arrived
 
 
 def _read_ask(body: pb.Ask, values: ValueTypes) -> Ask:
@@ -129,6 +131,7 @@ def _read_ask(body: pb.Ask, values: ValueTypes) -> Ask:
         optional_number(body, "since_us"),
         body.live,
         body.at_us,
+        arrived=optional_number(body, "arrived"),
     )
 
 
@@ -154,6 +157,7 @@ def _write_found(body: pb.FoundObjects, message: FoundObjects, values: ValueType
     body.more = message.more
     if message.conjunction is not None:
         body.conjunction = at_most("conjunctions before this one", message.conjunction, MOST_CONJUNCTIONS)
+    body.arrived = message.arrived
 
 
 def _read_found(body: pb.FoundObjects, values: ValueTypes) -> FoundObjects:
@@ -166,6 +170,7 @@ def _read_found(body: pb.FoundObjects, values: ValueTypes) -> FoundObjects:
         at_most("conjunctions before this one", body.conjunction, MOST_CONJUNCTIONS)
         if body.HasField("conjunction")
         else None,
+        arrived=body.arrived,
     )
 
 

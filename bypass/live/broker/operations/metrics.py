@@ -109,6 +109,7 @@ class _Snapshot(Collector):
             missed.add_metric([reason], count)
         yield missed
         yield from _store(snapshot["store"])
+        yield from _objects(snapshot["objects"])
         if snapshot["transitions"]:
             yield from _last_transition(snapshot["transitions"][0])
 
@@ -138,6 +139,22 @@ def _store(store: Mapping[str, Any]) -> Iterator[Metric]:
         store["commit_ms"] / 1e3,
     )
     yield _gauge("store_failing", "1 if the store cannot be written, else 0.", store["failing"] is not None)
+
+
+def _objects(objects: Mapping[str, Any]) -> Iterator[Metric]:
+    yield _gauge("objects", "Stored objects, uploads included.", objects["objects"])
+    yield _gauge("objects_bytes", "Bytes of stored objects and their metadata.", objects["bytes"])
+    yield _gauge("object_queries", "Queries for objects that go on.", objects["queries"])
+    yield _gauge("object_uploads", "Objects whose bytes are on their way here.", objects["uploads"])
+    yield _counter(
+        "object_queries_held_back",
+        "Times that an object had to wait because its subscriber had not taken others.",
+        objects["held_back"],
+    )
+    yield _counter("object_commits", "Batches of changes of objects made durable.", objects["commits"])
+    yield _gauge(
+        "object_store_failing", "1 if objects cannot be written, else 0.", objects["failing"] is not None
+    )
 
 
 def _last_transition(transition: Mapping[str, Any]) -> Iterator[Metric]:

@@ -100,6 +100,7 @@ class Status:
             },
             "missed_by": dict(deliveries.kept.missing.by_reason),
             "store": self._store(),
+            "objects": server.objects.figures(),
             "transitions": self._plans.latest(MOST_TRANSITIONS),
             "positions": self._positions(),
         }

@@ -12,6 +12,7 @@ from bypass.errors import BypassError
 from bypass.live.broker.config import BrokerConfig, Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.turn import Turn
+from bypass.live.broker.objects.object_service import ObjectService
 from bypass.live.broker.reception.presence import ADMIN, ClientPresence
 from bypass.live.broker.reception.publications import PendingPublications
 from bypass.live.broker.reception.refusals import COUNT, NotTaken, refuse
@@ -19,6 +20,7 @@ from bypass.live.broker.sessions.quotas import BURST_S
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.protocol.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
 from bypass.protocol.session import Ack, Bye, Control, Hello, Ping
+from bypass.protocol.storage import StorageMessage
 from bypass.protocol.wire import MalformedMessage, outline
 from bypass.transitions import TransitionError
 
@@ -38,6 +40,7 @@ class Reception:
         counters: Counter[str],
         attendance: ClientPresence,
         publications: PendingPublications,
+        objects: ObjectService,
     ) -> None:
         self.on_control: Callable[[Session, Control], None] = _ignore
         self._config = config
@@ -47,6 +50,7 @@ class Reception:
         self._counters = counters
         self._attendance = attendance
         self._publications = publications
+        self._objects = objects
         self._codec = broker.registry.codec
         self._contexts = broker.registry.contexts()
 
@@ -98,6 +102,11 @@ class Reception:
             return
         self._publications.process()
         self._counters[over] += 1
+        if about.body == "storage":
+            message = self._codec.decode(data, self._contexts)
+            assert isinstance(message, StorageMessage)
+            self._objects.refuse(session, message, reason)
+            return
         if about.id is not None and session.knows(about.id) and session.route is not None:
             self._deliveries.turn.confirm(session.route, publication=about.id)
         else:
@@ -136,6 +145,8 @@ class Reception:
             self._bye(session, message)
         elif isinstance(message, Control):
             self.on_control(session, message)
+        elif isinstance(message, StorageMessage):
+            self._objects.take(session, message)
         else:
             raise MalformedMessage(f"{type(message).__name__}: expected what clients say")
 

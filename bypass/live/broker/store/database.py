@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bypass.errors import BypassError
 from bypass.live.broker.store.migration import OLDEST, PRESENT, CopyFailed, migrate
@@ -24,7 +24,6 @@ WAL_PAGES, FEWEST_WAL_PAGES = 4000, 100
 SHARE = 8
 """The log is to take one part in so many of the room that a disk has when the store is opened."""
 
-_APPLICATION = 0x62797073  # "byps"
 _MAGIC = b"SQLite format 3\0"
 _PATIENCE = 1.0  # s that another program may keep the file locked
 _LITTLE = 1 << 20  # bytes; with less room than that a failed operation is taken for a full disk
@@ -55,6 +54,21 @@ CREATE TABLE history (number INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NO
     content TEXT NOT NULL);
 INSERT INTO latest VALUES (0);
 """
+
+
+class DatabaseKind(NamedTuple):
+    """The form of a database: the number that marks its files, its tables, and the versions of its schema, of
+    which files of the `oldest` or later ones can be brought to the `present` one. `checked`: the structure of
+    a file is checked as a whole when it is opened, which takes long for a large one."""
+
+    application: int
+    schema: str
+    oldest: int
+    present: int
+    checked: bool
+
+
+EVENTS = DatabaseKind(0x62797073, _SCHEMA, OLDEST, PRESENT, True)  # "byps"
 
 
 class StoreFailed(BypassError):
@@ -93,7 +107,9 @@ class Lock:
         os.close(self._file)
 
 
-def open_database(path: Path, sync: Literal["full", "normal"]) -> sqlite3.Connection:
+def open_database(
+    path: Path, sync: Literal["full", "normal"], kind: DatabaseKind = EVENTS
+) -> sqlite3.Connection:
     """A connection that writes; creates the file if there is none. Who calls has the lock.
 
     A store of an earlier schema is copied, and changed to the present one.
@@ -101,7 +117,7 @@ def open_database(path: Path, sync: Literal["full", "normal"]) -> sqlite3.Connec
     _check_file(path)
     connection = connect(path)
     try:
-        version = _check(path, connection)
+        version = _check(path, connection, kind)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise StoreFailed(f"{path}: its file system cannot keep a write-ahead log: use a local disk")
@@ -117,10 +133,10 @@ def open_database(path: Path, sync: Literal["full", "normal"]) -> sqlite3.Connec
         connection.execute("PRAGMA secure_delete = OFF")
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             connection.executescript(
-                f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {_APPLICATION};"
-                f"PRAGMA user_version = {PRESENT}; COMMIT;"
+                f"BEGIN IMMEDIATE; {kind.schema} PRAGMA application_id = {kind.application};"
+                f"PRAGMA user_version = {kind.present}; COMMIT;"
             )
-        elif version < PRESENT:
+        elif version < kind.present:
             copy = migrate(path, connection, version)
             log.warning("%s: changed from schema %d to %d; as it was: %s", path, version, PRESENT, copy.name)
     except CopyFailed as error:
@@ -194,22 +210,23 @@ def _check_file(path: Path) -> None:
         raise StoreFailed(f"{path}: no database: give the store another path, or move this file away")
 
 
-def _check(path: Path, connection: sqlite3.Connection) -> int:
+def _check(path: Path, connection: sqlite3.Connection, kind: DatabaseKind) -> int:
     """The version of the schema; 0 if there is none yet."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if application != _APPLICATION and (application or version or tables):
+    if application != kind.application and (application or version or tables):
         raise StoreFailed(f"{path}: a database of something else: give the store another path")
-    if tables and not OLDEST <= version <= PRESENT:
-        which = "a newer" if version > PRESENT else "an older"
+    if tables and not kind.oldest <= version <= kind.present:
+        which = "a newer" if version > kind.present else "an older"
         raise StoreFailed(
             f"{path}: written by {which} version of bypass with schema {version}: "
-            f"expected {OLDEST} to {PRESENT}, use that version or another path"
+            f"expected {kind.oldest} to {kind.present}, use that version or another path"
         )
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise damaged(path, found)
+    if kind.checked:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(path, found)
     return int(version) if tables else 0
 
 

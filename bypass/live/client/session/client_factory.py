@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bypass.core.client import Client
+from bypass.core.objects.access import KeptObjects, ObjectTimes
+from bypass.core.objects.operations import FOREVER
 from bypass.errors import BypassError, shown
 from bypass.live.adhoc.neighbourhood import Neighbourhood, Neighbours
 from bypass.live.adhoc.radio import CheckRadio
@@ -23,6 +25,9 @@ from bypass.protocol.messages import Message
 from bypass.protocol.session import Welcome
 
 log = logging.getLogger(__name__)
+
+OBJECT_TIMEOUT_S = 10.0
+"""An operation on objects that is not answered in this time is asked for again; and on another connection."""
 
 
 class ClientFactory:
@@ -69,6 +74,7 @@ class ClientFactory:
                 f"the broker has filter scheme {welcome.scheme}: expected one that is known here"
             )
         published = welcome.published
+        kept: KeptObjects | None = None
         if before is not None:
             log.warning(
                 "the broker has forgotten client %d; it is client %d now", before.host.id, welcome.client
@@ -76,6 +82,7 @@ class ClientFactory:
             before.close()
             if before.host.id == welcome.client:
                 published = max(published, before.published)
+                kept = before.kept_objects()
         self._origin = welcome.origin
         projection = self._sensor.enter(welcome.area, welcome.origin)
         host = LiveHost(welcome.client, self._clock, self._sensor, Monitor())
@@ -89,6 +96,8 @@ class ClientFactory:
             published=published,
             before=before,
             registry=self._registry,
+            kept=kept,
+            times=ObjectTimes(OBJECT_TIMEOUT_S, FOREVER),
         )
         client.engine.register_transition("transport", CheckRadio())
         client.network.epoch = welcome.epoch

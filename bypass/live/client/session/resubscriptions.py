@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from bypass.ports.host import Timer
+from bypass.ports.subscriptions import SubHandle
 
 log = logging.getLogger(__name__)
 
@@ -122,3 +123,15 @@ class Resubscriptions:
             self._pause.cancel()
             self._pause = None
         self._waiting, self._asked, self._stale = {}, set(), set()
+
+
+def warn_of_kept(name: str, kept: Collection[SubHandle]) -> None:
+    """Log that subscriptions of an earlier life of a session are not claimed, if there are any."""
+    if kept:
+        log.warning(
+            "%s: %d subscriptions of an earlier life are not claimed, events wait for them: %s; "
+            "subscribe to them, unsubscribe what is in `kept`, or connect with kept='drop'",
+            name or "this session",
+            len(kept),
+            ", ".join(str(each.subscription) for each in [*kept][:5]),
+        )

@@ -16,12 +16,13 @@ from bypass.core.client import Client
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbourhood import Neighbours
 from bypass.live.client.errors import NotConnected, SubscriptionRefused, Unsupported
+from bypass.live.client.objects.live_objects import LiveObjects
 from bypass.live.client.session.client_factory import ClientFactory
 from bypass.live.client.session.inbound_events import InboundEvents
 from bypass.live.client.session.missed_counts import MissedCounts
 from bypass.live.client.session.pending_replies import PendingReplies
 from bypass.live.client.session.receipts import Receipts
-from bypass.live.client.session.resubscriptions import Resubscriptions
+from bypass.live.client.session.resubscriptions import Resubscriptions, warn_of_kept
 from bypass.live.client.session.uplink import Uplink
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.client.subscription import LiveSubscription
@@ -31,6 +32,7 @@ from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.messages import Message, Notify, Subscribe
 from bypass.protocol.session import CAPABILITIES, OBSOLETE, TEMPORARY, Ack, Hello, Missed, Refused, Welcome
+from bypass.protocol.storage import StorageMessage
 from bypass.protocol.wire import NO_CONTEXTS, Contexts, MalformedMessage
 
 log = logging.getLogger(__name__)
@@ -59,6 +61,7 @@ class ClientSession:
         neighbours: Neighbours | None,
         drop_kept: bool = False,
         registry: Registry | None = None,
+        secret: bytes = b"",
     ) -> None:
         self.client: Client | None = None
         self.missed = MissedCounts()
@@ -77,7 +80,8 @@ class ClientSession:
         self._uplink = Uplink(self._codec, sensor)
         self._outbox = self._uplink.outbox
         self._contexts: Contexts = NO_CONTEXTS
-        self._clients = ClientFactory(clock, sensor, self._uplink.send, neighbours, self._registry)
+        self.objects = LiveObjects(self.usable, self._uplink.send, secret)
+        self._clients = ClientFactory(clock, sensor, self.objects.send, neighbours, self._registry)
         self._events = InboundEvents(name, clock, self._receipts, lambda: self._read_on(), self.unsubscribe)
         self.unread = self._events.unread
         self._subscribing, self._withdrawing = PendingReplies(), PendingReplies()  # by handle
@@ -110,10 +114,11 @@ class ClientSession:
         work with this broker.
         """
         client = self.client
-        self.missed.welcomed(welcome, client is not None and client.host.id != welcome.client)
         self._uplink.capabilities = frozenset(welcome.capabilities)
         self._registry.flags.given = dict(welcome.schemes)
         self._contexts = self._registry.contexts()
+        renewed = client is not None and client.host.id != welcome.client
+        self.missed.welcomed(welcome, renewed)
         if client is None or not self._clients.is_same(client, welcome):
             client = self._begin(welcome)
         else:
@@ -154,18 +159,12 @@ class ClientSession:
                 self._withdrawing.give(number)
         self.again.begin(again)
         self._uplink.publish_again(client)
+        self.objects.connected(self._uplink.capabilities, client, renewed)
         self._answered.set()
 
     def _warn_of_kept(self) -> None:
-        kept = [] if self.client is None or self._over else [*self.client.subscriptions.kept.values()]
-        if kept:
-            log.warning(
-                "%s: %d subscriptions of an earlier life are not claimed, events wait for them: %s; "
-                "subscribe to them, unsubscribe what is in `kept`, or connect with kept='drop'",
-                self._name or "this session",
-                len(kept),
-                ", ".join(str(each.subscription) for each in kept[:5]),
-            )
+        if self.client is not None and not self._over:
+            warn_of_kept(self._name, self.client.subscriptions.kept.values())
 
     def disconnected(self) -> None:
         """The connection is gone."""
@@ -189,6 +188,7 @@ class ClientSession:
         self._withdrawing.refuse_all(why)
         self._answered.set()
         self._events.end(None if ours else why)
+        self.objects.end(None if ours else why)
         self.sensor.close()
         self._clients.close()
 
@@ -297,7 +297,7 @@ class ClientSession:
 
     def may_read(self) -> bool:
         """Say whether more may be read: not if events cannot be taken, unless an answer is on its way too."""
-        return not self._events.full or self.unanswered or self.again.asked
+        return not self._events.full or self.unanswered or self.again.asked or bool(self.objects.waiting)
 
     def receive(self, message: Message, size: int) -> None:
         """Anything but what is about the connection itself; it has so many bytes."""
@@ -314,6 +314,8 @@ class ClientSession:
             self.missed.say(message)
         elif isinstance(message, Refused):
             self._refused(self.client, message)
+        elif isinstance(message, StorageMessage):
+            self.objects.received(message)
         else:
             self.client.network.receive(message)
             return

@@ -1,0 +1,122 @@
+"""Queries that go on: which clients are told of an object that has arrived, and who is behind.
+
+A client says up to which number of arrival it has everything. So much may be on its way to it; what is beyond
+that it gets out of the store when it has taken the rest. A query is therefore never kept for a client that is
+away: it asks again from the number that it has reached.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from bypass.live.broker.objects.arrivals import FoundArrivals
+from bypass.live.broker.objects.changes import Arrived
+from bypass.objects.query import ObjectQuery
+from bypass.objects.query_index import QueryIndex
+
+WINDOW, WINDOW_BYTES = 128, 262_144
+"""Objects, and bytes of their metadata, that may be on their way to one query at a time."""
+
+
+@dataclass(slots=True)
+class LiveQuery:
+    """A query of a client on a connection, told of all that has arrived up to the number `told`.
+
+    `unconfirmed` are numbers and sizes of what is on its way. It is `behind` if there may be more in the
+    store, and `reading` while that is read."""
+
+    query: ObjectQuery
+    client: int
+    route: bytes
+    told: int
+    unconfirmed: deque[tuple[int, int]] = field(default_factory=deque)
+    unconfirmed_bytes: int = 0
+    behind: bool = True
+    reading: bool = False
+
+    @property
+    def room(self) -> int:
+        """How many objects more may be on their way."""
+        return 0 if self.unconfirmed_bytes >= WINDOW_BYTES else WINDOW - len(self.unconfirmed)
+
+    def sent(self, matches: list[Arrived]) -> None:
+        """The client is told of objects."""
+        self.unconfirmed.extend((each.arrival, len(each.record)) for each in matches)
+        self.unconfirmed_bytes += sum(len(each.record) for each in matches)
+        self.told = max(self.told, matches[-1].arrival)
+
+    def confirm(self, arrival: int) -> None:
+        """The client has everything up to a number."""
+        while self.unconfirmed and self.unconfirmed[0][0] <= arrival:
+            self.unconfirmed_bytes -= self.unconfirmed.popleft()[1]
+
+
+class LiveQueries:
+    """All queries that go on, by client. `send(live, matches)` tells a client of objects."""
+
+    def __init__(self, send: Callable[[LiveQuery, list[Arrived]], None]) -> None:
+        self.held_back = 0  # times that a client had not taken enough to be told of an object at once
+        self.latest = 0  # the number of the latest arrival that was told to whom it concerned
+        self._send = send
+        self._index = QueryIndex()
+        self._by_number: dict[int, LiveQuery] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_number)
+
+    def __iter__(self) -> Iterator[LiveQuery]:
+        return iter(self._by_number.values())
+
+    def count(self, client: int) -> int:
+        """How many queries of a client go on."""
+        return sum(each.client == client for each in self._by_number.values())
+
+    def get(self, number: int) -> LiveQuery | None:
+        """The query with a number, if it goes on."""
+        return self._by_number.get(number)
+
+    def add(self, query: ObjectQuery, client: int, route: bytes, since: int) -> LiveQuery:
+        """Let a query go on from after the number `since`, instead of where it was, if it was known."""
+        self._index.add(query)
+        live = self._by_number[query.id] = LiveQuery(query, client, route, since)
+        live.behind = since < self.latest
+        return live
+
+    def remove(self, number: int) -> bool:
+        """Let a query end; gives whether it was known."""
+        self._index.remove(number)
+        return self._by_number.pop(number, None) is not None
+
+    def arrived(self, arrivals: list[Arrived]) -> None:
+        """Objects have arrived, in this order: tell those who are not behind."""
+        together: dict[int, list[Arrived]] = {}
+        for each in arrivals:
+            self.latest = max(self.latest, each.arrival)
+            for query in self._index.concerned(each.metadata):
+                together.setdefault(query.id, []).append(each)
+        for number, matches in together.items():
+            self._tell(self._by_number[number], matches)
+
+    def found(self, live: LiveQuery, found: FoundArrivals) -> None:
+        """Tell of what was read for a query that is behind."""
+        live.reading = False
+        if found.matches:
+            live.sent(found.matches)
+            self._send(live, found.matches)
+        live.told = max(live.told, found.reached)
+        live.behind = not found.ended or self.latest > live.told
+
+    def _tell(self, live: LiveQuery, matches: list[Arrived]) -> None:
+        fresh = [each for each in matches if each.arrival > live.told]
+        if live.behind or live.reading or not fresh:
+            live.behind = live.behind or bool(fresh)  # they are in the store by now, and read from there
+            return
+        if len(fresh) > live.room:
+            live.behind = True
+            self.held_back += 1
+            fresh = fresh[: live.room]
+        if fresh:
+            live.sent(fresh)
+            self._send(live, fresh)

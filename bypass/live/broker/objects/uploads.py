@@ -1,0 +1,162 @@
+"""Uploads: objects whose bytes come in parts, kept until they are complete, over restarts, too."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from bypass.live.broker.objects.accounts import ObjectAccounts
+from bypass.live.broker.objects.changes import AddPart, BeginUpload, Outcome
+from bypass.live.broker.objects.object_database import PART_BYTES, part_number, parts_of
+from bypass.objects.metadata import HASH_BYTES, Metadata, ObjectKey
+from bypass.protocol.storage import OperationStatus
+
+MOST_UPLOADS = 8
+"""Objects of one key that are incomplete at a time."""
+
+UNBEGUN, MISPLACED, DAMAGED = "uploads_unbegun", "uploads_misplaced", "uploads_damaged"
+TOO_MANY = "uploads_too_many"
+
+
+@dataclass(slots=True)
+class Upload:
+    """An object that is incomplete: `hashed` is the hash of the bytes that were `received`."""
+
+    blob: int
+    account: str
+    charge: int
+    received: int
+    metadata: Metadata
+    record: bytes
+    hashed: blake2b
+
+
+class Uploads:
+    """The uploads of all accounts, for the thread that writes. Those that others began are read when they go
+    on; `forget` drops what a failed transaction may have changed."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, accounts: ObjectAccounts, decode: Callable[[bytes], Metadata]
+    ) -> None:
+        self._connection = connection
+        self._accounts = accounts
+        self._decode = decode
+        self._known: dict[ObjectKey, Upload] = {}
+
+    def forget(self) -> None:
+        """Know nothing but what is in the store."""
+        self._known.clear()
+
+    def begin(self, change: BeginUpload, number: Callable[[], int], now: float) -> Outcome:
+        """Begin an upload, or go on with it: from which offset on bytes are missing."""
+        metadata, record = change.metadata, change.record
+        upload = self._find(metadata.key)
+        if upload is not None and (upload.record != record or upload.account != change.account):
+            self._drop(upload)  # the owner wants another object under this name now
+            upload = None
+        if upload is None:
+            charge = metadata.size + len(record)
+            refused = self._accounts.refusal(change.account, charge)
+            if refused is not None:
+                return refused
+            (count,) = self._connection.execute(
+                "SELECT count(*) FROM uploads WHERE account = ?", (change.account,)
+            ).fetchone()
+            if count >= MOST_UPLOADS:
+                detail = (
+                    f"{count} objects of {change.account} are incomplete: expected at most {MOST_UPLOADS}"
+                )
+                return Outcome(OperationStatus.QUOTA, detail, TOO_MANY)
+            upload = Upload(number(), change.account, charge, 0, metadata, record, _hash())
+            self._known[metadata.key] = upload
+            self._accounts.add(change.account, charge)
+            self._connection.execute(
+                "INSERT INTO uploads VALUES (?, ?, ?, ?, ?, ?, 0, ?)",
+                (upload.blob, *metadata.key, change.account, now, charge, record),
+            )
+        return Outcome(OperationStatus.OK, missing=upload.received)
+
+    def add(self, change: AddPart, now: float) -> tuple[Outcome, Upload | None]:
+        """Add a part: what becomes of it, and the upload if it is complete now and right.
+
+        A part that was there before is taken for known.
+        """
+        upload = self._find(change.key)
+        if upload is None or upload.account != change.account:
+            detail = f"object {change.key}: expected to be inserted before its parts come"
+            return Outcome(OperationStatus.REFUSED, detail, UNBEGUN), None
+        if change.offset < upload.received:
+            return Outcome(OperationStatus.OK, missing=upload.received), None
+        size = min(PART_BYTES, upload.metadata.size - upload.received)
+        if change.offset != upload.received or len(change.data) != size:
+            detail = (
+                f"object {change.key}: {len(change.data)} bytes at {change.offset}: "
+                f"expected {size} at {upload.received}"
+            )
+            return Outcome(OperationStatus.REFUSED, detail, MISPLACED, missing=upload.received), None
+        self._connection.execute(
+            "INSERT OR REPLACE INTO parts VALUES (?, ?)",
+            (part_number(upload.blob, change.offset), change.data),
+        )
+        upload.hashed.update(change.data)
+        upload.received += size
+        if upload.received < upload.metadata.size:
+            self._connection.execute(
+                "UPDATE uploads SET received = ?, at = ? WHERE blob = ?", (upload.received, now, upload.blob)
+            )
+            return Outcome(OperationStatus.OK, missing=upload.received), None
+        if upload.hashed.digest() != upload.metadata.digest:
+            self._drop(upload)
+            detail = f"object {change.key}: expected the bytes that its metadata has the hash of"
+            return Outcome(OperationStatus.REFUSED, detail, DAMAGED), None
+        self._connection.execute("DELETE FROM uploads WHERE blob = ?", (upload.blob,))
+        self._accounts.remove(upload.account, upload.charge)  # the object itself is charged from now on
+        del self._known[change.key]
+        return Outcome(OperationStatus.OK), upload
+
+    def expire(self, before: float) -> int:
+        """Give up those to which nothing was added since a time: gives how many."""
+        rows = self._connection.execute("SELECT owner, name FROM uploads WHERE at < ?", (before,)).fetchall()
+        for owner, name in rows:
+            upload = self._find(ObjectKey(owner, name))
+            assert upload is not None
+            self._drop(upload)
+        return len(rows)
+
+    def drop(self, key: ObjectKey) -> None:
+        """Give up an upload, if there is one."""
+        upload = self._find(key)
+        if upload is not None:
+            self._drop(upload)
+
+    def _drop(self, upload: Upload) -> None:
+        self._known.pop(upload.metadata.key, None)
+        self._accounts.remove(upload.account, upload.charge)
+        self._connection.execute("DELETE FROM uploads WHERE blob = ?", (upload.blob,))
+        self._connection.execute("DELETE FROM parts WHERE part BETWEEN ? AND ?", parts_of(upload.blob))
+
+    def _find(self, key: ObjectKey) -> Upload | None:
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        row = self._connection.execute(
+            "SELECT blob, account, charge, received, metadata FROM uploads WHERE owner = ? AND name = ?", key
+        ).fetchone()
+        if row is None:
+            return None
+        blob, account, charge, received, record = row
+        hashed = _hash()
+        parts = self._connection.execute(
+            "SELECT data FROM parts WHERE part BETWEEN ? AND ? ORDER BY part", parts_of(blob)
+        )
+        for (data,) in parts:
+            hashed.update(data)
+        upload = Upload(blob, account, charge, received, self._decode(record), record, hashed)
+        self._known[key] = upload
+        return upload
+
+
+def _hash() -> blake2b:
+    return blake2b(digest_size=HASH_BYTES)

@@ -1,0 +1,208 @@
+"""Objects at a real broker, message by message."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from bypass.live.broker.objects import live_queries
+from bypass.live.broker.objects.object_database import PART_BYTES
+from bypass.live.broker.service import Service
+from bypass.objects.metadata import Metadata, ObjectKey, content_hash
+from bypass.objects.query import ObjectQuery
+from bypass.objects.tags import TagFormula
+from bypass.protocol.session import CAPABILITIES
+from bypass.protocol.storage import (
+    Acknowledge,
+    Ask,
+    Chunk,
+    Delete,
+    FoundObjects,
+    Insert,
+    OperationStatus,
+    Retrieve,
+    Retrieved,
+    Withdraw,
+)
+from tests.live.brokers import Peer, config, running
+
+SECRET = b"secret"
+
+
+class ObjectPeer(Peer):
+    """A client that stores objects, message by message."""
+
+    def __init__(self, *args: Any, **hello: Any) -> None:
+        super().__init__(*args, capabilities=CAPABILITIES, **hello)
+        self.ops = 0
+
+    def op(self) -> int:
+        self.ops += 1
+        return (self.number << 32) + self.ops
+
+    def described(self, name: str, tags: str, data: bytes = b"x", **more: Any) -> Metadata:
+        more = {"published_us": round(time.time() * 1e6), **more}
+        digest, commitment = content_hash(data), content_hash(SECRET)
+        key = ObjectKey(self.number, name)
+        return Metadata(
+            key, frozenset(tags.split()), more.pop("published_us"), len(data), digest, commitment, **more
+        )
+
+    def insert(self, metadata: Metadata, data: bytes | None = b"x") -> Acknowledge:
+        self.send(Insert(self.op(), metadata, data))
+        return self.get(Acknowledge)
+
+    def query(self, formula: str, number: int = 1) -> ObjectQuery:
+        return ObjectQuery((self.number << 32) + number, self.number, TagFormula.parse(formula))
+
+    def names(self, found: FoundObjects) -> list[str]:
+        return [each.key.name for each in found.items]
+
+
+Make = Callable[[Service, str], ObjectPeer]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    made: list[ObjectPeer] = []
+
+    def peer(service: Service, name: str) -> ObjectPeer:
+        made.append(ObjectPeer(context, service.server.endpoints[0], name))
+        return made[-1]
+
+    yield peer
+    for each in made:
+        each.close()
+    context.term()
+
+
+def test_insert_find_retrieve_and_delete(tmp_path: Path, make: Make) -> None:
+    with running(config(tmp_path)) as service:
+        one, two = make(service, "one"), make(service, "two")
+        photo = one.described("photo", "beach sunset", b"pixels", summary=b"small")
+        assert one.insert(photo, b"pixels").status is OperationStatus.OK
+        assert one.insert(photo, b"pixels").status is OperationStatus.OK  # once more, the same
+        query = two.query("beach & ~rain")
+        two.send(Ask(two.op(), query, limit=10))
+        page = two.get(FoundObjects)
+        assert (page.items, page.more) == ((photo,), False)
+        two.send(Retrieve(two.op(), photo.key))
+        assert two.get(Retrieved).data == b"pixels"
+        later = one.described("later", "beach")
+        one.insert(later)
+        told = two.get(FoundObjects)
+        assert (told.op, told.items) == (0, (later,))
+        one.insert(one.described("wet", "beach rain"))
+        two.send(Delete(two.op(), photo.key, SECRET))
+        assert two.get(Acknowledge).status is OperationStatus.NOT_OWNER
+        one.send(Delete(one.op(), photo.key, b"guess"))
+        assert one.get(Acknowledge).status is OperationStatus.NOT_OWNER
+        one.send(Delete(one.op(), photo.key, SECRET))
+        assert one.get(Acknowledge).status is OperationStatus.OK
+        two.send(Ask(two.op(), query, limit=10, live=False))
+        assert two.names(two.get(FoundObjects)) == ["later"]
+        two.send(Retrieve(two.op(), photo.key))
+        assert two.get(Retrieved).data is None
+        two.send(Withdraw(two.op(), query.id))
+        assert two.get(Acknowledge).status is OperationStatus.OK
+        one.insert(one.described("unheard", "beach"))
+        assert len(service.server.objects.live) == 0
+
+
+def test_what_must_not_be_inserted(tmp_path: Path, make: Make) -> None:
+    limits = {"object_bytes": 100, "objects_per_key": 1}
+    with running(config(tmp_path, objects=limits)) as service:
+        one, two = make(service, "one"), make(service, "two")
+        foreign = one.insert(two.described("a", "tag"))
+        assert foreign.detail == f"object {two.number}/a: expected an owner of number {one.number}"
+        large = one.insert(one.described("a", "tag", b"y" * 101), None)
+        assert large.detail == "object of 101 bytes: expected at most 100"
+        other = one.insert(one.described("a", "tag", b"y"), b"x")
+        assert other.status is OperationStatus.REFUSED
+        ahead = one.described("a", "tag", published_us=round((time.time() + 7200) * 1e6))
+        assert "at most 1 h ahead" in one.insert(ahead).detail
+        assert one.insert(one.described("a", "tag")).status is OperationStatus.OK
+        assert one.insert(one.described("b", "tag")).status is OperationStatus.QUOTA
+        assert two.insert(two.described("b", "tag")).status is OperationStatus.OK
+        counters = service.server.counters
+        assert counters["objects_not_owner"] == counters["objects_too_large"] == 1
+        assert counters["objects_over_number"] == 1
+
+
+def test_an_upload_goes_on_over_connections_and_brokers(tmp_path: Path, make: Make) -> None:
+    data = bytes(range(256)) * 1024  # four parts
+    with running(config(tmp_path)) as service:
+        one = make(service, "one")
+        photo = one.described("photo", "beach", data)
+        one.send(Insert(one.op(), photo))
+        first = one.get(Retrieve)
+        assert (first.offset, first.length) == (0, PART_BYTES)
+        one.send(Chunk(first.op, photo.key, 0, data[:PART_BYTES]))
+        while one.get(Retrieve).offset < 3 * PART_BYTES:
+            pass
+        one.close()
+    with running(config(tmp_path)) as service:
+        one = make(service, "one")
+        op = one.op()
+        one.send(Insert(op, photo))
+        for _ in range(3):
+            asked = one.get(Retrieve)
+            assert asked.offset
+            assert asked.length
+            one.send(Chunk(op, photo.key, asked.offset, data[asked.offset : asked.offset + asked.length]))
+        assert one.get(Acknowledge) == Acknowledge(op)
+        found = b""
+        while len(found) < len(data):
+            one.send(Retrieve(one.op(), photo.key, len(found), 100_000))
+            part = one.get(Retrieved)
+            assert part.data
+            assert part.offset == len(found)
+            found += part.data
+        assert found == data
+
+
+def test_who_does_not_confirm_is_held_back_and_loses_nothing(tmp_path: Path, make: Make) -> None:
+    with running(config(tmp_path)) as service:
+        one, two = make(service, "one"), make(service, "two")
+        query = two.query("tag")
+        two.send(Ask(0, query, limit=0))
+        many = 2 * live_queries.WINDOW + 10
+        for number in range(many):
+            one.insert(one.described(str(number), "tag"))
+        heard: list[str] = []
+        while len(heard) < live_queries.WINDOW:
+            found = two.get(FoundObjects)
+            heard += two.names(found)
+        assert len(heard) == live_queries.WINDOW
+        while len(heard) < many:
+            two.send(Ask(0, query, limit=0, arrived=found.arrived))
+            found = two.get(FoundObjects)
+            heard += two.names(found)
+        assert heard == [str(number) for number in range(many)]
+
+
+def test_who_comes_back_goes_on_where_it_was(tmp_path: Path, make: Make) -> None:
+    with running(config(tmp_path)) as service:
+        one, two = make(service, "one"), make(service, "two")
+        query = two.query("tag")
+        two.send(Ask(two.op(), query, limit=1))
+        reached = two.get(FoundObjects).arrived
+        one.insert(one.described("first", "tag"))
+        told = two.get(FoundObjects)
+        two.close()
+        one.insert(one.described("second", "tag"))
+        one.insert(one.described("other", "else"))
+        one.close()
+    with running(config(tmp_path)) as service:
+        one, two = make(service, "one"), make(service, "two")
+        assert reached < told.arrived
+        two.send(Ask(0, query, limit=0, arrived=told.arrived))
+        assert two.names(two.get(FoundObjects)) == ["second"]
+        one.insert(one.described("third", "tag"))
+        assert two.names(two.get(FoundObjects)) == ["third"]
