@@ -76,7 +76,7 @@ def matching_many() -> None:
     town = Town(10_000, 20_000)
     index = town.index()
     # Commits before 0.2.0 call it by its first name.
-    match = index.match_places if hasattr(index, "match_places") else index.match_many  # type: ignore[attr-defined]
+    match = getattr(index, "match_places" if hasattr(index, "match_places") else "match_many")
     (taken,) = rounds({"": lambda: match(town.px, town.py)}, 60).values()
     print(60 * len(town.events) / sum(taken))
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-import numpy as np
-
-from bypass.core.downlink import Delivery, Downlink, Recipients
+from bypass.core.downlink import Downlink
 from bypass.core.plans.isolation import ClientDirectory, Isolation, NumberedClients
 from bypass.core.plans.rollout import Rollout
 from bypass.core.plans.rollout_tracker import RolloutTracker
 from bypass.core.plans.standing_plans import StandingPlans
 from bypass.core.relaying import GatewayRelay
-from bypass.core.selection import recipients
+from bypass.core.selection import EventSelection
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY
 from bypass.mechanisms.filters import FilterBroker
@@ -29,7 +26,6 @@ from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, Velocit
 from bypass.protocol.messages import (
     Assignment,
     ContextMessage,
-    Kind,
     Message,
     OutcomeMessage,
     Publish,
@@ -109,8 +105,7 @@ class Broker:
         self.engine.set_defaults(FILTER_PROXY, settings)
         self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
         self.brought_proxies = registry.create_brought(self.engine, "broker")
-        self._choice: GatewayChoice | None = None
-        self._relay = GatewayRelay(self.selection, self.addresses, host.monitor)
+        self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor))
         names = NumberedClients() if clients is None else clients
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
@@ -149,14 +144,14 @@ class Broker:
         """The schemes may be others now, or how gateways are chosen."""
         self.watch_indexes()
         active = self.engine.active("gateway-selection")
-        self._choice = active if isinstance(active, GatewayChoice) else None
+        self._events.choice = active if isinstance(active, GatewayChoice) else None
 
     def watch_indexes(self) -> None:
         """Have the table tell exactly the indexes in use of changes."""
         schemes = self.filter_schemes
-        self._flags = {scheme: self.flag_of(scheme) for scheme in schemes}
         self.table = schemes[0].table
         self._grace = schemes[0].grace
+        self._events.use({scheme: self.flag_of(scheme) for scheme in schemes})
         self.table.listeners = (*(scheme.index for scheme in schemes), self._grace)
 
     # -- messages -----------------------------------------------------------------------------------------
@@ -166,6 +161,14 @@ class Broker:
 
         Raises what one of them raises; those before it have been processed then, and those after it have not.
         """
+        if len(messages) == 1:  # as always in a simulation
+            (message,) = messages
+            self._process(message)
+            if isinstance(message, Publish):
+                delivery = self._events.select(message)
+                if delivery is not None:
+                    self.downlink.notify((delivery,))
+            return
         _, error = self.receive_until_error(messages)
         if error is not None:
             raise error
@@ -173,40 +176,47 @@ class Broker:
     def receive_until_error(self, messages: Sequence[Message]) -> tuple[int, Exception | None]:
         """Process messages of clients, in order, until one raises: give how many were, and the error.
 
-        Events in a row are matched together where that makes no difference. Where devices nearby reach a
-        client, each of its messages says.
+        Events in a row are matched together where that makes no difference.
         """
         done: list[Message] = []
         row: list[Publish] = []
         try:
             for message in messages:
-                if row and not (isinstance(message, Publish) and self._may_follow(message)):
-                    self.downlink.notify(self._deliveries(row, done))
+                if row and not (isinstance(message, Publish) and self._events.may_follow(message)):
+                    self.downlink.notify(self._events.select_many(row, done))
                     row = []
-                if message.address:
-                    self.addresses[message.client] = message.address
-                else:
-                    self.addresses.pop(message.client, None)
+                self._process(message)
                 if isinstance(message, Publish):
-                    if message.piggyback is not None:
-                        self._context(message.client, message.scheme, message.piggyback)
-                        message.piggyback = None  # the publisher's place is no business of the subscribers
                     row.append(message)
-                    continue
-                if isinstance(message, ContextMessage):
-                    self._context(message.client, message.scheme, message)
-                elif isinstance(message, Subscribe):
-                    self._subscribe(message)
-                elif isinstance(message, Unsubscribe):
-                    self.withdraw(message.client, message.handle)
-                elif isinstance(message, OutcomeMessage):
-                    self.rollout.tracker.answered(message.client, Outcome.from_bytes(message.outcome))
-                done.append(message)
+                else:
+                    done.append(message)
             if row:
-                self.downlink.notify(self._deliveries(row, done))
+                self.downlink.notify(self._events.select_many(row, done))
         except Exception as error:
             return len(done), error
         return len(done), None
+
+    def _process(self, message: Message) -> None:
+        """Do all that a message asks for, but for matching an event.
+
+        Where devices nearby reach a client, each of its messages says.
+        """
+        if message.address:
+            self.addresses[message.client] = message.address
+        elif self.addresses:
+            self.addresses.pop(message.client, None)
+        if isinstance(message, Publish):
+            if message.piggyback is not None:
+                self._context(message.client, message.scheme, message.piggyback)
+                message.piggyback = None  # the publisher's place is no business of the subscribers
+        elif isinstance(message, ContextMessage):
+            self._context(message.client, message.scheme, message)
+        elif isinstance(message, Subscribe):
+            self._subscribe(message)
+        elif isinstance(message, Unsubscribe):
+            self.withdraw(message.client, message.handle)
+        elif isinstance(message, OutcomeMessage):
+            self.rollout.tracker.answered(message.client, Outcome.from_bytes(message.outcome))
 
     def withdraw(self, client: int, handle: int) -> None:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
@@ -298,74 +308,16 @@ class Broker:
             if not self._grace.seconds or place is None:
                 return
         scheme.context_arrived(client, message)
-        if self._choice is not None:
+        if self._events.choice is not None:
             self._velocities.report(client, Reading(place, self.host.now()))
         for listener in self.listeners:
             listener.client_located(client, *place)
-
-    # -- events -------------------------------------------------------------------------------------------
-
-    def _may_follow(self, publication: Publish) -> bool:
-        """Say whether an event may be matched before those that came before it are delivered: it moves
-        nobody, and no gateways are chosen by what was sent to them."""
-        return publication.piggyback is None and self._choice is None
-
-    def _deliveries(self, publications: Sequence[Publish], done: list[Message]) -> Iterator[Delivery]:
-        """Find out whom each event concerns, in their order; what is dealt with is added to `done`."""
-        schemes, table = self.filter_schemes, self.table
-        placed = [each for each in publications if each.kind is not Kind.PLAIN]
-        matching = [scheme.match_many(self._as_known_to(scheme, placed)) for scheme in schemes]
-        for publication in publications:
-            if publication.kind is Kind.PLAIN:
-                delivery = self._delivery(publication, table.rows())
-            else:
-                found = [next(each) for each in matching]
-                if self._grace.overlapping:
-                    found += self._grace.match(publication)
-                plain = table.plain()
-                if len(plain):
-                    found.append(plain)
-                rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-                delivery = self._delivery(publication, rows, [scheme.unfiltered() for scheme in schemes])
-            if delivery is not None:
-                yield delivery
-            done.append(publication)
-
-    def _as_known_to(self, scheme: FilterBroker, publications: Sequence[Publish]) -> Sequence[Publish]:
-        """Events as a scheme understands them. A channel is a word of its publisher's scheme: where several
-        run, the place alone says something to the others."""
-        if len(self._flags) == 1:
-            return publications
-        own = self._flags[scheme]
-        return [each if each.scheme == own else replace(each, channel=None) for each in publications]
-
-    def _delivery(
-        self, publication: Publish, rows: Ints, unknown: Iterable[Ints] = (), late: bool = False
-    ) -> Delivery | None:
-        """Find the owners of those rows whose attribute filters accept an event; None if there are none.
-
-        `unknown` are rows whose owners test the place themselves.
-        """
-        gateways, groups = None, []
-        clients, handles = recipients(self.table, publication, rows)
-        if self._choice is not None and len(clients):
-            gateways, clients, handles = self._relay.assign(
-                self._choice, self.filter_schemes, publication, clients, handles
-            )
-        if len(clients):
-            groups.append(Recipients(clients, handles, False))
-        for each in unknown:
-            if len(each):
-                clients, handles = recipients(self.table, publication, each)
-                if len(clients):
-                    groups.append(Recipients(clients, handles, True))
-        return Delivery(publication, gateways, groups, late) if gateways or groups else None
 
     # -- what schemes communicate through -----------------------------------------------------------------
 
     def deliver(self, publication: Publish, rows: Ints) -> None:
         """Deliver an event that has waited at a scheme to the owners of these rows."""
-        delivery = self._delivery(publication, rows, late=True)
+        delivery = self._events.deliver(publication, rows, late=True)
         if delivery is not None:
             self.downlink.notify((delivery,))
 

@@ -206,10 +206,10 @@ class Client:
 
     def publish_local(self, event: Event) -> int:
         """Publish an event where the client is. Raises `InvalidLocation` if the sensor cannot tell."""
-        fix = self.host.location.current()
-        if fix is None:
+        place = self.host.location.place()
+        if place is None:
             raise InvalidLocation(f"client {self.host.id}: its location is not known yet")
-        return self._publish(event, Kind.LOCAL, (fix.x, fix.y))
+        return self._publish(event, Kind.LOCAL, place)
 
     @property
     def objects(self) -> ObjectAccess:

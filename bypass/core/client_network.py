@@ -97,8 +97,10 @@ class ClientNetwork:
         message.scheme = self.flag
         message.epoch = self.epoch
         if isinstance(message, (Publish, Subscribe)):
-            self._number(message.piggyback)
-            message.piggyback = message.piggyback or self._pending  # its own is the newer one
+            if message.piggyback is None:
+                message.piggyback = self._pending
+            else:
+                self._number(message.piggyback)  # its own is the newer one
             self._pending = None
         self._uplink(message)
 
@@ -109,7 +111,7 @@ class ClientNetwork:
         self._number(message)
         self._pending = message
 
-    def _number(self, message: ContextMessage | None) -> None:
+    def _number(self, message: ContextMessage) -> None:
         """Note whose message it is: by the time it is sent another scheme may be active."""
         if isinstance(message, SchemeContext):
             message.of_scheme = self.flag

@@ -1,16 +1,25 @@
-"""The clients that an event is for: the owners of the rows whose attribute filters accept it."""
+"""The clients that an event is for: filter schemes find the subscriptions, attribute filters accept it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from bypass.core.downlink import Handles
+from bypass.core.downlink import Delivery, Handles, Recipients
+from bypass.core.relaying import GatewayRelay
 from bypass.events.event import Event
 from bypass.events.matching import matches
+from bypass.mechanisms.filters import FilterBroker
+from bypass.mechanisms.filters.base.grace import Grace
 from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
-from bypass.protocol.messages import Publish
+from bypass.mechanisms.gateways import GatewayChoice
+from bypass.protocol.messages import Kind, Message, Publish
 from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
+
+PLAIN = Kind.PLAIN  # looking a member up takes as long as a call
 
 
 @kernel
@@ -52,3 +61,97 @@ def _accepting(table: SubscriptionTable, event: Event, rows: Ints) -> Ints:
     if not refused:
         return rows
     return rows[~np.isin(groups, refused)]
+
+
+class EventSelection:
+    """Selects the clients that events are for.
+
+    `choice` is the mechanism that chooses gateways, None without gateways.
+    """
+
+    def __init__(self, relay: GatewayRelay) -> None:
+        self.choice: GatewayChoice | None = None
+        self._relay = relay
+        self._schemes: Mapping[FilterBroker, int]
+        self._table: SubscriptionTable
+        self._grace: Grace
+
+    def use(self, schemes: Mapping[FilterBroker, int]) -> None:
+        """Select by these filter schemes, at least one, from now on; messages name them by these numbers.
+
+        They share a table and a grace.
+        """
+        first = next(iter(schemes))
+        self._schemes, self._table, self._grace = schemes, first.table, first.grace
+
+    def may_follow(self, publication: Publish) -> bool:
+        """Say whether an event may be matched before those that came before it are delivered: it moves
+        nobody, and no gateways are chosen by what was sent to them."""
+        return publication.piggyback is None and self.choice is None
+
+    def select(self, publication: Publish) -> Delivery | None:
+        """Find the clients that an event is for; None if there are none."""
+        if publication.kind is PLAIN:
+            return self._everywhere(publication)
+        found = [scheme.match(self._known(flag, publication)) for scheme, flag in self._schemes.items()]
+        return self._among(publication, found)
+
+    def select_many(self, publications: Sequence[Publish], done: list[Message]) -> Iterator[Delivery]:
+        """Find the clients that events in a row are for, in their order, when they are asked for; what is
+        dealt with is added to `done`."""
+        placed = [each for each in publications if each.kind is not PLAIN]
+        matching = [
+            scheme.match_many([self._known(flag, each) for each in placed])
+            for scheme, flag in self._schemes.items()
+        ]
+        for publication in publications:
+            if publication.kind is PLAIN:
+                delivery = self._everywhere(publication)
+            else:
+                delivery = self._among(publication, [*map(next, matching)])
+            if delivery is not None:
+                yield delivery
+            done.append(publication)
+
+    def deliver(
+        self, publication: Publish, rows: Ints, unknown: Iterable[Ints] = (), late: bool = False
+    ) -> Delivery | None:
+        """Find the owners of those rows whose attribute filters accept an event; None if there are none.
+
+        `unknown` are rows whose owners test the place themselves.
+        """
+        table = self._table
+        gateways, groups = None, []
+        clients, handles = recipients(table, publication, rows)
+        if self.choice is not None and len(clients):
+            gateways, clients, handles = self._relay.assign(
+                self.choice, self._schemes, publication, clients, handles
+            )
+        if len(clients):
+            groups.append(Recipients(clients, handles, False))
+        for each in unknown:
+            if len(each):
+                clients, handles = recipients(table, publication, each)
+                if len(clients):
+                    groups.append(Recipients(clients, handles, True))
+        return Delivery(publication, gateways, groups, late) if gateways or groups else None
+
+    def _known(self, flag: int, publication: Publish) -> Publish:
+        """An event as the scheme with this number understands it. A channel is a word of its publisher's
+        scheme: where several run, the place alone says something to the others."""
+        if publication.scheme == flag or len(self._schemes) == 1:
+            return publication
+        return replace(publication, channel=None)
+
+    def _everywhere(self, publication: Publish) -> Delivery | None:
+        return self.deliver(publication, self._table.rows())
+
+    def _among(self, publication: Publish, found: list[Ints]) -> Delivery | None:
+        """Add to the rows that schemes have `found` those that an event concerns anyway."""
+        if self._grace.overlapping:
+            found += self._grace.match(publication)
+        plain = self._table.plain()
+        if len(plain):
+            found.append(plain)
+        rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+        return self.deliver(publication, rows, [scheme.unfiltered() for scheme in self._schemes])

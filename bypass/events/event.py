@@ -56,11 +56,12 @@ class Event:
     a value of no registered type, or a payload that is not bytes or longer than 64 KiB.
     """
 
-    __slots__ = ("_first", "_origin", "_pairs", "_payload", "_repeated")
+    __slots__ = ("_first", "_origin", "_pairs", "_payload", "_repeated", "_types")
 
     _first: dict[str, Any]  # the first value of each name; what matching reads
     _repeated: Pairs  # what is not in _first: almost always empty
     _pairs: Pairs | None  # all attributes, once somebody has asked for them
+    _types: tuple[type, ...] | None  # of their values, likewise
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class Event:
     ) -> None:
         self._first = named
         self._repeated = ()
-        self._pairs = None
+        self._pairs = self._types = None
         self._origin: Origin | None = None
         if attributes:
             self._pairs = _pairs(attributes, named, TYPES)
@@ -109,6 +110,13 @@ class Event:
         return self._pairs
 
     @property
+    def value_types(self) -> tuple[type, ...]:
+        """The classes of the values, in the order of the attributes."""
+        if self._types is None:
+            self._types = tuple([type(value) for _, value in self.attributes])
+        return self._types
+
+    @property
     def payload(self) -> bytes:
         """The bytes that only the application interprets."""
         return self._payload
@@ -141,7 +149,7 @@ class Event:
         """An equal event that says where it comes from."""
         event = object.__new__(Event)
         event._first, event._repeated, event._pairs = self._first, self._repeated, self._pairs
-        event._payload = self._payload
+        event._payload, event._types = self._payload, self._types
         event._origin = origin
         return event
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
@@ -16,9 +15,8 @@ from bypass.ingest.log.block import Records
 from bypass.ingest.log.catalogue import choose_log, find_log
 from bypass.ingest.stream import memory, task
 from bypass.ingest.stream.progress import StreamProgress, read_progress
-from bypass.ingest.stream.query import process
 from bypass.ingest.stream.sink import TableWriter, TaskDone
-from bypass.ingest.stream.source import ORDERS, LogReader
+from bypass.ingest.stream.source import LogReader
 from bypass.ingest.tables.rows import read
 
 JSON = msgspec.json.encode
@@ -72,10 +70,9 @@ class Pipeline:
         self.pending = end
         messages: list[TaskDone] = []
         for partition in reader.partitions(self.offset, end):
-            orders = reader.read(partition)
             if fail_at == "tasks" and len(messages) == 1:
                 return True
-            results = process(pa.RecordBatch.from_pylist(b.to_pylist(), schema=ORDERS) for b in orders)
+            results = reader.read(partition)
             messages.append(TaskDone([row for batch in results for row in batch.column(0).to_pylist()]))
         if fail_at == "commit":
             return True

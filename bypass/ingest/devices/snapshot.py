@@ -1,4 +1,8 @@
-"""Snapshots: one version of the registry in an immutable file, for executors anywhere."""
+"""Snapshots: one version of the registry in an immutable file, for executors anywhere.
+
+Most devices are configured as others are: a snapshot has each configuration once, and a number for each
+device. So a worker holds little for a device, and has little to do when its first message comes.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from bypass.errors import BypassError
 from bypass.ingest.devices.record import DeviceRecord
@@ -18,7 +23,8 @@ class InvalidSnapshot(BypassError):
 
 class _File(msgspec.Struct, array_like=True):
     version: int
-    devices: dict[str, msgspec.Raw]
+    configurations: list[msgspec.Raw]
+    devices: dict[str, int]
 
 
 _decode = msgspec.msgpack.Decoder(_File).decode
@@ -37,7 +43,12 @@ def write_snapshot(folder: Path, version: int, devices: Iterable[DeviceRecord]) 
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    content = _encode(_File(version, {each.id: msgspec.Raw(_encode(each)) for each in devices}))
+    numbers: dict[bytes, int] = {}
+    of_devices = {
+        each.id: numbers.setdefault(_encode(replace(each, id="", metadata={})), len(numbers))
+        for each in devices
+    }
+    content = _encode(_File(version, [msgspec.Raw(each) for each in numbers], of_devices))
     unfinished = folder / f"{path.name}.{os.getpid()}.new"
     with unfinished.open("wb") as file:
         file.write(content)
@@ -56,12 +67,12 @@ def remove_snapshots(folder: Path, before: int) -> int:
 
 
 class RegistrySnapshot:
-    """The devices of one version. A device is decoded when it is first asked for."""
+    """The devices of one version, without metadata, which no executor needs."""
 
-    def __init__(self, version: int, devices: dict[str, msgspec.Raw]) -> None:
+    def __init__(self, version: int, configurations: list[msgspec.Raw], devices: dict[str, int]) -> None:
         self.version = version
+        self._configurations = configurations
         self._devices = devices
-        self._decoded: dict[str, DeviceRecord] = {}
 
     @classmethod
     def load(cls, path: Path) -> RegistrySnapshot:
@@ -70,7 +81,7 @@ class RegistrySnapshot:
             file = _decode(path.read_bytes())
         except ValueError as error:
             raise InvalidSnapshot(f"{path}: {error}: expected a snapshot of devices") from None
-        return cls(file.version, file.devices)
+        return cls(file.version, file.configurations, file.devices)
 
     def __len__(self) -> int:
         return len(self._devices)
@@ -81,7 +92,10 @@ class RegistrySnapshot:
 
     def find(self, device: str) -> DeviceRecord | None:
         """Find a device by its id; None if this version has none."""
-        known = self._decoded.get(device)
-        if known is None and device in self._devices:
-            known = self._decoded[device] = _decode_device(self._devices[device])
-        return known
+        number = self._devices.get(device)
+        return None if number is None else replace(_decode_device(self._configurations[number]), id=device)
+
+    def number(self, device: str) -> int | None:
+        """The number of a device's configuration, which all that are configured alike have; None if this
+        version has no such device."""
+        return self._devices.get(device)

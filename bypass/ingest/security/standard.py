@@ -15,9 +15,10 @@ STANDARDS: Mapping[str, str] = {"COSE": "bypass.ingest.security.cose:Cose"}
 
 
 class SecurityStandard(ABC):
-    """Opens the messages of one device with its keys; derive from it to bring a standard of your own.
+    """Opens the messages of devices that have the same keys; derive from it to bring a standard of your own.
 
-    `roles` are as those of a `Suite`. The first key set is the newest: it seals, and all open.
+    A standard keeps nothing between messages. `roles` are as those of a `Suite`. The first key set is the
+    newest: it seals, and all open.
     """
 
     roles: ClassVar[Mapping[str, int]] = {}

@@ -34,10 +34,10 @@ _UNAUTHENTICATED = re.compile(r"(?!NULL_).+_(NULL|CKSM-.*)")
 
 
 class SecuritySuite(ABC):
-    """Protects the frames of one device with its keys; derive from it to bring a suite of your own.
+    """Protects the frames of devices that have the same keys; derive from it to bring a suite of your own.
 
-    `roles` says which keys it needs and how long each is in bytes. Of several key sets the first is the
-    newest: it seals, and all open.
+    A suite keeps nothing between messages. `roles` says which keys it needs and how long each is in bytes. Of
+    several key sets the first is the newest: it seals, and all open.
     """
 
     roles: ClassVar[Mapping[str, int]] = {}

@@ -1,4 +1,4 @@
-"""The chain of stages of one device: integrity, peer, decipher, decompress, parse.
+"""The chain of stages of devices that are configured alike: integrity, peer, decipher, decompress, parse.
 
 A chain is compiled once for a configuration, and is pure: bytes in, measurements out, no clock and no files.
 """
@@ -42,9 +42,10 @@ Open = Callable[[bytes, int], tuple[int | None, bytes]]
 
 
 class StageChain:
-    """Decodes the messages of one device. It may be called from one thread at a time."""
+    """Decodes the messages of one device, and if it `is_shared` of all that are configured as it is. It may
+    be called from one thread at a time."""
 
-    __slots__ = ("_decompress", "_ids", "_largest", "_open", "_parse", "_received_counts", "device")
+    __slots__ = ("_decompress", "_largest", "_open", "_parse", "_prefix", "_received_counts", "device")
 
     def __init__(self, device: DeviceRecord, keys: Keys) -> None:
         """Compile a configuration. Raises Rejected with the stage "registry" if its keys, its suite or its
@@ -59,11 +60,17 @@ class StageChain:
             device.compression
         ]
         self._largest = device.largest
-        self._ids = (device.id, device.id.removeprefix(f"{device.application}:"))
+        self._prefix = f"{device.application}:"
         self._received_counts = device.clock == "received"
 
-    def __call__(self, payload: bytes, received_ms: int) -> Decoded:
-        """Decode a message that came at `received_ms`, in milliseconds since the epoch.
+    @property
+    def is_shared(self) -> bool:
+        """Whether other devices of the same configuration may use it: a token names its device."""
+        return self.device.peer is None or self.device.peer.kind != "jwt"
+
+    def __call__(self, payload: bytes, received_ms: int, sender: str | None = None) -> Decoded:
+        """Decode a message that came at `received_ms`, in milliseconds since the epoch, from another device
+        than the chain was compiled for if `sender` says so.
 
         Raises Rejected with the stage that refuses it and why, and nothing else.
         """
@@ -81,8 +88,10 @@ class StageChain:
             raise
         except Exception as error:  # the code of others may raise anything, and one message must not stop all
             raise Rejected(stage, "failed", f"{type(error).__name__}: {error}") from error
-        if claimed is not None and claimed not in self._ids:
-            raise Rejected("parse", "another device", f"{shown(claimed)}: expected {shown(self._ids[0])}")
+        if claimed is not None:
+            device = self.device.id if sender is None else sender
+            if claimed != device and claimed != device.removeprefix(self._prefix):
+                raise Rejected("parse", "another device", f"{shown(claimed)}: expected {shown(device)}")
         if self._received_counts:
             measurements = [each._replace(time=received_ms) for each in measurements]
         return Decoded(sequence, measurements)

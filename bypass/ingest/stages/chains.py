@@ -9,19 +9,21 @@ from bypass.ingest.stages.chain import Keys, StageChain
 
 
 class Chains:
-    """Finds the chain of a device, compiled when its first message comes."""
+    """Finds the chain of a device, compiled when the first message comes of one that is configured so."""
 
     def __init__(self, snapshot: RegistrySnapshot, keys: Keys) -> None:
         self._snapshot = snapshot
         self._keys = keys
-        self._compiled: dict[str, StageChain | Rejected] = {}
+        self._shared: dict[int | None, StageChain] = {}  # by the number of a configuration
+        self._own: dict[str, StageChain | Rejected] = {}
 
     def find(self, device: str) -> StageChain:
         """Give the chain of a device. Raises Rejected with the stage "registry" if it is unknown, or if its
         configuration cannot be used."""
-        chain = self._compiled.get(device)
-        if chain is None:
-            chain = self._compile(device)
+        found = self._shared.get(self._snapshot.number(device))
+        if found is not None:
+            return found
+        chain = self._own.get(device) or self._compile(device)
         if isinstance(chain, Rejected):
             raise Rejected(*chain.args)  # one that was raised holds the frames that it has passed
         return chain
@@ -31,8 +33,12 @@ class Chains:
         if record is None:  # not kept: anybody can think of ids
             return Rejected("registry", "unknown device", shown(device))
         try:
-            compiled: StageChain | Rejected = StageChain(record, self._keys)
+            compiled = StageChain(record, self._keys)
         except Rejected as rejected:
-            compiled = Rejected(*rejected.args)
-        self._compiled[device] = compiled
+            self._own[device] = refused = Rejected(*rejected.args)
+            return refused
+        if compiled.is_shared:
+            self._shared[self._snapshot.number(device)] = compiled
+        else:
+            self._own[device] = compiled
         return compiled

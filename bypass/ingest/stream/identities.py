@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 
 import numpy as np
 
@@ -12,18 +11,17 @@ from bypass.support.arrays import Ints
 MOST = 4_000_000
 """How many identities a part remembers; steps that are oldest are forgotten first."""
 
+_LONGEST_KEY = hashlib.blake2b.MAX_KEY_SIZE
+
 
 def identity(device: str, content: bytes) -> int:
     """The identity of what a device has sent: 64 bits, never 0, the same for the same bytes of the same
     device."""
-    digest = hashlib.blake2b(content, digest_size=8, key=_key(device)).digest()
+    key = device.encode()
+    if len(key) > _LONGEST_KEY:
+        key = hashlib.blake2b(key, digest_size=_LONGEST_KEY).digest()
+    digest = hashlib.blake2b(content, digest_size=8, key=key).digest()
     return int.from_bytes(digest, "little", signed=True) or 1
-
-
-@lru_cache(maxsize=200_000)
-def _key(device: str) -> bytes:
-    """A key for the hash, another one for each id."""
-    return hashlib.blake2b(device.encode(), digest_size=16).digest()
 
 
 class IdentityWindow:

@@ -180,7 +180,7 @@ class _Task:
                         self.result.duplicates += 1
                         continue
                 chain = find(device)
-                sequence, measurements = chain(payload, received)
+                sequence, measurements = chain(payload, received, device)
                 age = "unnumbered" if sequence is None else part.age(device, sequence)
                 if age == "seen":
                     self.result.duplicates += 1

@@ -127,7 +127,7 @@ def _shape(publication: Publish) -> Shape | None:
     None if the size is not worth remembering. Types, because 1 and 1.0 are equal but not equally long.
     """
     event = publication.event
-    types = tuple([type(value) for _, value in event.attributes])
+    types = event.value_types
     if not _PLAIN_TYPES.issuperset(types):
         return None
     return (

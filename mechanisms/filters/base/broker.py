@@ -140,7 +140,8 @@ class FilterBroker(Mechanism):
 
     def match(self, publication: Publish) -> Ints:
         """The rows concerned, ascending."""
-        return self._matched(publication, self.index.match(publication))
+        rows = self.index.match(publication)
+        return rows if rows is not None and not self._missing else self._matched(publication, rows)
 
     def match_many(self, publications: Sequence[Publish]) -> Iterator[Ints]:
         """Give for one event after the other what `match` does, when it is asked for."""
