@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from bypass.objects.metadata import Metadata, StoredObject
-    from bypass.objects.query import PageCursor, ObjectQuery
+    from bypass.objects.query import ObjectQuery, PageCursor
     from bypass.places.cell_grid import CellGrid
     from bypass.ports.routing import Neighbour
     from bypass.protocol.datagrams import NodeAddress

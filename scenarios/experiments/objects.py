@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from bypass.mechanisms import Registry
-from bypass.models.storage.posts import Posts
+from bypass.models.storage.operations import OperationModel, StorageOperations
+from bypass.models.storage.posts import PostModel, read_posts
 from bypass.support.validation import Misfit
 from bypass.transitions import Action, Plan, TransitionError
 
@@ -14,9 +17,10 @@ class ObjectSettings(BaseModel):
     """A store among clients: `storage` is the design to begin with, `set` are its parameters.
 
     Clients are up from the beginning, so that routing finds ways, and begin to store at random moments from
-    `start` on, for `joins` seconds; then they do what the `posts` say. Whoever is told of an object of
-    somebody else fetches it with probability `retrieve`. Operations wait `timeout` seconds and are tried
-    again `retries` times. Pages of the past have `page` objects, and all of them are asked for.
+    `start` on, for `joins` seconds; then they publish `posts`, or those of a CSV `file`, and do what
+    `operations` say besides. If `publishers` is above 0, clients below that share of all publish alone, and
+    the others subscribe alone. Whoever is told of an object of somebody else fetches it with probability
+    `retrieve`. Pages of the past have `page` objects, and all of them are asked for.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -25,16 +29,22 @@ class ObjectSettings(BaseModel):
     set: dict[str, JsonValue] = {}
     start: float = Field(default=30.0, ge=0)
     joins: float = Field(default=30.0, ge=0)
-    posts: Posts = Posts()
+    posts: PostModel = PostModel()
+    file: Path | None = None
+    operations: OperationModel = OperationModel()
+    publishers: float = Field(default=0.0, ge=0, lt=1)
     retrieve: float = Field(default=0.1, ge=0, le=1)
-    timeout: float = Field(default=2.0, gt=0)
-    retries: int = Field(default=3, ge=0, le=100)
     page: int = Field(default=20, ge=1, le=64)
 
     @property
     def first(self) -> Action:
         """The action by which a client begins to store."""
         return Action(proxy="storage", to=self.storage, set=dict(self.set))
+
+    @field_validator("file")
+    @classmethod
+    def _from_here(cls, file: Path | None) -> Path | None:
+        return None if file is None else Path.cwd() / file
 
     @property
     def operations_from(self) -> float:
@@ -47,9 +57,15 @@ class ObjectSettings(BaseModel):
             registry.check(Plan(plan="store", actions=(self.first,)), ("client",))
         except TransitionError as error:
             raise Misfit(("storage",), f"is {self.storage!r}: {error}") from None
-        end = self.operations_from + self.posts.duration
+        length = self.posts.duration / self.operations.compression
+        end = self.operations_from + length
         if end > duration:
             raise Misfit(
                 ("posts", "duration"),
-                f"is {self.posts.duration}: expected an end before {duration} s, not at {end}",
+                f"takes {length:g} s from {self.operations_from:g} s on: expected an end by {duration:g} s",
             )
+
+    def schedule(self, clients: int, seed: int) -> StorageOperations:
+        """The operations of so many clients. Raises InvalidPosts for a file that cannot be used."""
+        posts = self.posts.draw(clients, seed) if self.file is None else read_posts(self.file)
+        return self.operations.draw(posts, clients, self.posts.duration, seed)

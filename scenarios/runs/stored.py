@@ -15,7 +15,7 @@ from bypass.core.objects.own_queries import OwnQuery
 from bypass.errors import BypassError
 from bypass.models.maps import AttractionPoint
 from bypass.models.radio.kernels.state import S
-from bypass.models.storage.posts import ObjectAction, ObjectOperation
+from bypass.models.storage.operations import OperationKind
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.places.cell_grid import CellGrid
 from bypass.scenarios.experiments.objects import ObjectSettings
@@ -55,6 +55,7 @@ class StorageExperiment(Experiment):
     def __init__(self, scenario: Scenario, settings: ObjectSettings, seed: int) -> None:
         self._settings = settings
         super().__init__(scenario, seed)
+        self._operations = settings.schedule(scenario.clients, seed)
         self._watched = StoreWatch()
         self._moments = stream(seed, STORE, "joins")
         self._tastes = stream(seed, STORE, "retrievals")
@@ -69,8 +70,17 @@ class StorageExperiment(Experiment):
     def _begin_attendance(self) -> None:
         super()._begin_attendance()
         begin_us = round(self._settings.operations_from * MICROSECONDS)
-        for operation in self._settings.posts.schedule(self.scenario.clients, self.seed):
-            self.system.clock.at(begin_us + operation.at_us, self._do, operation)
+        operations = self._operations
+        columns = (operations.at_us, operations.node, operations.kind, operations.subject)
+        for at_us, node, kind, subject in zip(*(column.tolist() for column in columns), strict=True):
+            if self._does(node, kind):
+                self.system.clock.at(begin_us + at_us, self._do, node, kind, subject)
+
+    def _does(self, node: int, kind: int) -> bool:
+        """Whether a client does that, if some publish and others subscribe."""
+        share = self._settings.publishers
+        publishes = kind in (OperationKind.INSERT, OperationKind.DELETE)
+        return not share or publishes == (node < share * self.scenario.clients)
 
     def _take_part(self, number: int) -> None:
         self._watch(number)
@@ -93,42 +103,43 @@ class StorageExperiment(Experiment):
 
     # -- what clients do ----------------------------------------------------------------------------------
 
-    def _do(self, operation: ObjectOperation) -> None:
-        client = self.system.clients[operation.user]
-        if not self._active[operation.user] or isinstance(client.engine.active("storage"), Nothing):
+    def _do(self, node: int, kind: int, subject: int) -> None:
+        client = self.system.clients[node]
+        if not self._active[node] or isinstance(client.engine.active("storage"), Nothing):
             self._watched.skipped += 1
             return
-        match operation.action:
-            case ObjectAction.INSERT:
-                self._insert(client.objects, operation)
-            case ObjectAction.SUBSCRIBE:
-                self._subscribe(client.objects, operation)
-            case ObjectAction.DELETE:
-                self._delete(client.objects, operation)
-            case ObjectAction.UNSUBSCRIBE:
-                self._unsubscribe(client.objects, operation)
+        match kind:
+            case OperationKind.INSERT:
+                self._insert(client.objects, node, subject)
+            case OperationKind.SUBSCRIBE:
+                self._subscribe(client.objects, node, subject)
+            case OperationKind.DELETE:
+                self._delete(client.objects, subject)
+            case OperationKind.WITHDRAW:
+                self._unsubscribe(client.objects, subject)
 
-    def _insert(self, objects: ObjectAccess, operation: ObjectOperation) -> None:
+    def _insert(self, objects: ObjectAccess, node: int, number: int) -> None:
         def acknowledged(result: OperationResult) -> None:
             post.acknowledged = result.ok
 
+        posts = self._operations.posts
         metadata = objects.insert(
-            bytes(operation.size),
-            operation.tags,
-            name=f"post-{operation.item}",
+            bytes(int(posts.size[number])),
+            [posts.vocabulary[tag] for tag in posts.tags_of(number).tolist()],
+            name=f"post-{number}",
             ended=self._timed("insert", acknowledged),
         )
-        post = StoredPost(metadata.key, operation.user, metadata.tags, self.system.clock.now())
-        self._watched.posts[operation.item] = post
+        post = StoredPost(metadata.key, node, metadata.tags, self.system.clock.now())
+        self._watched.posts[number] = post
 
-    def _subscribe(self, objects: ObjectAccess, operation: ObjectOperation) -> None:
-        now, (tag,), number = self.system.clock.now(), operation.tags, operation.item
-        follow = FollowedTag(operation.user, tag, -np.inf if operation.past else now, now)
-        self._watched.follows[number] = follow
+    def _subscribe(self, objects: ObjectAccess, node: int, number: int) -> None:
+        now, past = self.system.clock.now(), bool(self._operations.all_time[number])
+        tag = self._operations.posts.vocabulary[int(self._operations.tag[number])]
+        self._watched.follows[number] = FollowedTag(node, tag, -np.inf if past else now, now)
         self._queries[number] = objects.query(
             tag,
             partial(self._told, number),
-            since=None if operation.past else now,
+            since=None if past else now,
             limit=self._settings.page,
             ended=self._timed("subscribe", partial(self._next_page, number)),
         )
@@ -140,20 +151,20 @@ class StorageExperiment(Experiment):
         if result.ok and own.more_past and not own.withdrawn and objects.queries.get(own.query.id) is own:
             objects.more(own, self._settings.page, self._timed("page", partial(self._next_page, number)))
 
-    def _delete(self, objects: ObjectAccess, operation: ObjectOperation) -> None:
-        post = self._watched.posts.get(operation.item)
+    def _delete(self, objects: ObjectAccess, number: int) -> None:
+        post = self._watched.posts.get(number)
         if post is None or objects.store.metadata(post.key) is None:
             self._watched.skipped += 1
             return
         post.deleted = self.system.clock.now()
         objects.delete(post.key, self._timed("delete"))
 
-    def _unsubscribe(self, objects: ObjectAccess, operation: ObjectOperation) -> None:
-        own = self._queries.get(operation.item)
+    def _unsubscribe(self, objects: ObjectAccess, number: int) -> None:
+        own = self._queries.get(number)
         if own is None or objects.queries.get(own.query.id) is not own:
             self._watched.skipped += 1
             return
-        self._watched.follows[operation.item].withdrawn = self.system.clock.now()
+        self._watched.follows[number].withdrawn = self.system.clock.now()
         objects.withdraw(own, self._timed("unsubscribe"))
 
     def _told(self, number: int, metadata: Metadata, own: OwnQuery) -> None:
