@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bypass.testing.suites.pipeline.parsers import ParserSuite
     from bypass.testing.suites.pipeline.precompute import PrecomputeSuite
     from bypass.testing.suites.pipeline.protection import FrameProtectionSuite
+    from bypass.testing.suites.storage import StorageSuite
     from bypass.testing.suites.suite import UnknownCapability
     from bypass.testing.suites.transports import TransportSuite
     from bypass.testing.worlds.live import LiveWorld
@@ -61,6 +62,7 @@ else:
             "ParserSuite": "bypass.testing.suites.pipeline.parsers",
             "PrecomputeSuite": "bypass.testing.suites.pipeline.precompute",
             "SimulatedWorld": "bypass.testing.worlds.simulated",
+            "StorageSuite": "bypass.testing.suites.storage",
             "SystemMachine": "bypass.testing.machine",
             "TransportSuite": "bypass.testing.suites.transports",
             "UnknownCapability": "bypass.testing.suites.suite",
@@ -94,6 +96,7 @@ __all__ = [
     "ParserSuite",
     "PrecomputeSuite",
     "SimulatedWorld",
+    "StorageSuite",
     "SystemMachine",
     "TransportSuite",
     "UnknownCapability",

@@ -352,7 +352,7 @@ class ObjectAccess:
             raise InvalidCallback(f"ended {shown(ended)}: expected a plain function")
         if not self._running():
             raise OperationFailed(
-                f"client {self._host.id} has no storage mechanism: expected a transition of its proxy 'storage'"
+                f"client {self._host.id} has no storage mechanism: expected one behind its proxy 'storage'"
             )
 
     def _check_known(self, own: OwnQuery) -> None:

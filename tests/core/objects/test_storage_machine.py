@@ -18,7 +18,7 @@ DESIGNS = st.sampled_from(("local", "server"))
 
 
 class StorageMachine(RuleBasedStateMachine):
-    """Four nodes in reach of each other, unless one has gone away; node 1 is the server where there is one."""
+    """Four nodes in reach of each other, unless one has gone away; node 1 is the server."""
 
     def __init__(self) -> None:
         super().__init__()
