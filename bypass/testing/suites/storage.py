@@ -28,8 +28,8 @@ class StorageSuite(MechanismSuite):
     Capabilities: a mechanism that does not `keep_past` finds only what is inserted while a query is known;
     with `keeps_when_owner_leaves` an acknowledged object outlives the absence of its owner. One that does not
     `notify` finds what is new by asking, within `period_s` seconds. Its `routing` has parameters.
-    One that is not `lossless` loses by design, and is not asked to come through transitions; others are tried from
-    and to the mechanisms `beside` it, by name, with their routing and parameters.
+    One that is not `lossless` loses by design, and is not asked to come through transitions; others are
+    tried from and to the mechanisms `beside` it, by name, with their routing and parameters.
     """
 
     family: ClassVar[Family] = STORAGE
