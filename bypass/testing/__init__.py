@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bypass.testing.suites.pipeline.precompute import PrecomputeSuite
     from bypass.testing.suites.pipeline.protection import FrameProtectionSuite
     from bypass.testing.suites.routing import RoutingSuite
+    from bypass.testing.suites.storage import StorageSuite
     from bypass.testing.suites.suite import UnknownCapability
     from bypass.testing.suites.transports import TransportSuite
     from bypass.testing.worlds.live import LiveWorld
@@ -63,6 +64,7 @@ else:
             "PrecomputeSuite": "bypass.testing.suites.pipeline.precompute",
             "RoutingSuite": "bypass.testing.suites.routing",
             "SimulatedWorld": "bypass.testing.worlds.simulated",
+            "StorageSuite": "bypass.testing.suites.storage",
             "SystemMachine": "bypass.testing.machine",
             "TransportSuite": "bypass.testing.suites.transports",
             "UnknownCapability": "bypass.testing.suites.suite",
@@ -97,6 +99,7 @@ __all__ = [
     "PrecomputeSuite",
     "RoutingSuite",
     "SimulatedWorld",
+    "StorageSuite",
     "SystemMachine",
     "TransportSuite",
     "UnknownCapability",

@@ -50,7 +50,7 @@ class StorageMechanism(Mechanism):
         for query in state["queries"].live() if cls.keyed and "queries" in state else ():
             if not all(each.positive for each in query.formula.conjunctions()):
                 raise InvalidQuery(
-                    f"query {query.formula}: expected a tag that is not negated in each alternative, for {cls.name!r}"
+                    f"query {query.formula}: expected a tag without ~ in each alternative, for {cls.name!r}"
                 )
 
     def start(self) -> None:
@@ -123,7 +123,7 @@ class StorageMechanism(Mechanism):
     def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """A message that not all mechanisms understand. Ignored, by default."""
 
-    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
+    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:  # noqa: ARG002
         """A message of this node did not reach one of its targets; of those for objects the next holder is
         asked."""
         if isinstance(body, Retrieve):

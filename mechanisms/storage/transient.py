@@ -21,7 +21,7 @@ class Transient(Local):
         op: int,
         query: ObjectQuery,
         after: PageCursor | None,
-        limit: int,
+        limit: int,  # noqa: ARG002 - the interface
         since_us: int | None,
         live: bool,
     ) -> None:

@@ -1,1 +1,1 @@
-"""Objects that a client's application stores and asks for: operations, own queries, and the node behind them."""
+"""Objects that an application stores and asks for: operations, own queries, and the node behind them."""

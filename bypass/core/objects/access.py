@@ -153,14 +153,18 @@ class ObjectAccess:
         stored = StoredObject(metadata, data)
         self.store.publish(stored, secret)
 
+        def attempt(op: int) -> None:
+            if key in self.store:
+                self._storage.insert(op, stored, active)
+            else:  # deleted meanwhile: an attempt must not come after the deletion
+                self.operations.done(op, OperationStatus.REFUSED, f"object {key} was deleted")
+
         def insertion_ended(result: OperationResult) -> None:
             if result.status in OBJECT_REFUSED:
                 self.store.bury(Tombstone(key, secret))
             ended(result)
 
-        self.operations.begin(
-            lambda op: self._storage.insert(op, stored, active), insertion_ended, extra_s=_extra(metadata)
-        )
+        self.operations.begin(attempt, insertion_ended, extra_s=_extra(metadata))
         return metadata
 
     def delete(self, key: ObjectKey, ended: Ended = ignore) -> int:
@@ -182,11 +186,18 @@ class ObjectAccess:
         self.store.bury(Tombstone(key, secret))
 
         def deletion_ended(result: OperationResult) -> None:
-            if result.status == OperationStatus.TIMEOUT:
+            if result.status == OperationStatus.TIMEOUT:  # the application is told; it goes on being tried
                 _remember(self._undeleted, key, (metadata, secret))
+                self.operations.begin(attempt, deleted_at_last, retries=FOREVER)
             ended(result)
 
-        return self.operations.begin(lambda op: self._storage.delete(op, metadata, secret), deletion_ended)
+        def attempt(op: int) -> None:
+            self._storage.delete(op, metadata, secret)
+
+        def deleted_at_last(_: OperationResult) -> None:
+            self._undeleted.pop(key, None)
+
+        return self.operations.begin(attempt, deletion_ended)
 
     def query(
         self,
@@ -364,7 +375,7 @@ class ObjectAccess:
             raise InvalidCallback(f"ended {shown(ended)}: expected a plain function")
         if not self._running():
             raise OperationFailed(
-                f"client {self._host.id} has no storage mechanism: expected a transition of its proxy 'storage'"
+                f"client {self._host.id} has no storage mechanism: expected one behind its proxy 'storage'"
             )
 
     def _check_known(self, own: OwnQuery) -> None:

@@ -1,8 +1,8 @@
 """Decisions about storage and routing without a broker: each datagram says which one its sender follows.
 
-Who hears of a larger one asks the sender for it, and gets the mechanisms with all of their parameters. Who has
-followed one tells all in reach, once, so that a decision spreads like a flood; whoever missed it is told by
-the next datagram that it hears.
+Who hears of a larger one asks the sender for it, and gets the mechanisms with all of their parameters. Who
+has followed one tells all in reach, once, so that a decision spreads like a flood; whoever missed it is
+told by the next datagram that it hears.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ class StorageSuite(MechanismSuite):
 
     Capabilities: a mechanism that does not `keep_past` finds only what is inserted while a query is known;
     with `keeps_when_owner_leaves` an acknowledged object outlives the absence of its owner. One that does not
-    `notify` finds what is new by asking, within `period_s` seconds. Its `routing` has these parameters. One
-    that is not `lossless` loses by design, and is not asked to come through transitions; others are tried from
-    and to the mechanisms `beside` it, by name, with their routing and parameters.
+    `notify` finds what is new by asking, within `period_s` seconds. Its `routing` has parameters.
+    One that is not `lossless` loses by design, and is not asked to come through transitions; others are
+    tried from and to the mechanisms `beside` it, by name, with their routing and parameters.
     """
 
     family: ClassVar[Family] = STORAGE
@@ -131,7 +131,10 @@ class StorageSuite(MechanismSuite):
         if not self.capability("keeps_past"):
             return
         world = self.nodes()
-        inserted = [world.insert(n % 4, "a") for n in range(7) if not world.run(0.5)]
+        inserted = []
+        for number in range(7):
+            inserted.append(world.insert(number % 4, "a"))
+            world.run(0.5)
         world.run(self._wait_s)
         asked = world.ask(0, "a", limit=3)
         world.run(SETTLED_S)

@@ -15,12 +15,12 @@ BASELINE = {**AT_OWNERS, "lossless": False}
 
 class TestLocal(StorageSuite):
     mechanism = "local"
-    capabilities = AT_OWNERS
+    capabilities: ClassVar[dict[str, Any]] = AT_OWNERS
 
 
 class TestLocalOverSeveralHops(StorageSuite):
     mechanism = "local"
-    capabilities = {**AT_OWNERS, "routing": ("dsdv", {})}
+    capabilities: ClassVar[dict[str, Any]] = {**AT_OWNERS, "routing": ("dsdv", {})}
     examples = 3
 
 
@@ -31,23 +31,23 @@ class TestServer(StorageSuite):
 
 class TestTransient(StorageSuite):
     mechanism = "transient"
-    capabilities = {**BASELINE, "keeps_past": False}
+    capabilities: ClassVar[dict[str, Any]] = {**BASELINE, "keeps_past": False}
 
 
 class TestTtl(StorageSuite):
     mechanism = "ttl"
     parameters: ClassVar[dict[str, Any]] = {"lifetime_s": 1000.0}
-    capabilities = BASELINE
+    capabilities: ClassVar[dict[str, Any]] = BASELINE
 
 
 class TestLastK(StorageSuite):
     mechanism = "last-k"
-    capabilities = BASELINE
+    capabilities: ClassVar[dict[str, Any]] = BASELINE
 
 
 class TestPull(StorageSuite):
     mechanism = "pull"
-    capabilities = {**BASELINE, "notifies": False, "period_s": 5.0}
+    capabilities: ClassVar[dict[str, Any]] = {**BASELINE, "notifies": False, "period_s": 5.0}
 
 
 @pytest.mark.parametrize(
