@@ -195,5 +195,3 @@ def plan_for(storage: str, routing: str | None = None, **values: Any) -> Plan:
     if routing is not None:
         actions.insert(0, Action(proxy="routing", to=routing))
     return Plan(plan=f"to {storage}", actions=tuple(actions))
-
-
