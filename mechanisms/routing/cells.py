@@ -11,9 +11,9 @@ from pydantic import Field
 
 from bypass.mechanisms.routing.base import RoutingMechanism
 from bypass.mechanisms.routing.counters import DropReason
-from bypass.mechanisms.routing.faces import Step, lies_in, nearest, next_step
+from bypass.mechanisms.routing.faces import CellStep, lies_in, nearest, next_step
 from bypass.mechanisms.routing.members import CellMembers
-from bypass.mechanisms.routing.standing import Standing
+from bypass.mechanisms.routing.stillness import Stillness
 from bypass.places.cell_grid import CellGrid, side_for
 from bypass.places.sensor import Fix, LocationRequest
 from bypass.ports.routing import Neighbour
@@ -51,7 +51,7 @@ class CellRouting(RoutingMechanism):
         super().start()
         self._choose = self.host.random("routing-choice").choice
         self._members = CellMembers()
-        self._standing = Standing(CellGrid.over(self.area, self._side()), self.still_s, self.still_mps)
+        self._standing = Stillness(CellGrid.over(self.area, self._side()), self.still_s, self.still_mps)
         fix = self.host.location.current()
         if fix is not None:
             self._standing.located(fix)
@@ -189,7 +189,7 @@ class CellRouting(RoutingMechanism):
         for cell, targets in together.items():
             self._forward(datagram, tuple(targets), cell, None)
 
-    def _step(self, datagram: Datagram, target: int) -> Step | None:
+    def _step(self, datagram: Datagram, target: int) -> CellStep | None:
         """The next step to a cell; None if there is nobody to take it."""
         standing, cells = self._standing, self._members.cells
         if standing.serving and standing.cell is not None:
@@ -198,7 +198,7 @@ class CellRouting(RoutingMechanism):
                 recovery = None
             return next_step(standing.grid, standing.cell, target, recovery, cells)
         # Who does not serve is in no cell: any node that serves knows the way from where it is.
-        return Step(nearest(standing.grid, target, cells), None) if cells else None
+        return CellStep(nearest(standing.grid, target, cells), None) if cells else None
 
     def _forward(
         self, datagram: Datagram, targets: tuple[NodeAddress, ...], cell: int, recovery: Recovery | None

@@ -24,7 +24,7 @@ _AROUND = ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))
 _TURN = {step: turn for turn, step in enumerate(_AROUND)}
 
 
-class Step(NamedTuple):
+class CellStep(NamedTuple):
     """The next cell of a way, None where it ends; and the state of a walk around a face, None if greedy."""
 
     cell: int | None
@@ -37,18 +37,18 @@ def next_step(
     target: int,
     recovery: Recovery | None,
     reached: Collection[int],
-) -> Step:
+) -> CellStep:
     """The step from cell `here` on the way to `target`; `reached` are the populated cells in reach.
 
     The way ends in the target or, if that is empty, in the populated cell nearest to it; of several the one
     with the smallest number.
     """
     if here == target:
-        return Step(None, None)
+        return CellStep(None, None)
     entry = here if recovery is None else recovery.entered
     best = nearest(grid, target, reached or (here,))
     if _rank(grid, best, target) < min(_rank(grid, entry, target), _rank(grid, here, target)):
-        return Step(best, None)
+        return CellStep(best, None)
     if recovery is None or _rank(grid, here, target) < _rank(grid, entry, target):
         return _walk(grid, here, target, None, reached)
     return _walk(grid, here, target, recovery, reached)
@@ -84,10 +84,10 @@ def planar_neighbours(grid: CellGrid, cell: int, populated: Collection[int]) -> 
 
 def _walk(
     grid: CellGrid, here: int, target: int, recovery: Recovery | None, reached: Collection[int]
-) -> Step:
+) -> CellStep:
     edges = planar_neighbours(grid, here, reached)
     if not edges:
-        return Step(None, None)
+        return CellStep(None, None)
     if recovery is None:
         entry, crossed, first = here, None, None
         next_cell = _first_after(grid, here, edges, _direction(grid, here, target))
@@ -103,8 +103,8 @@ def _walk(
         so_far, crossed, first = share, (here, next_cell), None
         next_cell = _first_after(grid, here, edges, _turn(grid, here, next_cell))
     if first == (here, next_cell):
-        return Step(None, None)  # once around: nothing on this face is nearer
-    return Step(next_cell, Recovery(entry, first or (here, next_cell), here, crossed))
+        return CellStep(None, None)  # once around: nothing on this face is nearer
+    return CellStep(next_cell, Recovery(entry, first or (here, next_cell), here, crossed))
 
 
 def _rank(grid: CellGrid, cell: int, target: int) -> tuple[int, int]:

@@ -261,7 +261,7 @@ class RoutingSuite(MechanismSuite):
         assert after == before, f"bodies were sent {before} times, and went on: {after}"
 
     def test_losses_do_no_harm(self) -> None:
-        """Who gets a body gets it for each target once, whatever is lost."""
+        """A node gets a body for each target once, whatever is lost."""
 
         def once(places: list[Point], pairs: list[tuple[int, int]], seed: int) -> None:
             world = self.nodes(places, seed, loss=0.3)

@@ -8,7 +8,7 @@ from bypass.places.cell_grid import CellGrid
 from bypass.places.sensor import Fix
 
 
-class Standing:
+class Stillness:
     """Follows a node's fixes. A node serves its cell until it leaves it; then it is on its way, and serves
     again when it has stood still for `still_s` seconds, slower than `still_mps` all the time.
 
