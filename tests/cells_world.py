@@ -61,9 +61,9 @@ class _Radio:
 
 
 class CellsWorld(RoutingWorld):
-    """Nodes with objects on a grid of `columns` x `rows` cells. `cut` says between which nodes nothing passes.
+    """Nodes with objects on a grid of `columns` x `rows` cells, each in one of `cells`.
 
-    `populations` has the cell of each node; nodes of a cell stand next to each other.
+    `cut` says between which nodes nothing passes, `drop_body` which datagrams a node does not receive.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ from bypass.objects.metadata import (
     check_opening,
 )
 from bypass.objects.query import ObjectQuery, PageCursor
-from bypass.objects.tags import TagFormula
+from bypass.objects.tags import MOST_CONJUNCTIONS, TagFormula
 from bypass.objects.window import TimeWindow
 from bypass.protocol.storage import LONGEST_DATA, MOST_ITEMS, MOST_NAMED
 from bypass.protocol.wire import bypass_pb2 as pb
@@ -224,8 +224,8 @@ def object_data(data: bytes) -> bytes:
     return data
 
 
-def checked_conjunction(query: ObjectQuery, number: int) -> int:
-    known = len(query.formula.conjunctions())
-    if not 0 <= number < known:
-        raise ValueError(f"conjunction {shown(number)} of {known}: expected a smaller number, from 0 on")
+def checked_conjunction(number: int) -> int:
+    """Check the number of a conjunction; the query beside it may be that conjunction alone."""
+    if not 0 <= number < MOST_CONJUNCTIONS:
+        raise ValueError(f"conjunction {shown(number)}: expected 0 to {MOST_CONJUNCTIONS - 1}")
     return number

@@ -105,7 +105,7 @@ def _read_node_state(body: pb.NodeState, values: ValueTypes) -> NodeState:
 def _write_record(body: pb.QueryRecord, record: QueryRecord, values: ValueTypes) -> None:
     write_query(body.query, record.query, values)
     if record.conjunction is not None:
-        body.conjunction = checked_conjunction(record.query, record.conjunction)
+        body.conjunction = checked_conjunction(record.conjunction)
     if record.cell is not None:
         body.cell = record.cell
     body.at_us = record.at_us
@@ -113,7 +113,7 @@ def _write_record(body: pb.QueryRecord, record: QueryRecord, values: ValueTypes)
 
 def _read_record(body: pb.QueryRecord, values: ValueTypes) -> QueryRecord:
     query = read_query(required(body, "query"), values)
-    number = checked_conjunction(query, body.conjunction) if body.HasField("conjunction") else None
+    number = checked_conjunction(body.conjunction) if body.HasField("conjunction") else None
     return QueryRecord(query, number, optional_number(body, "cell"), required(body, "at_us"))
 
 

@@ -105,7 +105,7 @@ def _write_ask(body: pb.Ask, message: Ask, values: ValueTypes) -> None:
     body.op = message.op
     write_query(body.query, message.query, values)
     if message.conjunction is not None:
-        body.conjunction = checked_conjunction(message.query, message.conjunction)
+        body.conjunction = checked_conjunction(message.conjunction)
     if message.cell is not None:
         body.cell = message.cell
     if message.after is not None:
@@ -124,7 +124,7 @@ def _read_ask(body: pb.Ask, values: ValueTypes) -> Ask:
     return Ask(
         required(body, "op"),
         query,
-        checked_conjunction(query, body.conjunction) if body.HasField("conjunction") else None,
+        checked_conjunction(body.conjunction) if body.HasField("conjunction") else None,
         optional_number(body, "cell"),
         read_cursor(body, "after"),
         at_most("items on a page", body.limit, MOST_ON_A_PAGE),

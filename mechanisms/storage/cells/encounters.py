@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bypass.mechanisms.storage.cells.mechanism import Cells
 
 ABSENT_S = 4.0
-"""A neighbour that was gone for so long, and was not lost for a few beacons alone, may have been elsewhere."""
+"""A neighbour that was gone for so long was not lost for a few beacons alone: it may have been elsewhere."""
 
 LONG_S = 8.0
 """A node that has worked for its cell so long is no newcomer: those come alone, and say so."""
@@ -27,8 +27,8 @@ class Encounters:
     """The neighbours of a node, when each was there last and since when it is there.
 
     A node that has long worked for its cell asks a neighbour that is new to it whether that is so the other
-    way round, too. If the other one has long worked for its cell as well, neither is a newcomer: then parts of
-    the network have met, and everybody offers its objects and queries to their cells again.
+    way round, too. If the other one has long worked for its cell as well, neither is a newcomer: then parts
+    of the network have met, and everybody offers its objects and queries to their cells again.
     """
 
     def __init__(self, node: Cells) -> None:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from bypass.mechanisms.storage.cells.mechanism import Cells
 
 
+RACE_S = 1.0
+"""Two nodes of a cell may not know for so long what the other one has just told the cell."""
+
+
 class _Declined(Recent[int, None]):
     """Entries that are not taken although others offer them."""
 
@@ -126,7 +130,8 @@ class StateLearning:
         if not objects and not queries:
             return
         service = self._node.service
-        since = self._node.host.now() - self._node.fresh_s
+        now = self._node.host.now()
+        since = now - self._node.fresh_s
         learned = {(each.query.id, each.conjunction or 0) for each in queries}
         for metadata in objects:
             for record in state.concerned(metadata):
@@ -138,7 +143,7 @@ class StateLearning:
         for record in queries:
             unseen = {
                 each.key: each
-                for each in self._unseen(state, theirs, since)
+                for each in self._unseen(state, theirs, now - RACE_S)
                 if each.key not in new and record.query.matches(each)
             }
             service.notify(record, unseen.values())

@@ -22,6 +22,7 @@ from bypass.mechanisms.storage.cells.spreading import CellSpreading
 from bypass.mechanisms.storage.cells.state.cell_state import StateBounds
 from bypass.mechanisms.storage.cells.state.conjunctions import cells_of, divide
 from bypass.mechanisms.storage.cells.state.placement import tag_cells
+from bypass.mechanisms.storage.fetching import ObjectFetches
 from bypass.objects.metadata import Metadata, StoredObject, Tombstone
 from bypass.objects.query import ObjectQuery, PageCursor
 from bypass.places.cell_grid import CellGrid
@@ -42,8 +43,6 @@ from bypass.protocol.storage import (
     MoveNode,
     NodeState,
     Remove,
-    Retrieve,
-    Retrieved,
     StateDigest,
     StorageMessage,
     Withdraw,
@@ -83,7 +82,6 @@ class Cells(StorageMechanism):
     confirm_s: Annotated[float, MechanismState("confirm_s"), Field(gt=0, le=10)] = 0.2
     wait_s: Annotated[float, MechanismState("wait_s"), Field(gt=0, le=3600)] = 30.0
     retry_s: Annotated[float, MechanismState("retry_s"), Field(gt=0, le=3600)] = 5.0
-    retrieve_wait_s: Annotated[float, MechanismState("retrieve_wait_s"), Field(gt=0, le=60)] = 1.0
     settle_s: Annotated[float, MechanismState("settle_s"), Field(gt=0, le=60)] = 1.5
     repair_s: Annotated[float, MechanismState("repair_s"), Field(ge=1, le=3600)] = 5.0
     register_s: Annotated[float, MechanismState("register_s"), Field(ge=1, le=86_400)] = 120.0
@@ -111,6 +109,7 @@ class Cells(StorageMechanism):
         self._reviewing = False
         self._repaired_at = self._registered_at = self.host.now()
         super().start()
+        self.fetches = ObjectFetches(self._send, self.retrieval.done)
 
     def begin(self) -> None:
         """Listen for the nodes of the cell, and join them."""
@@ -219,9 +218,6 @@ class Cells(StorageMechanism):
         else:
             super().received(body, origin, target)
 
-    def retrieved(self, answer: Retrieved, origin: NodeAddress) -> None:  # noqa: ARG002
-        self.retrieval.retrieved(answer)
-
     def acknowledged(self, answer: Acknowledge, origin: NodeAddress) -> None:  # noqa: ARG002
         if not self.spreading.confirmed(answer.op, answer.cells):
             self.requests.acknowledged(answer)
@@ -254,8 +250,8 @@ class Cells(StorageMechanism):
         """Keep a notification for later, or try the next copy of an object."""
         if isinstance(body, FoundObjects):
             self.service.undelivered(body, target)
-        elif isinstance(body, Retrieve):
-            self.retrieval.undeliverable(body, target)
+        else:
+            super().undeliverable(body, target)
 
     def surroundings_changed(self) -> None:
         """Look at the new surroundings soon: several things change at once."""

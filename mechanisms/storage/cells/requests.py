@@ -201,7 +201,7 @@ class CellRequests:
             self._node.host.link.done(op, OperationStatus.OK)
 
     def _take_back(self, metadata: Metadata) -> None:
-        """One cell has refused an object that others may have taken: they must forget it as the client does."""
+        """One cell has refused an object that others may have taken: they must forget it as well."""
         store, grid = self._node.store, self._node.grid
         if metadata.key.owner == store.owner and metadata.key in store and grid is not None:
             body = Delete(0, metadata.key, store.secret(metadata.key), metadata.tags)

@@ -204,6 +204,7 @@ class CellState:
 
     def note_first(self, key: ObjectKey | QueryKey, now: float) -> None:
         """This node has received an object or a conjunction before the others of its cell."""
+        self._first.pop(key, None)  # the latest is the last
         self._first[key] = now
 
     def first_since(self, key: ObjectKey | QueryKey, since: float) -> bool:
@@ -211,9 +212,10 @@ class CellState:
         return self._first.get(key, _NEVER) >= since
 
     def recent_objects(self, since: float) -> Iterator[Metadata]:
-        """The objects that this node was the first to receive, at `since` or later; forgets earlier ones."""
-        self._first = {key: at for key, at in self._first.items() if at >= since}
-        for key in self._first:
+        """The objects that this node was the first to receive, at `since` or later."""
+        for key, at in reversed(self._first.items()):
+            if at < since:
+                return
             if isinstance(key, ObjectKey) and (metadata := self.catalogue.get(key)) is not None:
                 yield metadata
 

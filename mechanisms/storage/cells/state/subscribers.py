@@ -37,9 +37,9 @@ class Subscribers:
     """The subscribers of the queries that a node keeps.
 
     A notification that comes back makes its subscriber suspect: from then on, notifications wait, at most
-    `bound`, for it to say where it is, and one of them is tried again every `retry_s`. If nothing helps within
-    `wait_s`, it has failed, and those that wait are dropped. A failed subscriber is tried again with a new match, at most every `retry_s`: it may only have
-    been cut off.
+    `bound`, for it to say where it is, and one of them is tried again every `retry_s`. If nothing helps
+    within `wait_s`, it has failed, and those that wait are dropped. A failed subscriber is tried again with
+    a new match, at most every `retry_s`: it may only have been cut off.
     """
 
     def __init__(self) -> None:

@@ -35,7 +35,8 @@ def asked(formula: str, number: int = 1, subscriber: int = 7) -> ObjectQuery:
 
 def test_equally_near_cells_are_told_apart_by_their_numbers() -> None:
     assert proxy_of(GRID, 5, (4, 6, 1, 9)) == 1
-    assert is_closer(GRID, 1, 4, 5) and not is_closer(GRID, 4, 1, 5)
+    assert is_closer(GRID, 1, 4, 5)
+    assert not is_closer(GRID, 4, 1, 5)
     assert proxy_of(GRID, 5, ()) is None
     assert misplaced(GRID, (0, 15), 5, (10, 5)) == [15]
 
@@ -60,7 +61,7 @@ def test_the_entry_of_the_active_cell_never_leaves_the_list() -> None:
 
 def test_the_nearest_copy_is_tried_first_and_the_owner_last() -> None:
     replicas = (Replica(None, 15), Replica(4, 0), Replica(5, 14))
-    assert candidates(replicas, GRID, 10, 1) == [
+    assert candidates(replicas, GRID, 11, 1) == [
         Replica(None, 15),
         Replica(5, 14),
         Replica(4, 0),
@@ -71,7 +72,8 @@ def test_the_nearest_copy_is_tried_first_and_the_owner_last() -> None:
 def test_a_query_is_divided_the_same_way_again_and_again() -> None:
     query = asked("a & b & e | a & ~c | d")
     divided_query = divide(query)
-    assert divided_query is not None and divided_query == divide(query)
+    assert divided_query is not None
+    assert divided_query == divide(query)
     assert all(each.key in each.query.formula.conjunctions()[0].positive for each in divided_query)
     assert set(cells_of(divided_query, GRID)) == {GRID.cell_of_tag("", each.key) for each in divided_query}
     assert divide(asked("a | ~b")) is None
@@ -86,14 +88,22 @@ def test_a_subscriber_is_suspect_then_failed_and_tried_again() -> None:
     for _ in range(3):
         subscribers.undelivered(7, NOTE, 0.0, 30.0, 2)
     entry = subscribers.get(7)
-    assert entry is not None and entry.reach is Reach.SUSPECT and len(entry.pending) == 2
-    assert subscribers.dropped == 1 and not subscribers.may_send(7, NOTE, 1.0, 5.0, 2)
-    assert subscribers.locate(7, 2, 9) == () and entry.cell == 1, "what is older changes nothing"
-    assert len(subscribers.locate(7, 2, 11)) == 2 and entry.reach is Reach.REACHABLE
+    assert entry is not None
+    assert entry.reach is Reach.SUSPECT
+    assert len(entry.pending) == 2
+    assert subscribers.dropped == 1
+    assert not subscribers.may_send(7, NOTE, 1.0, 5.0, 2)
+    assert subscribers.locate(7, 2, 9) == ()
+    assert entry.cell == 1, "what is older changes nothing"
+    assert len(subscribers.locate(7, 2, 11)) == 2
+    assert entry.reach is Reach.REACHABLE
     subscribers.undelivered(7, NOTE, 2.0, 30.0, 2)
-    assert subscribers.expire(31.9) == [] and subscribers.expire(32.0) == [7]
-    assert entry.reach is Reach.FAILED and not entry.pending
-    assert subscribers.may_send(7, NOTE, 40.0, 5.0, 2) and not subscribers.may_send(7, NOTE, 41.0, 5.0, 2)
+    assert subscribers.expire(31.9) == []
+    assert subscribers.expire(32.0) == [7]
+    assert entry.reach is Reach.FAILED
+    assert not entry.pending
+    assert subscribers.may_send(7, NOTE, 40.0, 5.0, 2)
+    assert not subscribers.may_send(7, NOTE, 41.0, 5.0, 2)
 
 
 def test_a_try_that_does_not_come_back_has_reached_the_subscriber() -> None:
@@ -101,10 +111,12 @@ def test_a_try_that_does_not_come_back_has_reached_the_subscriber() -> None:
     subscribers.locate(7, 1, 10)
     for _ in range(2):
         subscribers.undelivered(7, NOTE, 0.0, 30.0, 5)
-    assert subscribers.retry(4.0, 5.0) == [] and len(subscribers.retry(5.0, 5.0)) == 1
+    assert subscribers.retry(4.0, 5.0) == []
+    assert len(subscribers.retry(5.0, 5.0)) == 1
     assert len(subscribers.retry(5.0 + TRY_S, 5.0)) == 1
     entry = subscribers.get(7)
-    assert entry is not None and entry.reach is Reach.REACHABLE
+    assert entry is not None
+    assert entry.reach is Reach.REACHABLE
 
 
 def test_states_with_the_same_content_have_the_same_fold_whatever_the_order() -> None:
@@ -122,7 +134,8 @@ def test_states_with_the_same_content_have_the_same_fold_whatever_the_order() ->
     assert one.fold == other.fold
     one.remove(items[0].key)
     one.entomb(Tombstone(items[0].key, b"x"))
-    assert len(one) == len(other) and one.fold != other.fold
+    assert len(one) == len(other)
+    assert one.fold != other.fold
 
 
 def test_what_one_node_can_make_grow_is_bounded_and_refusals_are_counted() -> None:

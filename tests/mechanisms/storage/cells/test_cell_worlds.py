@@ -20,8 +20,9 @@ def keepers(world: CellsWorld, name: str) -> list[int]:
     return [
         node
         for node in world.alive()
-        if any(each.key.name == name for state in world.cells(node).service.states.values() for each in state.catalogue)
-    ]  # fmt: skip
+        for state in world.cells(node).service.states.values()
+        if any(each.key.name == name for each in state.catalogue)
+    ]
 
 
 def begun(cells: list[int], **options: float) -> CellsWorld:
@@ -40,10 +41,12 @@ def test_objects_are_found_retrieved_and_deleted() -> None:
     assert told.names == ["o2", "o1", "o0"]
     late = world.insert(17, "late", "a")
     world.run(1.0)
-    assert late == OK and told.names[-1] == "late"
+    assert late == OK
+    assert told.names[-1] == "late"
     fetched = world.retrieve(9, told.metadata[0])
     world.run(2.0)
-    assert fetched[0].data == b"x" and told.metadata[0].key in world.access(9).store
+    assert fetched[0].data == b"x"
+    assert told.metadata[0].key in world.access(9).store
     assert world.delete(2, "o2") is not None
     world.run(2.0)
     assert world.found_by(4, "a") == ["late", "o0", "o1"]
@@ -56,7 +59,8 @@ def test_an_acknowledged_object_is_at_a_second_node_though_broadcasts_are_lost()
     tag = tag_of(world, 4)
     ended = world.insert(0, "x", tag)
     world.run(2.0)
-    assert ended == OK and len(keepers(world, "x")) == 2
+    assert ended == OK
+    assert len(keepers(world, "x")) == 2
     world.run(12.0)
     assert keepers(world, "x") == [1, 2, 3], "comparisons heal the rest"
 
@@ -73,7 +77,8 @@ def test_keys_leave_with_the_last_node_and_come_back_with_the_first() -> None:
     tag = tag_of(world, 4)
     ended, told = world.insert(0, "x", tag), world.query(2, tag)
     world.run(3.0)
-    assert ended == OK and keepers(world, "x") == [4]
+    assert ended == OK
+    assert keepers(world, "x") == [4]
     world.walk(4, world.place_in(8, 4), 2.0)
     world.run(40.0)
     assert keepers(world, "x") == [1], "of equally near cells the one with the smallest number"
