@@ -68,10 +68,10 @@ PACKAGES = {
         "make_device parse_time plain_rows read_status submit_plan subscribe topic_of"
     ),
     "bypass.live": (
-        "BlockingConnection BlockingSubscription Connection ConnectionRefused InvalidArgument "
-        "InvalidEndpoint InvalidGroupKey InvalidInterface InvalidKeys LiveSubscription Neighbours "
-        "NoSuchRadio NotConnected OutboxFull PublicationRefused SubscriptionRefused Unsupported connect "
-        "connect_blocking gpsd gpx nmea"
+        "BlockingConnection BlockingMatch BlockingMatches BlockingSubscription Connection ConnectionRefused "
+        "InvalidArgument InvalidEndpoint InvalidGroupKey InvalidInterface InvalidKeys LiveSubscription "
+        "Neighbours NoSuchRadio NotConnected ObjectMatch ObjectMatches OutboxFull PublicationRefused "
+        "SubscriptionRefused Unsupported connect connect_blocking gpsd gpx nmea"
     ),
     "bypass.models": (
         "InvalidMap InvalidTrace LocalEngine SparkEngine SparkUnavailable Trace WorkerLost lay_out "

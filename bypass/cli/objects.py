@@ -166,7 +166,7 @@ def retrieve(key: str, out: Path | None, digest: str | None, broker: str, keys: 
     if digest is not None and content_hash(data).hex() != digest.lower():
         raise OperationFailed(f"object {key}: its bytes have another digest than {digest}: expected that one")
     if out is None:
-        click.get_binary_stream("stdout").write(data)
+        sys.stdout.buffer.write(data)
     else:
         out.write_bytes(data)
 

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from bypass.live.broker.config import ObjectLimits
-from bypass.live.broker.objects.changes import Outcome
+from bypass.live.broker.objects.changes import ChangeOutcome
 from bypass.live.broker.store.statements import Change
 from bypass.protocol.storage import OperationStatus
 
@@ -44,7 +44,7 @@ class ObjectAccounts:
         self.objects = sum(each.objects for each in self._accounts.values())
         self.bytes = sum(each.bytes for each in self._accounts.values())
 
-    def refusal(self, name: str, charge: int) -> Outcome | None:
+    def refusal(self, name: str, charge: int) -> ChangeOutcome | None:
         """Why an account may not have one more object of so many bytes; None if it may."""
         limits, account = self._limits, self._accounts.get(name, ObjectAccount())
         checks = (
@@ -56,7 +56,7 @@ class ObjectAccounts:
         for count, most, what, reason in checks:
             if count > most:
                 detail = f"{count} {what}: expected at most {most}"
-                return Outcome(OperationStatus.QUOTA, detail, reason)
+                return ChangeOutcome(OperationStatus.QUOTA, detail, reason)
         return None
 
     def add(self, name: str, charge: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from struct import unpack
 from typing import NamedTuple
 
-from bypass.live.broker.objects.changes import Arrived
+from bypass.live.broker.objects.changes import ArrivedObject
 from bypass.live.broker.objects.pages import Query
 from bypass.live.broker.objects.words import Word, count_words
 from bypass.objects.metadata import Metadata
@@ -20,7 +20,7 @@ class FoundArrivals(NamedTuple):
     """Matches in the order of their arrival. All up to the number `reached` were looked at; `ended`: there
     were no others then."""
 
-    matches: list[Arrived]
+    matches: list[ArrivedObject]
     reached: int
     ended: bool
 
@@ -49,7 +49,7 @@ def arrivals_since(
         )
         for each in conjunctions
     ]
-    matches: list[Arrived] = []
+    matches: list[ArrivedObject] = []
     reached = since
     for arrival, published, packed, record in rows:
         if len(matches) == limit:
@@ -61,6 +61,6 @@ def arrivals_since(
         if any(present <= own and absent.isdisjoint(own) for present, absent in tests):
             metadata = decode(record)
             if asked.matches(metadata):
-                matches.append(Arrived(arrival, metadata, record))
+                matches.append(ArrivedObject(arrival, metadata, record))
     ended = len(rows) < SCANNED
     return FoundArrivals(matches, max(reached, latest) if ended else reached, ended)

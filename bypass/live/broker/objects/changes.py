@@ -53,7 +53,7 @@ class SweepObjects(NamedTuple):
 ObjectChange = PutObject | BeginUpload | AddPart | DeleteObject | SweepObjects
 
 
-class Arrived(NamedTuple):
+class ArrivedObject(NamedTuple):
     """An object that is in the store now: the number of its arrival, and its metadata, also as encoded."""
 
     arrival: int
@@ -61,7 +61,7 @@ class Arrived(NamedTuple):
     record: bytes
 
 
-class Outcome(NamedTuple):
+class ChangeOutcome(NamedTuple):
     """The result of a change. `reason` names what it is counted as if it was refused, `detail` explains that.
 
     `arrived` is an object that came into the store by it. `missing` is the offset from which on bytes are
@@ -71,9 +71,9 @@ class Outcome(NamedTuple):
     status: OperationStatus
     detail: str = ""
     reason: str = ""
-    arrived: Arrived | None = None
+    arrived: ArrivedObject | None = None
     missing: int | None = None
     removed: int = 0
 
 
-DONE = Outcome(OperationStatus.OK)
+DONE = ChangeOutcome(OperationStatus.OK)

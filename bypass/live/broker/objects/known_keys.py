@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from bypass.live.broker.objects.changes import DONE, Outcome
+from bypass.live.broker.objects.changes import DONE, ChangeOutcome
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.protocol.storage import OperationStatus
 
@@ -52,20 +52,20 @@ class KnownKeys:
             )
         }
 
-    def answer(self, metadata: Metadata) -> Outcome | None:
+    def answer(self, metadata: Metadata) -> ChangeOutcome | None:
         """Say what becomes of an object whose key is known: it is there, or refused. None for one that is
         not."""
         key = metadata.key
         if key in self.tombstones:
             detail = f"object {key} was deleted: expected a name that is new"
-            return Outcome(OperationStatus.REFUSED, detail, DELETED)
+            return ChangeOutcome(OperationStatus.REFUSED, detail, DELETED)
         known = self.objects.get(key)
         if known is None:
             return None
         if (known.metadata.digest, known.metadata.commitment) == (metadata.digest, metadata.commitment):
             return DONE
         detail = f"object {key} exists: expected a name that is new"
-        return Outcome(OperationStatus.REFUSED, detail, TAKEN)
+        return ChangeOutcome(OperationStatus.REFUSED, detail, TAKEN)
 
     def add(self, account: str, metadata: Metadata) -> None:
         """An object has come in this batch."""

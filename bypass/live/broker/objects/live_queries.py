@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from bypass.live.broker.objects.arrivals import FoundArrivals
-from bypass.live.broker.objects.changes import Arrived
+from bypass.live.broker.objects.changes import ArrivedObject
 from bypass.objects.query import ObjectQuery
 from bypass.objects.query_index import QueryIndex
 
@@ -41,7 +41,7 @@ class LiveQuery:
         """How many objects more may be on their way."""
         return 0 if self.unconfirmed_bytes >= WINDOW_BYTES else WINDOW - len(self.unconfirmed)
 
-    def sent(self, matches: list[Arrived]) -> None:
+    def sent(self, matches: list[ArrivedObject]) -> None:
         """The client is told of objects."""
         self.unconfirmed.extend((each.arrival, len(each.record)) for each in matches)
         self.unconfirmed_bytes += sum(len(each.record) for each in matches)
@@ -56,7 +56,7 @@ class LiveQuery:
 class LiveQueries:
     """All queries that go on, by client. `send(live, matches)` tells a client of objects."""
 
-    def __init__(self, send: Callable[[LiveQuery, list[Arrived]], None]) -> None:
+    def __init__(self, send: Callable[[LiveQuery, list[ArrivedObject]], None]) -> None:
         self.held_back = 0  # times that a client had not taken enough to be told of an object at once
         self.latest = 0  # the number of the latest arrival that was told to whom it concerned
         self._send = send
@@ -89,9 +89,9 @@ class LiveQueries:
         self._index.remove(number)
         return self._by_number.pop(number, None) is not None
 
-    def arrived(self, arrivals: list[Arrived]) -> None:
+    def arrived(self, arrivals: list[ArrivedObject]) -> None:
         """Objects have arrived, in this order: tell those who are not behind."""
-        together: dict[int, list[Arrived]] = {}
+        together: dict[int, list[ArrivedObject]] = {}
         for each in arrivals:
             self.latest = max(self.latest, each.arrival)
             for query in self._index.concerned(each.metadata):
@@ -108,7 +108,7 @@ class LiveQueries:
         live.told = max(live.told, found.reached)
         live.behind = not found.ended or self.latest > live.told
 
-    def _tell(self, live: LiveQuery, matches: list[Arrived]) -> None:
+    def _tell(self, live: LiveQuery, matches: list[ArrivedObject]) -> None:
         fresh = [each for each in matches if each.arrival > live.told]
         if live.behind or live.reading or not fresh:
             live.behind = live.behind or bool(fresh)  # they are in the store by now, and read from there

@@ -15,9 +15,9 @@ from bypass.live.broker.loop.loop import Loop
 from bypass.live.broker.objects.arrivals import FoundArrivals, arrivals_since
 from bypass.live.broker.objects.blobs import read_bytes
 from bypass.live.broker.objects.changes import (
-    Arrived,
+    ArrivedObject,
+    ChangeOutcome,
     DeleteObject,
-    Outcome,
     PutObject,
     SweepObjects,
 )
@@ -99,7 +99,7 @@ class ObjectService:
         self._transfers = Transfers(
             loop, config.limits.client_byte_rate, self.writer.submit, self._is_here, send, self._answer
         )
-        self._arrived: list[Arrived] = []
+        self._arrived: list[ArrivedObject] = []
         self._waiting: Counter[int] = Counter()  # changes, by client
         self._waiting_bytes: Counter[int] = Counter()
         self._reads: Counter[int] = Counter()
@@ -146,11 +146,11 @@ class ObjectService:
                 live = self.live.get(message.query)
                 if live is not None and live.client == session.number:
                     self.live.remove(message.query)
-                self._answer(session, session.route, message.op, Outcome(OperationStatus.OK))
+                self._answer(session, session.route, message.op, ChangeOutcome(OperationStatus.OK))
             case Retrieve():
                 self._retrieve(session, message)
             case _:
-                unknown = Outcome(OperationStatus.UNSUPPORTED, reason="objects_unsupported")
+                unknown = ChangeOutcome(OperationStatus.UNSUPPORTED, reason="objects_unsupported")
                 self._answer(session, session.route, getattr(message, "op", 0), unknown)
 
     def refuse(self, session: Session, message: StorageMessage, reason: str) -> None:
@@ -162,7 +162,7 @@ class ObjectService:
         elif isinstance(message, Ask) and not message.op:
             self.take(session, message)
         else:
-            over = Outcome(OperationStatus.QUOTA, reason, "objects_over_rate")
+            over = ChangeOutcome(OperationStatus.QUOTA, reason, "objects_over_rate")
             self._answer(session, session.route, getattr(message, "op", 0), over)
 
     def _insert(self, session: Session, message: Insert) -> None:
@@ -171,16 +171,16 @@ class ObjectService:
         refused = None
         if metadata.key.owner != session.number:
             detail = f"object {metadata.key}: expected an owner of number {session.number}"
-            refused = Outcome(OperationStatus.NOT_OWNER, detail, NOT_OWNER)
+            refused = ChangeOutcome(OperationStatus.NOT_OWNER, detail, NOT_OWNER)
         elif metadata.size > self._limits.object_bytes:
             detail = f"object of {metadata.size} bytes: expected at most {self._limits.object_bytes}"
-            refused = Outcome(OperationStatus.TOO_LARGE, detail, TOO_LARGE)
+            refused = ChangeOutcome(OperationStatus.TOO_LARGE, detail, TOO_LARGE)
         elif metadata.published_us > self._loop.now() * 1e6 + AHEAD_US:
             detail = f"object {metadata.key} of the future: expected a clock that is at most 1 h ahead"
-            refused = Outcome(OperationStatus.REFUSED, detail, AHEAD)
+            refused = ChangeOutcome(OperationStatus.REFUSED, detail, AHEAD)
         elif message.data is not None and not metadata.describes(message.data):
             detail = f"object {metadata.key}: expected the bytes that its metadata has the hash of"
-            refused = Outcome(OperationStatus.REFUSED, detail, UNREADABLE)
+            refused = ChangeOutcome(OperationStatus.REFUSED, detail, UNREADABLE)
         if refused is not None:
             self._answer(session, session.route, message.op, refused)
             return
@@ -202,13 +202,13 @@ class ObjectService:
             or self._waiting[client] >= MOST_WAITING // 4
             or self._waiting_bytes[client] + size > MOST_WAITING_BYTES // 4
         ):
-            busy = Outcome(OperationStatus.QUOTA, "too much waits to be written: expected less", BUSY)
+            busy = ChangeOutcome(OperationStatus.QUOTA, "too much waits to be written: expected less", BUSY)
             self._answer(session, route, op, busy)
             return
         self._waiting[client] += 1
         self._waiting_bytes[client] += size
 
-        def written(outcome: Outcome | StoreFailed) -> None:
+        def written(outcome: ChangeOutcome | StoreFailed) -> None:
             _subtract(self._waiting, client, 1)
             _subtract(self._waiting_bytes, client, size)
             self._answer(session, route, op, outcome)
@@ -220,7 +220,9 @@ class ObjectService:
         client, route, query = session.number, session.route, message.query
         if query.subscriber != client:
             detail = f"query {query.id}: expected one of subscriber {client}"
-            self._answer(session, route, message.op, Outcome(OperationStatus.NOT_OWNER, detail, NOT_OWNER))
+            self._answer(
+                session, route, message.op, ChangeOutcome(OperationStatus.NOT_OWNER, detail, NOT_OWNER)
+            )
             return
         if message.live:
             live = self.live.get(query.id)
@@ -234,7 +236,7 @@ class ObjectService:
                 self._catch_up(live)
             elif live is None and self.live.count(client) >= self._limits.queries_per_client:
                 most = self._limits.queries_per_client
-                over = Outcome(
+                over = ChangeOutcome(
                     OperationStatus.QUOTA, f"{most} queries: expected no more of one client", OVER_QUERIES
                 )
                 self._answer(session, route, message.op, over)
@@ -271,7 +273,7 @@ class ObjectService:
         assert session.route is not None
         client, route = session.number, session.route
         if self._reads[client] >= MOST_READS:
-            busy = Outcome(OperationStatus.QUOTA, f"{MOST_READS} answers wait: expected no more", BUSY)
+            busy = ChangeOutcome(OperationStatus.QUOTA, f"{MOST_READS} answers wait: expected no more", BUSY)
             self._answer(session, route, op, busy)
             return
         self._reads[client] += 1
@@ -287,10 +289,10 @@ class ObjectService:
 
     # -- answers ------------------------------------------------------------------------------------------
 
-    def _answer(self, session: Session, route: bytes, op: int, outcome: Outcome | StoreFailed) -> None:
+    def _answer(self, session: Session, route: bytes, op: int, outcome: ChangeOutcome | StoreFailed) -> None:
         """Tell a client what became of an operation, if it is still there; note what has arrived."""
         if isinstance(outcome, StoreFailed):
-            outcome = Outcome(OperationStatus.QUOTA, str(outcome), NOT_STORED)
+            outcome = ChangeOutcome(OperationStatus.QUOTA, str(outcome), NOT_STORED)
         if outcome.arrived is not None:
             self._arrived.append(outcome.arrived)
             self._counters["objects_inserted"] += 1
@@ -307,7 +309,7 @@ class ObjectService:
         for live in self.live:
             self._catch_up(live)
 
-    def _push(self, live: LiveQuery, matches: list[Arrived]) -> None:
+    def _push(self, live: LiveQuery, matches: list[ArrivedObject]) -> None:
         if self._is_here(live.client, live.route):
             for first in range(0, len(matches), MOST_ON_A_PAGE):
                 some = matches[first : first + MOST_ON_A_PAGE]
@@ -351,8 +353,8 @@ class ObjectService:
         before = 0.0 if age is None else now - age
         self.writer.submit(SweepObjects(before, now - self._limits.upload_age), self._swept)
 
-    def _swept(self, outcome: Outcome | StoreFailed) -> None:
-        if isinstance(outcome, Outcome):
+    def _swept(self, outcome: ChangeOutcome | StoreFailed) -> None:
+        if isinstance(outcome, ChangeOutcome):
             self._counters["objects_expired"] += outcome.removed
 
 

@@ -16,18 +16,18 @@ from bypass.live.broker.objects.accounts import ObjectAccounts
 from bypass.live.broker.objects.changes import (
     DONE,
     AddPart,
-    Arrived,
+    ArrivedObject,
     BeginUpload,
+    ChangeOutcome,
     DeleteObject,
     ObjectChange,
-    Outcome,
     PutObject,
     SweepObjects,
 )
 from bypass.live.broker.objects.known_keys import KnownKeys
 from bypass.live.broker.objects.object_database import OBJECTS, part_number, parts_of
 from bypass.live.broker.objects.uploads import Uploads
-from bypass.live.broker.objects.words import Words
+from bypass.live.broker.objects.words import WordNumbers
 from bypass.live.broker.store.database import Lock, begin_log_anew, failure, open_database
 from bypass.live.broker.store.statements import Change, Row
 from bypass.objects.metadata import Metadata
@@ -80,7 +80,7 @@ class ObjectStore:
             opened.callback(self._connection.close)
             self._opened = opened.pop_all()
         self.accounts = ObjectAccounts(limits)
-        self._words = Words()
+        self._words = WordNumbers()
         self._uploads = Uploads(self._connection, self.accounts, decode)
         self._decode = decode
         self._arrival = 0
@@ -97,7 +97,7 @@ class ObjectStore:
         """The number of the latest arrival."""
         return self._arrival
 
-    def apply(self, changes: Sequence[ObjectChange]) -> list[Outcome]:
+    def apply(self, changes: Sequence[ObjectChange]) -> list[ChangeOutcome]:
         """Make changes durable, all in one transaction: what became of each.
 
         Raises StoreFailed if nothing could be written; all is as before then.
@@ -105,7 +105,7 @@ class ObjectStore:
         with self._failures():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                outcomes: list[Outcome] = []
+                outcomes: list[ChangeOutcome] = []
                 for kind, together in groupby(changes, type):
                     outcomes += self._applied(kind, [*together])
                 self._words.write(self._connection)
@@ -134,12 +134,12 @@ class ObjectStore:
         self.accounts.load(self._connection)
         self._uploads.forget()
 
-    def _applied(self, kind: type, changes: list[ObjectChange]) -> Iterator[Outcome]:
+    def _applied(self, kind: type, changes: list[ObjectChange]) -> Iterator[ChangeOutcome]:
         if kind is PutObject:
             return iter(self._put([each for each in changes if isinstance(each, PutObject)]))
         return map(self._apply_one, changes)
 
-    def _apply_one(self, change: ObjectChange) -> Outcome:
+    def _apply_one(self, change: ObjectChange) -> ChangeOutcome:
         match change:
             case BeginUpload():
                 known = KnownKeys(self._connection, [change.metadata.key], self._decode)
@@ -159,7 +159,7 @@ class ObjectStore:
 
     # -- objects that come --------------------------------------------------------------------------------
 
-    def _put(self, puts: Sequence[PutObject], blob: int | None = None) -> list[Outcome]:
+    def _put(self, puts: Sequence[PutObject], blob: int | None = None) -> list[ChangeOutcome]:
         """Store objects; the bytes of one with a `blob` are there already."""
         known = KnownKeys(self._connection, [each.metadata.key for each in puts], self._decode)
         self._words.find(
@@ -169,7 +169,7 @@ class ObjectStore:
         objects: list[Row] = []
         tagged: list[Row] = []
         parts: list[Row] = []
-        outcomes: list[Outcome] = []
+        outcomes: list[ChangeOutcome] = []
         now = self._now()
         for account, metadata, record, data in puts:
             charge = metadata.size + len(record)
@@ -193,7 +193,9 @@ class ObjectStore:
             tagged += [(number, published, owner, name, arrival) for number in numbers]
             if blob is None:
                 parts.append((part_number(bytes_of, 0), data))
-            outcomes.append(Outcome(OperationStatus.OK, arrived=Arrived(arrival, metadata, record)))
+            outcomes.append(
+                ChangeOutcome(OperationStatus.OK, arrived=ArrivedObject(arrival, metadata, record))
+            )
         _OBJECTS.apply(self._connection, objects)
         tagged.sort()
         _TAGGED.apply(self._connection, tagged)
@@ -206,7 +208,7 @@ class ObjectStore:
 
     # -- objects that go ----------------------------------------------------------------------------------
 
-    def _delete(self, change: DeleteObject) -> Outcome:
+    def _delete(self, change: DeleteObject) -> ChangeOutcome:
         known = KnownKeys(self._connection, [change.key], self._decode)
         buried = known.tombstones.get(change.key)
         stored = known.objects.get(change.key)
@@ -214,10 +216,10 @@ class ObjectStore:
             if buried == (change.account, change.opening):
                 return DONE
             detail = f"object {change.key}: expected one that is here"
-            return Outcome(OperationStatus.NOT_FOUND, detail, NOT_FOUND)
+            return ChangeOutcome(OperationStatus.NOT_FOUND, detail, NOT_FOUND)
         if stored.account != change.account or not stored.metadata.opened_by(change.opening):
             detail = f"object {change.key}: expected to be deleted by its owner"
-            return Outcome(OperationStatus.NOT_OWNER, detail, NOT_OWNER)
+            return ChangeOutcome(OperationStatus.NOT_OWNER, detail, NOT_OWNER)
         self._remove([stored.arrival])
         self._connection.execute(
             "INSERT INTO tombstones (owner, name, account, at, opening) VALUES (?, ?, ?, ?, ?)",
@@ -230,9 +232,9 @@ class ObjectStore:
                 (change.account,),
             )
             self.accounts.bury(change.account, -1)
-        return Outcome(OperationStatus.OK, removed=1)
+        return ChangeOutcome(OperationStatus.OK, removed=1)
 
-    def _sweep(self, change: SweepObjects) -> Outcome:
+    def _sweep(self, change: SweepObjects) -> ChangeOutcome:
         old = [
             arrival
             for arrival, at in self._connection.execute(
@@ -249,7 +251,7 @@ class ObjectStore:
         ).fetchall()
         for (account,) in rows:
             self.accounts.bury(account, -1)
-        return Outcome(OperationStatus.OK, removed=len(old))
+        return ChangeOutcome(OperationStatus.OK, removed=len(old))
 
     def _remove(self, arrivals: Sequence[int]) -> None:
         tagged: list[Row] = []

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bypass.live.broker.objects.changes import AddPart, ObjectChange, Outcome, PutObject
+from bypass.live.broker.objects.changes import AddPart, ChangeOutcome, ObjectChange, PutObject
 from bypass.live.broker.objects.object_store import ObjectStore
 from bypass.live.broker.objects.pages import Query
 from bypass.live.broker.store.database import StoreFailed, connect, failure
@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 MOST_TOGETHER, MOST_BYTES_TOGETHER = 2000, 4 << 20
 """Changes, and bytes of objects in them, that are written in one transaction."""
 
-Written = Callable[[Outcome | StoreFailed], None]
-Step = Callable[[Query], Any]
+Written = Callable[[ChangeOutcome | StoreFailed], None]
+ReadingStep = Callable[[Query], Any]
 """A part of reading something: gives what was asked for, None if it has to be called again."""
 
 
@@ -81,7 +81,9 @@ class ObjectWriter:
     def _write(self, together: list[tuple[ObjectChange, Written]]) -> None:
         began = time.monotonic()
         try:
-            outcomes: list[Outcome | StoreFailed] = [*self._store.apply([change for change, _ in together])]
+            outcomes: list[ChangeOutcome | StoreFailed] = [
+                *self._store.apply([change for change, _ in together])
+            ]
             failed = None
         except StoreFailed as error:
             failed = error
@@ -95,7 +97,7 @@ class ObjectWriter:
         self._soon(self._tell, [then for _, then in together], outcomes, failed)
 
     def _tell(
-        self, thens: list[Written], outcomes: list[Outcome | StoreFailed], failed: StoreFailed | None
+        self, thens: list[Written], outcomes: list[ChangeOutcome | StoreFailed], failed: StoreFailed | None
     ) -> None:
         if failed is not None and self.failing is None:
             log.error("%s; objects are refused until it works again", failed)
@@ -108,7 +110,7 @@ class ObjectWriter:
 
 
 class _Reading(NamedTuple):
-    step: Step
+    step: ReadingStep
     then: Callable[[Any], None]
 
 
@@ -126,7 +128,7 @@ class ObjectReader:
         self._thread = threading.Thread(target=self._run, name="bypass object reader", daemon=True)
         self._thread.start()
 
-    def read(self, step: Step, then: Callable[[Any], None]) -> None:
+    def read(self, step: ReadingStep, then: Callable[[Any], None]) -> None:
         """Have `then` called with what `step` gives in the end, or a StoreFailed."""
         self._readings.append(_Reading(step, then))
         self._some.release()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bypass.live.broker.loop.loop import Loop
-from bypass.live.broker.objects.changes import AddPart, BeginUpload, Outcome
+from bypass.live.broker.objects.changes import AddPart, BeginUpload, ChangeOutcome
 from bypass.live.broker.objects.object_database import PART_BYTES
 from bypass.live.broker.objects.object_threads import Written
 from bypass.live.broker.sessions.sessions import Session
@@ -52,7 +52,7 @@ class Transfers:
         submit: Callable[..., None],
         is_here: Callable[[int, bytes], bool],
         send: Callable[[bytes, StorageMessage], None],
-        answer: Callable[[Session, bytes, int, Outcome | StoreFailed], None],
+        answer: Callable[[Session, bytes, int, ChangeOutcome | StoreFailed], None],
     ) -> None:
         self._loop = loop
         self._rate = byte_rate * SHARE
@@ -101,13 +101,13 @@ class Transfers:
         self._next = {account: at for account, at in self._next.items() if at > now}
 
     def _written(self, transfer: Transfer) -> Written:
-        def written(outcome: Outcome | StoreFailed) -> None:
+        def written(outcome: ChangeOutcome | StoreFailed) -> None:
             key = transfer.metadata.key
             if self._transfers.get(key) is not transfer:
-                if isinstance(outcome, Outcome) and outcome.arrived is not None:
+                if isinstance(outcome, ChangeOutcome) and outcome.arrived is not None:
                     self._answer(transfer.session, transfer.route, transfer.op, outcome)
                 return
-            if isinstance(outcome, Outcome) and outcome.missing is not None:
+            if isinstance(outcome, ChangeOutcome) and outcome.missing is not None:
                 transfer.written = outcome.missing
                 transfer.asked = max(transfer.asked, outcome.missing)
                 self._ask(transfer)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from bypass.live.broker.objects.accounts import ObjectAccounts
-from bypass.live.broker.objects.changes import AddPart, BeginUpload, Outcome
+from bypass.live.broker.objects.changes import AddPart, BeginUpload, ChangeOutcome
 from bypass.live.broker.objects.object_database import PART_BYTES, part_number, parts_of
 from bypass.objects.metadata import HASH_BYTES, Metadata, ObjectKey
 from bypass.protocol.storage import OperationStatus
@@ -49,7 +49,7 @@ class Uploads:
         """Know nothing but what is in the store."""
         self._known.clear()
 
-    def begin(self, change: BeginUpload, number: Callable[[], int], now: float) -> Outcome:
+    def begin(self, change: BeginUpload, number: Callable[[], int], now: float) -> ChangeOutcome:
         """Begin an upload, or go on with it: from which offset on bytes are missing."""
         metadata, record = change.metadata, change.record
         upload = self._find(metadata.key)
@@ -68,7 +68,7 @@ class Uploads:
                 detail = (
                     f"{count} objects of {change.account} are incomplete: expected at most {MOST_UPLOADS}"
                 )
-                return Outcome(OperationStatus.QUOTA, detail, TOO_MANY)
+                return ChangeOutcome(OperationStatus.QUOTA, detail, TOO_MANY)
             upload = Upload(number(), change.account, charge, 0, metadata, record, _hash())
             self._known[metadata.key] = upload
             self._accounts.add(change.account, charge)
@@ -76,9 +76,9 @@ class Uploads:
                 "INSERT INTO uploads VALUES (?, ?, ?, ?, ?, ?, 0, ?)",
                 (upload.blob, *metadata.key, change.account, now, charge, record),
             )
-        return Outcome(OperationStatus.OK, missing=upload.received)
+        return ChangeOutcome(OperationStatus.OK, missing=upload.received)
 
-    def add(self, change: AddPart, now: float) -> tuple[Outcome, Upload | None]:
+    def add(self, change: AddPart, now: float) -> tuple[ChangeOutcome, Upload | None]:
         """Add a part: what becomes of it, and the upload if it is complete now and right.
 
         A part that was there before is taken for known.
@@ -86,16 +86,16 @@ class Uploads:
         upload = self._find(change.key)
         if upload is None or upload.account != change.account:
             detail = f"object {change.key}: expected to be inserted before its parts come"
-            return Outcome(OperationStatus.REFUSED, detail, UNBEGUN), None
+            return ChangeOutcome(OperationStatus.REFUSED, detail, UNBEGUN), None
         if change.offset < upload.received:
-            return Outcome(OperationStatus.OK, missing=upload.received), None
+            return ChangeOutcome(OperationStatus.OK, missing=upload.received), None
         size = min(PART_BYTES, upload.metadata.size - upload.received)
         if change.offset != upload.received or len(change.data) != size:
             detail = (
                 f"object {change.key}: {len(change.data)} bytes at {change.offset}: "
                 f"expected {size} at {upload.received}"
             )
-            return Outcome(OperationStatus.REFUSED, detail, MISPLACED, missing=upload.received), None
+            return ChangeOutcome(OperationStatus.REFUSED, detail, MISPLACED, missing=upload.received), None
         self._connection.execute(
             "INSERT OR REPLACE INTO parts VALUES (?, ?)",
             (part_number(upload.blob, change.offset), change.data),
@@ -106,15 +106,15 @@ class Uploads:
             self._connection.execute(
                 "UPDATE uploads SET received = ?, at = ? WHERE blob = ?", (upload.received, now, upload.blob)
             )
-            return Outcome(OperationStatus.OK, missing=upload.received), None
+            return ChangeOutcome(OperationStatus.OK, missing=upload.received), None
         if upload.hashed.digest() != upload.metadata.digest:
             self._drop(upload)
             detail = f"object {change.key}: expected the bytes that its metadata has the hash of"
-            return Outcome(OperationStatus.REFUSED, detail, DAMAGED), None
+            return ChangeOutcome(OperationStatus.REFUSED, detail, DAMAGED), None
         self._connection.execute("DELETE FROM uploads WHERE blob = ?", (upload.blob,))
         self._accounts.remove(upload.account, upload.charge)  # the object itself is charged from now on
         del self._known[change.key]
-        return Outcome(OperationStatus.OK), upload
+        return ChangeOutcome(OperationStatus.OK), upload
 
     def expire(self, before: float) -> int:
         """Give up those to which nothing was added since a time: gives how many."""

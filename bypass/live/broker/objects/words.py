@@ -23,7 +23,7 @@ _READ = (
 )
 
 
-class Words:
+class WordNumbers:
     """Gives words their numbers, which are never used again. For the thread that writes."""
 
     def __init__(self) -> None:

@@ -11,14 +11,14 @@ from bypass.live.client.errors import NotConnected
 from bypass.live.client.objects.matches import ObjectMatch, ObjectMatches
 from bypass.objects.metadata import Metadata
 
-Run = Callable[..., Any]
+RunOnLoop = Callable[..., Any]
 """Does something on the connection's loop, and waits for it."""
 
 
 class BlockingMatch:
     """An object that a query has found; see `ObjectMatch`."""
 
-    def __init__(self, run: Run, match: ObjectMatch) -> None:
+    def __init__(self, run: RunOnLoop, match: ObjectMatch) -> None:
         self._run = run
         self._match = match
         self.metadata: Metadata = match.metadata
@@ -38,7 +38,7 @@ class BlockingMatch:
 class BlockingMatches:
     """The matches of one query, to be used as `with` and iterated over; see `ObjectMatches`."""
 
-    def __init__(self, run: Run, matches: ObjectMatches) -> None:
+    def __init__(self, run: RunOnLoop, matches: ObjectMatches) -> None:
         self._run = run
         self._matches = matches
 
