@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bypass.ingest.devices.key_store import InvalidKeyFile, KeyStore
+from bypass.ingest.devices.key_store import KeyStore
+from bypass.ingest.security.private_file import InvalidKeyFile
 
 SECRET = b"a very secret key, of 32 bytes.."
 

@@ -126,7 +126,7 @@ def test_a_folder_has_one_log_for_ever(tmp_path: Path) -> None:
         ("nats://here", "nats: server 'here': expected HOST:PORT"),
         ("nats://h:1?replicas=2", "replicas 2: expected 1 or 3"),
         ("nats://h:1?bytes=many", "bytes 'many': expected a number"),
-        ("nats://h:1?colour=red", "option colour: expected name, replicas, bytes or retention"),
+        ("nats://h:1?colour=red", "option colour: expected one of bytes, ca, credentials"),
         ("nats://h:1?name=a.b", "name 'a.b': expected letters, digits, - and _"),
         ("nats://h:1?bytes", "'bytes': expected OPTION=VALUE"),
         ("segments://here", "'here': expected no options but"),

@@ -45,7 +45,8 @@ from bypass.cli.ingest.group import folder_option, ingest
     "log_name",
     metavar="NAME",
     help="The log: segments, nats://HOST:PORT,... or one of your own; a folder keeps the one that it has "
-    "begun with.  [default: segments]",
+    "begun with. Servers on other machines need ?ca=FILE and one of credentials, nkey, token=FILE, or "
+    "user=NAME&password=FILE; or insecure=yes.  [default: segments]",
 )
 @click.option(
     "--name",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import stat
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,18 +19,14 @@ from secrets import token_bytes
 
 import msgspec
 
-from bypass.errors import BypassError
 from bypass.ingest.names import check_name
 from bypass.ingest.security.key_set import KeySet
+from bypass.ingest.security.private_file import InvalidKeyFile, check_private
 
 log = logging.getLogger(__name__)
 
 _LARGEST_FILE = 1 << 20
 _VERSION, _FORGOTTEN = "version", "forgotten"
-
-
-class InvalidKeyFile(BypassError):
-    """A key set that is not there, cannot be read, or that others may read. No key is part of the message."""
 
 
 class _State(msgspec.Struct):
@@ -53,7 +48,7 @@ class KeyStore:
         self.folder = folder
         self._at = version
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_private(folder, folder.stat().st_mode)
+        check_private(folder, folder.stat().st_mode)
 
     def __repr__(self) -> str:
         return f"KeyStore({str(self.folder)!r})"
@@ -180,19 +175,11 @@ class KeyStore:
         return self.folder / f"{name}.json"
 
 
-def _check_private(path: Path, mode: int) -> None:
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        expected = "700" if stat.S_ISDIR(mode) else "600"
-        raise InvalidKeyFile(
-            f"{path}: mode {stat.S_IMODE(mode):04o}: expected one that is its owner's alone: chmod {expected}"
-        )
-
-
 def _read(path: Path) -> list[_State]:
     """The states of a key set, in order. Raises InvalidKeyFile."""
     try:
         with path.open("rb") as file:
-            _check_private(path, os.fstat(file.fileno()).st_mode)
+            check_private(path, os.fstat(file.fileno()).st_mode)
             content = file.read(_LARGEST_FILE)
     except OSError as error:
         raise InvalidKeyFile(f"{path}: {error.strerror}: expected a key set") from None
