@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bypass.ingest.categories import Node
 from bypass.ingest.connectors.connector import InvalidConnector
 from bypass.ingest.connectors.filters import ApplicationFilters
-from bypass.ingest.connectors.membership import Membership, Node
+from bypass.ingest.connectors.membership import Membership
 from bypass.ingest.connectors.mqtt import MqttConnector
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.leases import FileLeases
@@ -44,7 +45,7 @@ def test_a_broker_is_reached_with_tls_and_a_password(tmp_path: Path, password: P
     cert, key = certificate(broker)
     more = f"password_file {users}\ncertfile {cert}\nkeyfile {key}\nallow_anonymous false\n"
     with mosquitto(broker, more) as running, (tmp_path / "service.log").open("wb") as output:
-        command = [*COMMAND, "ingest", "start", "--folder", tmp_path / "f", "--no-stream"]
+        command: list[str | Path] = [*COMMAND, "ingest", "start", "--folder", tmp_path / "f", "--no-stream"]
         command += ["--mqtt", running.address, "--mqtt-version", version, "--mqtt-ca", cert]
         command += ["--mqtt-user", "me", "--mqtt-password", password]
         service = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)

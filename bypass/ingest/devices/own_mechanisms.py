@@ -49,11 +49,16 @@ def add_mechanisms(folder: IngestFolder, references: Iterable[str]) -> list[str]
     for each in new:
         registry.bring(each)
     listed = [*dict.fromkeys((*known, *new))]
+    write_mechanisms(folder, listed)
+    return listed
+
+
+def write_mechanisms(folder: IngestFolder, listed: list[str]) -> None:
+    """Have an installation list these references, and no others."""
     folder.path.mkdir(parents=True, exist_ok=True)
     unfinished = folder.mechanisms.with_suffix(".new")
     unfinished.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
     unfinished.replace(folder.mechanisms)
-    return listed
 
 
 def bring_mechanisms(folder: IngestFolder) -> Registry:
