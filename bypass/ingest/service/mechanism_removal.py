@@ -44,7 +44,7 @@ def remove_mechanisms(folder: IngestFolder, references: Iterable[str]) -> list[s
 
 
 def _uses(folder: IngestFolder, name: str) -> Iterator[str]:
-    """What uses a mechanism, in words."""
+    """Say in words where a mechanism is used."""
     if folder.registry.exists():
         with DeviceRegistry(folder.registry) as registry:
             policies = [parse_policy(text) for text in registry.policies()]
