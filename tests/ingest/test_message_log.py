@@ -25,6 +25,7 @@ from bypass.ingest.log.jetstream.writer import divide
 from bypass.ingest.log.message_log import InvalidLog, LogFailed, MessageLog
 from bypass.testing import LogSuite
 from bypass.testing.worlds.broker import until
+from tests.ingest.certificates import certificate
 from tests.ingest.nats_servers import PROGRAM, NatsServer, free_ports, nats_server
 
 OWN = f"{Path(__file__).parents[2] / 'examples' / 'sqlite_log.py'}:SqliteLog"
@@ -311,7 +312,14 @@ def test_the_configuration_that_the_page_shows_is_one(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "ingest.md").read_text()
     (shown,) = re.findall(r"```\n(server_name:.*?)```", page, re.DOTALL)
     path = tmp_path / "server.conf"
-    path.write_text(shown.replace("/var/lib/nats", str(tmp_path)))
+    cert, key = certificate(tmp_path)
+    for written, real in (
+        ("/var/lib/nats", tmp_path),
+        ("/etc/nats/n1.pem", cert),
+        ("/etc/nats/n1.key", key),
+    ):
+        shown = shown.replace(written, str(real))
+    path.write_text(shown)
     assert PROGRAM is not None
     done = subprocess.run([PROGRAM, "-c", str(path), "-t"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -82,7 +82,8 @@ from bypass.cli.ingest.group import folder_option, ingest
     type=click.Choice(["none", "log-only", "full-sync"]),
     default="log-only",
     show_default=True,
-    help="What an acknowledged message survives: nothing, the process, or the machine.",
+    help="What an acknowledged message survives: nothing, the process, or the machine. With full-sync, so "
+    "does the stream.",
 )
 def start(
     folder: Path,
@@ -133,6 +134,7 @@ def start(
     if stream:
         command = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]
         command.append(f"--letter-days={letter_days}")
+        command += ["--synced"] if durability == "full-sync" else []
         processes["stream"] = [*command, *([f"--master={master}"] if master else [])]
     if given:
         # Connectors that are started again go on with the plans that came since this command was given.

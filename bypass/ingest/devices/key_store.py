@@ -8,7 +8,6 @@ table or error.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 from base64 import b64decode, b64encode
@@ -22,6 +21,8 @@ import msgspec
 from bypass.ingest.names import check_name
 from bypass.ingest.security.key_set import KeySet
 from bypass.ingest.security.private_file import InvalidKeyFile, check_private
+from bypass.support.durable_files import replace_file
+from bypass.support.file_lock import FileLock
 
 log = logging.getLogger(__name__)
 
@@ -138,20 +139,16 @@ class KeyStore:
                 if len(kept) == 1 and not kept[0].keys and kept[0].since <= before:
                     path.unlink()
                 elif first:
-                    _save(path, msgspec.json.encode(kept))
-            _save(self.folder / _FORGOTTEN, str(before).encode())
+                    replace_file(path, msgspec.json.encode(kept), mode=0o600)
+            replace_file(self.folder / _FORGOTTEN, str(before).encode(), mode=0o600)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Let one process at a time change the store."""
-        descriptor = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            for left in self.folder.glob("*.new"):  # of a process that was killed; it may have keys
+        with FileLock(self.folder / "lock", wait=True):
+            for left in self.folder.glob(".*"):  # of a process that was killed; it may have keys
                 left.unlink()
             yield
-        finally:
-            os.close(descriptor)
 
     @contextmanager
     def _change(self) -> Iterator[int]:
@@ -159,7 +156,7 @@ class KeyStore:
         with self._locked():
             version = self.version + 1
             yield version
-            _save(self.folder / _VERSION, str(version).encode())
+            replace_file(self.folder / _VERSION, str(version).encode(), mode=0o600)
 
     def _number(self, name: str) -> int:
         try:
@@ -219,15 +216,4 @@ def _write(path: Path, states: list[_State], version: int, valid: list[Mapping[s
     content = msgspec.json.encode([*(each for each in states if each.since < version), _State(version, keys)])
     if len(content) > _LARGEST_FILE:
         raise InvalidKeyFile(f"{path}: {len(content)} bytes: expected {_LARGEST_FILE} at most")
-    _save(path, content)
-
-
-def _save(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    unfinished = path.with_suffix(f".{os.getpid()}.new")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
-    unfinished.replace(path)
+    replace_file(path, content, mode=0o600)

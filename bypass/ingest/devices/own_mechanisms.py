@@ -15,6 +15,7 @@ from bypass.errors import BypassError, UnusableMechanism
 from bypass.ingest.devices.policy import MECHANISMS
 from bypass.ingest.folder import IngestFolder
 from bypass.mechanisms.registry import Registry
+from bypass.support.durable_files import replace_file
 from bypass.support.extensions import absolute
 
 log = logging.getLogger(__name__)
@@ -56,9 +57,7 @@ def add_mechanisms(folder: IngestFolder, references: Iterable[str]) -> list[str]
 def write_mechanisms(folder: IngestFolder, listed: list[str]) -> None:
     """Have an installation list these references, and no others."""
     folder.path.mkdir(parents=True, exist_ok=True)
-    unfinished = folder.mechanisms.with_suffix(".new")
-    unfinished.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
-    unfinished.replace(folder.mechanisms)
+    replace_file(folder.mechanisms, json.dumps(listed, indent=1) + "\n")
 
 
 def bring_mechanisms(folder: IngestFolder) -> Registry:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import msgspec
 
 from bypass.errors import BypassError
 from bypass.ingest.devices.record import DeviceRecord
+from bypass.support.durable_files import replace_file
 
 
 class InvalidSnapshot(BypassError):
@@ -38,12 +38,7 @@ def write_snapshot(folder: Path, version: int, devices: Iterable[DeviceRecord]) 
         return path
     folder.mkdir(parents=True, exist_ok=True)
     content = _encode(_File(version, {each.id: msgspec.Raw(_encode(each)) for each in devices}))
-    unfinished = folder / f"{path.name}.{os.getpid()}.new"
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    replace_file(path, content)
     return path
 
 

@@ -112,6 +112,16 @@ def begin_batch(path: Path, batch: int, offset: StreamOffset) -> None:
         database.execute("DELETE FROM begun WHERE batch < ?", (batch,))
 
 
+def latest_begun(path: Path) -> int:
+    """The number of the latest batch that a table may have; -1 if there is none."""
+    if not path.exists():
+        return -1
+    with closing(open_database(path, _SCHEMA)) as database:
+        statement = "SELECT max(batch) FROM (SELECT batch FROM begun UNION SELECT batch FROM batches)"
+        (batch,) = database.execute(statement).fetchone()
+        return -1 if batch is None else int(batch)
+
+
 def note_batch(path: Path, batch: int, offset: StreamOffset, results: Iterable[TaskResult]) -> None:
     """Add a batch to the progress, unless it was noted before."""
     results = list(results)
