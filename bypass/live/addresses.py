@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
+import socket
 
 LARGEST_PORT = 65_535
 _LONGEST_IPC = 107  # bytes; more do not fit into the address of a Unix socket
@@ -34,6 +36,13 @@ def can_serve(address: str) -> bool:
     """Whether pages can be served there: at HOST:PORT."""
     http = _WEB.fullmatch(address)
     return http is not None and int(http[1]) <= LARGEST_PORT
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, by name or number, stands for addresses that no other machine reaches. Raises OSError
+    if nobody knows the name."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)
 
 
 def _is_path(address: str) -> bool:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bypass.models.maps.street_map import AttractionPoint, InvalidMap, StreetMap
 from bypass.places.geo import GeoLocation, Projection
+from bypass.support.durable_files import replace_file
 from bypass.transitions.validation import first_problem
 
 
@@ -52,14 +53,7 @@ def write_map(street_map: StreetMap, path: Path | str) -> None:
         edges=[(a, b) for a, b in street_map.edges.tolist()],
         attractions=list(street_map.attractions),
     )
-    path = Path(path)
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        unfinished.write_text(content.model_dump_json())
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    replace_file(Path(path), content.model_dump_json(), synced=False)
 
 
 def read_map(path: Path | str) -> StreetMap:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bypass.models.request import InvalidRequest
-from bypass.models.traces.files import replacing
 from bypass.models.traces.manifest import Manifest, block_file
 from bypass.models.waypoints import Waypoints
+from bypass.support.durable_files import replacing
 
 SCHEMA = pa.schema(
     [

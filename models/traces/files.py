@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from uuid import uuid4
 
 from bypass.models.traces.errors import InvalidTrace
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `path` at the end and vanishes if something goes wrong.
-
-    Its name begins with a dot: who reads the folder as Parquet looks past it. Two who write the same file
-    at the same time, as two attempts at one task may, do not meet.
-    """
-    unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
-    try:
-        yield unfinished
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def refuse_used(folder: Path) -> None:

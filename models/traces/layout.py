@@ -19,13 +19,14 @@ import pyarrow.parquet as pq
 from bypass.models.compute.engines import ComputeEngine, SparkEngine, WorkProgress, unwatched
 from bypass.models.traces.blocks import first_clients, write_block
 from bypass.models.traces.errors import InvalidTrace
-from bypass.models.traces.files import new_folder, replacing
+from bypass.models.traces.files import new_folder
 from bypass.models.traces.formats.text import whole_metres
 from bypass.models.traces.manifest import ACCURACY, FARTHEST, Manifest, checked_slab, count_samples
 from bypass.models.traces.source import RowGroups, parts_of
 from bypass.models.traces.trace import Trace
 from bypass.models.traces.writing import DISTRIBUTION, finish
 from bypass.models.waypoints import Waypoints
+from bypass.support.durable_files import replacing
 
 CLIENTS = "_clients.parquet"
 """The file of a trace that was laid out that says which client had which id."""

@@ -17,8 +17,8 @@ from bypass.models.maps import AttractionPoint
 from bypass.models.maps.georeference import Georeference
 from bypass.models.request import InvalidRequest
 from bypass.models.traces.errors import InvalidTrace
-from bypass.models.traces.files import replacing
 from bypass.support.arrays import Floats
+from bypass.support.durable_files import replacing
 from bypass.transitions.validation import first_problem
 
 MANIFEST = "_trace.json"

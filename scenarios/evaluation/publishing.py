@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 
 from bypass.models.compute.engines import ComputeEngine, WorkProgress, unwatched
 from bypass.models.request import check_request
-from bypass.models.traces.files import new_folder, replacing
+from bypass.models.traces.files import new_folder
 from bypass.models.workloads import Rhythm, Workload, World
+from bypass.support.durable_files import replacing
 from bypass.support.units import MICROSECONDS
 
 ROWS_PER_FILE = 5_000_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from bypass.support.durable_files import replace_file, replacing
 
 Rows = list[dict[str, Any]]
 
@@ -113,12 +114,10 @@ def write(folder: Path, grid: Sequence[str], result_rows: Rows, mean_rows: Rows)
     for name, rows, columns in (("results", result_rows, RESULTS), ("means", mean_rows, MEANS)):
         table = {key: _column([row[key] for row in rows]) for key in grid}
         table |= {key: pa.array([row[key] for row in rows], kind) for key, kind in columns.items()}
-        draft = folder / f".{name}.parquet"
-        pq.write_table(pa.table(table), draft, compression="zstd")
-        os.replace(draft, folder / f"{name}.parquet")
-    draft = folder / ".means.json"
-    draft.write_text(json.dumps(mean_rows, indent=1, default=str) + "\n", encoding="utf-8")
-    os.replace(draft, folder / "means.json")
+        with replacing(folder / f"{name}.parquet") as draft:
+            pq.write_table(pa.table(table), draft, compression="zstd")
+    means = json.dumps(mean_rows, indent=1, default=str) + "\n"
+    replace_file(folder / "means.json", means, synced=False)
 
 
 def _column(values: list[Any]) -> pa.Array:

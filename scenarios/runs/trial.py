@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import socket
 import traceback
@@ -12,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from bypass.errors import BypassError
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.report.result import Result
 from bypass.scenarios.runs.preparation import prepared
+from bypass.support.durable_files import replace_file
 
 LONGEST_NAME = 120
 
@@ -86,10 +85,8 @@ class Trial:
         about = {"key": self.key, "variant": self.variant, "grid": self.point, "seed": self.seed}
         made_of = {"experiment": self.experiment, "origin": self.origin}
         text = json.dumps(about | outcome | made_of, indent=1, default=str)
-        draft = folder / f".{self.key}.{uuid4().hex}"
         try:
-            draft.write_text(text + "\n", encoding="utf-8")
-            os.replace(draft, folder / f"{self.key}.json")  # whole or not at all, whenever we are killed
+            replace_file(folder / f"{self.key}.json", text + "\n", synced=False)
         except OSError as error:
             raise SweepFailed(f"{folder} on {socket.gethostname()}: {error.strerror}") from None
 

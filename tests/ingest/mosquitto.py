@@ -24,14 +24,15 @@ needs_mosquitto = pytest.mark.skipif(PROGRAM is None, reason="mosquitto is not i
 class Mosquitto:
     """A broker that keeps its sessions on disk; it can be stopped and started again."""
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
+    def __init__(self, folder: Path, more: str = "allow_anonymous true\n") -> None:
+        """`more` is further configuration."""
+        folder.mkdir(exist_ok=True)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
         self.address = f"127.0.0.1:{self.port}"
         self._config = folder / "mosquitto.conf"
         self._config.write_text(
-            f"listener {self.port} 127.0.0.1\nallow_anonymous true\nuser root\n"
+            f"listener {self.port} 127.0.0.1\nuser root\n{more}"
             f"persistence true\npersistence_location {folder}/\n"
             "max_queued_messages 0\nmax_inflight_messages 1000\nset_tcp_nodelay true\n"
         )
@@ -58,8 +59,8 @@ class Mosquitto:
 
 
 @contextmanager
-def mosquitto(folder: Path) -> Iterator[Mosquitto]:
-    broker = Mosquitto(folder)
+def mosquitto(folder: Path, more: str = "allow_anonymous true\n") -> Iterator[Mosquitto]:
+    broker = Mosquitto(folder, more)
     try:
         yield broker
     finally:
@@ -69,13 +70,24 @@ def mosquitto(folder: Path) -> Iterator[Mosquitto]:
 class Publisher:
     """Devices behind one connection."""
 
-    def __init__(self, broker: Mosquitto, application: str = "App", categories: int = 256) -> None:
+    def __init__(
+        self,
+        broker: Mosquitto,
+        application: str = "App",
+        categories: int = 256,
+        credentials: tuple[str, str] | None = None,
+        authority: Path | None = None,
+    ) -> None:
         self._application, self._categories = application, categories
         self._client = Client(CallbackAPIVersion.VERSION2)
         self._sent: dict[int, tuple[str, bytes]] = {}  # as many as there are numbers, at most
         self._answered: list[int] = []
         self._client.max_queued_messages_set(0)
         self._client.on_publish = self._published
+        if credentials is not None:
+            self._client.username_pw_set(*credentials)
+        if authority is not None:
+            self._client.tls_set(str(authority))
         self._client.connect("127.0.0.1", broker.port)
         self._client.loop_start()
 

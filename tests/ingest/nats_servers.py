@@ -35,7 +35,9 @@ class NatsServer:
         name: str = "alone",
         routes: Sequence[int] = (),
         route: int = 0,
+        more: str = "",
     ) -> None:
+        """`more` is further configuration."""
         folder.mkdir(parents=True)
         self.name, self.port = name, port
         self.address = f"127.0.0.1:{port}"
@@ -50,6 +52,7 @@ max_payload: 2MB
 jetstream {{ store_dir: "{folder}", sync_interval: {"always" if synced else "2m"}, max_file: 1TB }}
 """
             + (cluster if routes else "")
+            + more
         )
         self.start()
 
@@ -76,8 +79,8 @@ jetstream {{ store_dir: "{folder}", sync_interval: {"always" if synced else "2m"
 
 
 @contextmanager
-def nats_server(folder: Path) -> Iterator[NatsServer]:
-    server = NatsServer(folder, free_ports(1)[0])
+def nats_server(folder: Path, more: str = "") -> Iterator[NatsServer]:
+    server = NatsServer(folder, free_ports(1)[0], more=more)
     try:
         yield server
     finally:

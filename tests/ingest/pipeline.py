@@ -59,7 +59,7 @@ class Pipeline:
     def step(self, fail_at: str = "") -> bool:
         """Run the next batch, or the one that failed before once more. Gives whether there was any."""
         options = {"folder": str(self.folder.path), "tasks": str(self.tasks), "most": str(self.most)}
-        reader = LogReader(options)
+        reader = LogReader(options | {"synced": "true" if self.writer.synced else "false"})
         if self.offset is None:
             self.offset = reader.initialOffset()
         end = self.pending or reader.latestOffset(self.offset, ReadMaxRows(self.most))

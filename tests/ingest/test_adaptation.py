@@ -19,9 +19,10 @@ from bypass.ingest.adaptation.controller import adapt, begin_adaptation, read_po
 from bypass.ingest.devices.device import Device
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.sizing.loss import LossTolerance, evictions
+from bypass.ingest.stream import progress
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.plans import latest_plan, plans_between
-from bypass.ingest.stream.progress import note_batch
+from bypass.ingest.stream.progress import note_batch, read_progress
 from bypass.ingest.stream.task import TaskResult
 from bypass.ingest.tables.files import WrittenFile
 from tests.ingest.pipeline import Pipeline, message
@@ -59,18 +60,21 @@ class VirtualStream:
         rungs = []
         for _ in range(samples):
             for _ in range(SAMPLE // BATCH_S):
-                self.now += BATCH_S
-                size = round(rate * BATCH_S * COSTS[self.rung])
-                file = WrittenFile("f", {}, size, 1, "", 0)
-                offset = StreamOffset(
-                    self.batch + 1, plans=latest_plan(self.folder.plans), clock=self.now * 1000 - 1
-                )
-                result = TaskResult({"measurements": [file]}, read=round(rate * BATCH_S))
-                note_batch(self.folder.progress, self.batch, offset, [result])
-                self.batch += 1
-                adapt(self.folder)
+                self.note(rate, BATCH_S)
             rungs.append(self.rung)
         return rungs
+
+    def note(self, rate: float, seconds: int) -> None:
+        """Note one batch, with a dead letter."""
+        self.now += seconds
+        size = round(rate * seconds * COSTS[self.rung])
+        file = WrittenFile("f", {}, size, 1, "", 0)
+        offset = StreamOffset(self.batch + 1, plans=latest_plan(self.folder.plans), clock=self.now * 1000 - 1)
+        read = round(rate * seconds)
+        result = TaskResult({"measurements": [file]}, read=read, dead_letters={"malformed": 1})
+        note_batch(self.folder.progress, self.batch, offset, [result])
+        self.batch += 1
+        adapt(self.folder)
 
 
 def policy(**values: object) -> AdaptivePolicy:
@@ -120,6 +124,30 @@ def test_a_stream_that_stands_still_is_not_taken_for_one_without_load(tmp_path: 
     note_batch(stream.folder.progress, stream.batch, offset, [result])
     stream.batch += 1
     assert set(stream.run(500, 3)) == {"thin"}  # its messages have come all the time
+
+
+def test_a_sample_may_have_more_batches_than_are_kept_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_KEPT", 20)
+    length, many = 1200, 60
+    stream = VirtualStream(tmp_path, policy(sample=length))
+    stream.now = stream.now // length * length
+    rungs = []
+    for _ in range(4 * many):
+        stream.note(200, length // many)
+        rungs.append(stream.rung)
+    assert rungs.index("batch") == 3 * many  # with the first batch behind the second whole sample
+    kept = progress.read_batches(stream.folder.progress)
+    assert len(kept) < 100  # of 240: three have a minute
+    assert sum(each.read for each in kept) == read_progress(stream.folder.progress).read
+    assert sum(each.dead_letters for each in kept) == 4 * many
+
+
+def test_samples_that_are_longer_than_batches_are_kept_for_are_refused() -> None:
+    policy(sample="1d", samples=6)
+    with pytest.raises(InvalidAdaptivePolicy, match=r"sample is 86400 s: expected 75600 at most, with 7"):
+        AdaptivePolicy.from_yaml("{budget: 1GB, window: 1d, sample: 1d, samples: 7}")
 
 
 def test_one_sample_is_not_enough_and_a_sample_decides_once(tmp_path: Path) -> None:

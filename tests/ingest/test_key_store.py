@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bypass.ingest.devices.key_store import InvalidKeyFile, KeyStore
+from bypass.ingest.devices.key_store import KeyStore
+from bypass.ingest.security.private_file import InvalidKeyFile
 
 SECRET = b"a very secret key, of 32 bytes.."
 
@@ -123,7 +124,7 @@ def test_a_key_set_that_cannot_be_read_keeps_no_other_from_being_forgotten(tmp_p
     store.rotate("b", {"key": b"2" * 16})
     store.retire("b")
     (tmp_path / "keys" / "a.json").chmod(0o644)
-    (tmp_path / "keys" / "b.99.new").write_text("left by a process that was killed")
+    (tmp_path / "keys" / ".b.json.99").write_text("left by a process that was killed")
     store.forget(store.version)
     assert (tmp_path / "keys" / "b.json").read_text().count("since") == 1
-    assert not list((tmp_path / "keys").glob("*.new"))
+    assert not list((tmp_path / "keys").glob(".*"))

@@ -25,6 +25,7 @@ from bypass.ingest.log.jetstream.writer import divide
 from bypass.ingest.log.message_log import InvalidLog, LogFailed, MessageLog
 from bypass.testing import LogSuite
 from bypass.testing.worlds.broker import until
+from tests.ingest.certificates import certificate
 from tests.ingest.nats_servers import PROGRAM, NatsServer, free_ports, nats_server
 
 OWN = f"{Path(__file__).parents[2] / 'examples' / 'sqlite_log.py'}:SqliteLog"
@@ -126,7 +127,7 @@ def test_a_folder_has_one_log_for_ever(tmp_path: Path) -> None:
         ("nats://here", "nats: server 'here': expected HOST:PORT"),
         ("nats://h:1?replicas=2", "replicas 2: expected 1 or 3"),
         ("nats://h:1?bytes=many", "bytes 'many': expected a number"),
-        ("nats://h:1?colour=red", "option colour: expected name, replicas, bytes or retention"),
+        ("nats://h:1?colour=red", "option colour: expected one of bytes, ca, credentials"),
         ("nats://h:1?name=a.b", "name 'a.b': expected letters, digits, - and _"),
         ("nats://h:1?bytes", "'bytes': expected OPTION=VALUE"),
         ("segments://here", "'here': expected no options but"),
@@ -311,7 +312,14 @@ def test_the_configuration_that_the_page_shows_is_one(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "ingest.md").read_text()
     (shown,) = re.findall(r"```\n(server_name:.*?)```", page, re.DOTALL)
     path = tmp_path / "server.conf"
-    path.write_text(shown.replace("/var/lib/nats", str(tmp_path)))
+    cert, key = certificate(tmp_path)
+    for written, real in (
+        ("/var/lib/nats", tmp_path),
+        ("/etc/nats/n1.pem", cert),
+        ("/etc/nats/n1.key", key),
+    ):
+        shown = shown.replace(written, str(real))
+    path.write_text(shown)
     assert PROGRAM is not None
     done = subprocess.run([PROGRAM, "-c", str(path), "-t"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

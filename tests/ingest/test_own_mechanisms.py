@@ -12,12 +12,15 @@ from click.testing import CliRunner, Result
 from bypass.cli.group import commands
 from bypass.errors import UnusableMechanism
 from bypass.ingest.connectors.durability import LogDurability
+from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.own_mechanisms import bring_mechanisms, own_mechanisms
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.service.connector_plans import ConnectorPlans
 from bypass.ingest.service.status import read_status
+from bypass.ingest.stream.plans import submit_plan
 from bypass.support.extensions import load
 from bypass.testing.worlds.reception import reception
+from bypass.transitions import Action, Plan
 from tests.ingest.pipeline import Pipeline
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -98,3 +101,62 @@ def test_a_file_that_is_gone_is_left_out(tmp_path: Path, caplog: pytest.LogCaptu
     assert f"left out: {gone}: " in told
     run(tmp_path, "mechanisms", f"{EXAMPLES}/rising.py:Rising")
     assert own_mechanisms(pipeline.folder) == [gone, f"{EXAMPLES}/rising.py:Rising"]
+
+
+def test_a_mechanism_is_removed_once_nothing_uses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    pipeline = Pipeline(tmp_path / "ingest", Device(id="other"))
+    rising, other = "rising.py:Rising", f"{tmp_path}/counting.py:Counting"
+    (tmp_path / "counting.py").write_text(DURABILITY)
+    run(tmp_path / "ingest", "mechanisms", rising, other)
+
+    def refusal(*references: str) -> str:
+        done = run(tmp_path / "ingest", "mechanisms", "--remove", *references)
+        assert done.exit_code != 0
+        assert len(own_mechanisms(pipeline.folder)) == 2
+        return str(done.exception)
+
+    pump = "[{id: pump, parser: pairs.py:Pairs, policy: rising}]"
+    (tmp_path / "devices.yaml").write_text(pump)
+    (tmp_path / "pairs.py").write_text((EXAMPLES / "pairs.py").read_text())
+    assert run(tmp_path / "ingest", "register", f"{tmp_path}/devices.yaml").exit_code == 0
+    assert refusal(rising).startswith("mechanism rising: devices have it as their policy: expected that")
+    pipeline.append(("pump", b"level=1"))
+    pipeline.step()
+    (tmp_path / "devices.yaml").write_text(pump.replace("rising", "keep-everything"))
+    assert run(tmp_path / "ingest", "register", f"{tmp_path}/devices.yaml").exit_code == 0
+    assert "the stream runs it" in refusal(rising)
+    pipeline.append(("pump", b"level=2"))
+    pipeline.step()
+    (tmp_path / "plan.yaml").write_text("{plan: p, actions: [{proxy: precompute, to: rising}]}")
+    assert run(tmp_path / "ingest", "plan", f"{tmp_path}/plan.yaml").exit_code == 0
+    assert "plan 1 names it, which is not carried out yet" in refusal(rising)
+    submit_plan(
+        pipeline.folder.plans, Plan(plan="p", actions=(Action(proxy="precompute", to="keep-everything"),))
+    )
+    pipeline.append(("pump", b"level=3"))
+    pipeline.step()
+    submit_plan(pipeline.folder.plans, Plan(plan="p", actions=(Action(proxy="durability", to="counting"),)))
+    pipeline.append(("pump", b"level=4"))
+    pipeline.step()
+    assert "the latest plan for durability names it" in refusal(rising, other)
+    assert "expected one that was brought" in refusal("pairs.py:Pairs")
+    done = run(tmp_path / "ingest", "mechanisms", "--remove", rising)
+    assert done.output == f"{other}\n"
+    pipeline.restart()
+    pipeline.append(("pump", b"level=5"))
+    assert pipeline.run().stored == 5
+
+
+def test_an_adaptive_policy_keeps_its_mechanisms(tmp_path: Path) -> None:
+    run(tmp_path, "mechanisms", f"{EXAMPLES}/rising.py:Rising")
+    (tmp_path / "policy.yaml").write_text(
+        "{budget: 1GB, window: 1d, ladder: [{name: all, actions: [{proxy: precompute, to: keep-everything}]},"
+        " {name: few, actions: [{proxy: precompute, to: rising}]}]}"
+    )
+    assert run(tmp_path, "adapt", f"{tmp_path}/policy.yaml").exit_code == 0
+    done = run(tmp_path, "mechanisms", "--remove", f"{EXAMPLES}/rising.py:Rising")
+    assert "the adaptive policy names it" in str(done.exception)
+    assert run(tmp_path, "adapt", "--off").exit_code == 0
+    done = run(tmp_path, "mechanisms", "--remove", f"{EXAMPLES}/rising.py:Rising")
+    assert done.output == "no mechanisms are left\n"

@@ -1,16 +1,24 @@
 """Policies: what a worker knows, and what another one reads, decide alike; variants run side by side."""
 
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.ingest.devices.policy import MECHANISMS
+from bypass.ingest.categories import PARTS, partition_of
+from bypass.ingest.devices.device import Device
+from bypass.ingest.devices.policy import MECHANISMS, DevicePolicy
+from bypass.ingest.service.status import read_status
 from bypass.ingest.stream import variants
 from bypass.ingest.stream.policies import Policies
+from bypass.ingest.stream.progress import read_warnings
 from bypass.ports.measurements import Measurement, MessageOrigin
 from bypass.transitions import Action, Plan
+from tests.ingest.pipeline import Pipeline, message
 
 DEVICES = ["a", "b", "c"]
 MINUTE = 60_000
@@ -107,3 +115,51 @@ def test_variants_have_a_bound_that_is_told() -> None:
         "every-nth {'n': 5000}: expected at most 256 with other parameters",
     )
     assert len(made.names()) == variants.MOST + 1
+
+
+def test_no_tenant_uses_up_or_keeps_the_variants_of_another() -> None:
+    made = policies({})
+    for number in range(variants.MOST):
+        (record,) = made.execute(some("every-nth", f"device{number}", n=number + 2), "greedy")
+        assert record.outcome == "done"
+    (record,) = made.execute(some("every-nth", "one-more", n=5000), "greedy")
+    assert (
+        record.error == "every-nth {'n': 5000}: expected at most 256 with other parameters of tenant 'greedy'"
+    )
+    (record,) = made.execute(some("every-nth", "mine", n=2), "modest")
+    assert record.outcome == "done"
+    memory = note({}, made)
+    again = policies(memory)
+    assert again.names()["every-nth n=2"] == 2
+    assert note(memory, policies(memory)) == memory
+    (record,) = again.execute(some("every-nth", "another", n=6000), "greedy")
+    assert record.outcome == "failed"
+    # The variant is its tenant's own: it is free for other parameters when its devices have gone.
+    (record,) = again.execute(some("every-nth", "mine", n=7000), "modest")
+    assert record.outcome == "done"
+    assert again.names()["every-nth n=2"] == 1
+    again.execute(some("keep-everything", "device0"), "greedy")
+    (record,) = again.execute(some("every-nth", "another", n=6000), "greedy")
+    assert record.outcome == "done"
+
+
+def test_a_tenant_that_has_too_many_policies_is_told_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(variants, "MOST", 2)
+    alike = (f"d{n}" for n in count() if partition_of(f"d{n}") % PARTS == 0)
+    names = dict(zip(alike, ("greedy", "greedy", "greedy", "modest"), strict=False))
+    devices = [
+        Device(id=name, tenant=tenant, policy=DevicePolicy(to="every-nth", set={"n": number + 2}))
+        for number, (name, tenant) in enumerate(names.items())
+    ]
+    pipeline = Pipeline(tmp_path, *devices)
+    for name in names:
+        pipeline.append((name, message(name, MINUTE, a=1)))
+        pipeline.step()
+        pipeline.restart()
+    status = read_status(pipeline.folder)
+    assert status.unusable_policies == {str(devices[2].policy): 1}
+    assert status.policies["every-nth n=5"] == 1
+    (told,) = [line for _, line in read_warnings(pipeline.folder.progress, 0)]
+    assert "expected at most 2 with other parameters of tenant 'greedy'" in told

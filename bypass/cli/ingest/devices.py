@@ -91,17 +91,26 @@ def keys(
 @ingest.command()
 @folder_option
 @click.argument("references", nargs=-1)
-def mechanisms(folder: Path, references: tuple[str, ...]) -> None:
+@click.option("--remove", is_flag=True, help="Remove them instead; refused while something uses one.")
+def mechanisms(folder: Path, references: tuple[str, ...], remove: bool) -> None:
     """Bring policies, row models, distributions and durabilities, as file.py:Class or module:Class; without a
-    reference, list them. Processes that run know them within a batch, connectors when they start again.
+    reference, list them. Processes that run know them within a batch, connectors when they start again, and
+    forget those that were removed when they start again.
 
     \b
-    Example:
+    Examples:
       bypass ingest mechanisms rising.py:Rising
+      bypass ingest mechanisms --remove rising.py:Rising
     """
     from bypass.ingest.devices.own_mechanisms import add_mechanisms, own_mechanisms
     from bypass.ingest.folder import IngestFolder
+    from bypass.ingest.service.mechanism_removal import remove_mechanisms
 
     files = IngestFolder(folder)
+    if remove:
+        if not references:
+            raise click.UsageError("--remove: expected the references to remove")
+        click.echo("\n".join(remove_mechanisms(files, references)) or "no mechanisms are left")
+        return
     listed = add_mechanisms(files, references) if references else own_mechanisms(files)
     click.echo("\n".join(listed) or "no mechanisms were brought")

@@ -1,8 +1,9 @@
-"""`bypass ingest status`, `replay`, `compact` and `plan`: an installation that runs."""
+"""`bypass ingest status`, `letters`, `replay`, `compact` and `plan`: an installation that runs."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -32,6 +33,69 @@ def status(folder: Path, as_json: bool) -> None:
         else:
             rows.append([name, f"{value:.1f}" if isinstance(value, float) else str(value)])
     show_table(rows)
+
+
+@ingest.command()
+@folder_option
+@click.option("--reason", help="Only those with this reason.")
+@click.option("--device", help="Only those of the device with this id.")
+@click.option("--since", help="Only those received from this time on: -1h, or ISO 8601.")
+@click.option("--until", help="Only those received before this time.")
+@click.option(
+    "--most",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="Show so many, the newest first; all are counted.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one document, for programs.")
+def letters(
+    folder: Path,
+    reason: str | None,
+    device: str | None,
+    since: str | None,
+    until: str | None,
+    most: int,
+    as_json: bool,
+) -> None:
+    """List dead letters: messages that could not be read, with the beginning of their bytes (hex).
+
+    \b
+    Examples:
+      bypass ingest letters --reason "unknown device" --since -1d
+      bypass ingest letters --device truck-7 --json
+    """
+    from bypass.ingest.folder import IngestFolder
+    from bypass.ingest.queries.selection import parse_time
+    from bypass.ingest.tables.letters import list_letters
+
+    found = list_letters(
+        IngestFolder(folder).dead_letters,
+        most,
+        reason=reason,
+        device=device,
+        since=None if since is None else parse_time(since),
+        until=None if until is None else parse_time(until),
+    )
+    total = sum(found.reasons.values())
+    if as_json:
+        click.echo(json.dumps({"letters": total, **found._asdict()}, indent=2))
+        return
+    if found.latest:
+        rows = [["received", "device", "stage", "reason", "detail", "payload", "bytes"]]
+        for row in found.latest:
+            at = datetime.fromtimestamp(row["received"] / 1000, UTC).isoformat(timespec="milliseconds")
+            told = [_printable(row[name]) for name in ("device", "stage", "reason", "detail")]
+            rest = "…" if 2 * row["bytes"] > len(row["payload"]) else ""
+            rows.append([at, *told, row["payload"] + rest, str(row["bytes"])])
+        show_table(rows, words=6)
+    click.echo(f"{len(found.latest)} of {total} dead letters")
+
+
+def _printable(text: str) -> str:
+    """A text of a device on one line of a terminal, 100 characters at most."""
+    plain = text if text.isprintable() else repr(text)
+    return plain if len(plain) <= 100 else plain[:99] + "…"
 
 
 @ingest.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -23,6 +24,18 @@ from bypass.cli.ingest.group import folder_option, ingest
     metavar="HOST:PORT",
     help="Take messages from an MQTT broker, of the topics app/CATEGORY/DEVICE.",
 )
+@click.option("--mqtt-user", metavar="NAME", help="The user that the MQTT broker knows.")
+@click.option(
+    "--mqtt-password",
+    type=click.Path(path_type=Path),
+    help="The file with its password, which is its owner's alone.",
+)
+@click.option(
+    "--mqtt-ca",
+    metavar="FILE",
+    help="Speak TLS with the MQTT broker, which shows one of these certificates (PEM), or of the `system`.",
+)
+@click.option("--mqtt-version", type=click.Choice(["3.1.1", "5"]), help="[default: 5]")
 @click.option("--files", type=click.Path(path_type=Path), help="Take files that appear in a folder.")
 @click.option("--broker", metavar="ENDPOINT", help="Take events from a live broker, such as tcp://HOST:PORT.")
 @click.option(
@@ -33,7 +46,7 @@ from bypass.cli.ingest.group import folder_option, ingest
 @click.option("--serve", metavar="HOST:PORT", help="Answer queries over HTTP and WebSocket there.")
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="The certificate for --serve, in PEM.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Its key.")
-@click.option("--insecure", is_flag=True, help="Serve other machines without TLS.")
+@click.option("--insecure", is_flag=True, help="Serve other machines, or send them a password, without TLS.")
 @click.option(
     "--archive",
     multiple=True,
@@ -45,7 +58,8 @@ from bypass.cli.ingest.group import folder_option, ingest
     "log_name",
     metavar="NAME",
     help="The log: segments, nats://HOST:PORT,... or one of your own; a folder keeps the one that it has "
-    "begun with.  [default: segments]",
+    "begun with. Servers on other machines need ?ca=FILE and one of credentials, nkey, token=FILE, or "
+    "user=NAME&password=FILE; or insecure=yes.  [default: segments]",
 )
 @click.option(
     "--name",
@@ -68,7 +82,8 @@ from bypass.cli.ingest.group import folder_option, ingest
     type=click.Choice(["none", "log-only", "full-sync"]),
     default="log-only",
     show_default=True,
-    help="What an acknowledged message survives: nothing, the process, or the machine.",
+    help="What an acknowledged message survives: nothing, the process, or the machine. With full-sync, so "
+    "does the stream.",
 )
 def start(
     folder: Path,
@@ -93,6 +108,7 @@ def start(
     Examples:
       bypass ingest start --tcp 127.0.0.1:7791 --http 127.0.0.1:7792
       bypass ingest start --mqtt 127.0.0.1:1883 --serve 127.0.0.1:7793
+      bypass ingest start --mqtt mq:8883 --mqtt-ca ca.pem --mqtt-user ingest --mqtt-password secret
       bypass ingest start --http 0.0.0.0:7792 --serve 0.0.0.0:7793 --tls-cert cert.pem --tls-key key.pem
       bypass ingest start --tcp 127.0.0.1:7791 --archive cold=parquet:/var/archive
       bypass ingest start --tcp 127.0.0.1:7791 --log nats://127.0.0.1:4222
@@ -106,22 +122,25 @@ def start(
 
     if addresses["keys"] is not None and addresses["broker"] is None:
         raise click.UsageError("--keys without --broker: expected the broker that they are for")
+    _check_mqtt(addresses, insecure)
     check_writer(name)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     folder = folder.resolve()  # other processes may have other directories
     if log_name is not None:
         choose_log(IngestFolder(folder), log_name)
     folder.mkdir(parents=True, exist_ok=True)
-    given = [f"--{kind}={value}" for kind, value in addresses.items() if value is not None]
+    given = [f"--{kind.replace('_', '-')}={value}" for kind, value in addresses.items() if value is not None]
     processes: dict[str, list[str]] = {}
     if stream:
         command = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]
         command.append(f"--letter-days={letter_days}")
+        command += ["--synced"] if durability == "full-sync" else []
         processes["stream"] = [*command, *([f"--master={master}"] if master else [])]
     if given:
         # Connectors that are started again go on with the plans that came since this command was given.
         after = latest_plan(IngestFolder(folder).plans)
         given += [f"--name={name}", f"--durability={durability}", f"--plans-after={after}"]
+        given += ["--insecure"] if insecure else []
         processes["connectors"] = ["bypass.ingest.service.connector_process", str(folder), *given]
     if serve is not None:
         processes["serving"] = _serving(folder, serve, tls_cert, tls_key, insecure)
@@ -146,6 +165,27 @@ def start(
             locks.enter_context(only_one(lock, f"another `bypass ingest start --name {name}` runs here"))
         click.echo(f"Ingesting into {folder}; Ctrl-C ends it.")
         Supervisor(processes).run(stop)
+
+
+def _check_mqtt(given: Mapping[str, str | Path | None], insecure: bool) -> None:
+    """Check the options for an MQTT broker. Raises UsageError, InvalidConnector and InvalidKeyFile."""
+    named = [option for option, value in given.items() if option.startswith("mqtt_") and value is not None]
+    if not named:
+        return
+    if given["mqtt"] is None:
+        raise click.UsageError(f"--{named[0].replace('_', '-')} without --mqtt: expected the broker")
+    if (given["mqtt_user"] is None) != (given["mqtt_password"] is None):
+        raise click.UsageError("--mqtt-user and --mqtt-password: expected both, or none of them")
+    from bypass.ingest.connectors.mqtt import check_password
+    from bypass.ingest.security.private_file import read_secret
+
+    if given["mqtt_password"] is not None:
+        read_secret(Path(given["mqtt_password"]))
+    authority = given["mqtt_ca"]
+    if authority not in (None, "system") and not Path(str(authority)).is_file():
+        raise click.UsageError(f"--mqtt-ca {authority}: is not there: expected certificates in PEM")
+    is_safe = insecure or authority is not None
+    check_password(str(given["mqtt"]), given["mqtt_password"] is not None, is_safe)
 
 
 def _serving(

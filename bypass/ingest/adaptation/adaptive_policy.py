@@ -12,6 +12,7 @@ from bypass.errors import BypassError
 from bypass.ingest.devices.policy import MECHANISMS
 from bypass.ingest.quantities import parse_bytes, parse_seconds
 from bypass.ingest.sizing.loss import LossTolerance
+from bypass.ingest.stream.progress import KEPT_S
 from bypass.support.validation import Misfit, first_misfit
 from bypass.transitions import Action, Plan, RuleBook
 from bypass.transitions.validation import KeyPath
@@ -70,7 +71,8 @@ class AdaptivePolicy(BaseModel):
 
     The load is sampled every `sample` seconds. After `samples` samples in a row in which they would not stay
     that long, the next rung of the `ladder` is gone to. The one before is gone back to after as many in which
-    they would stay there for longer than that by the part `hysteresis`.
+    they would stay there for longer than that by the part `hysteresis`. All of them, and one more, have to be
+    among the batches that are kept.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -86,6 +88,9 @@ class AdaptivePolicy(BaseModel):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
+        if self.sample * (self.samples + 1) > KEPT_S:
+            fits = f"expected {KEPT_S // (self.samples + 1)} at most, with {self.samples} samples"
+            raise Misfit(("sample",), f"is {self.sample:g} s: {fits}")
         names = [rung.name for rung in self.ladder]
         if len({*names}) < len(names):
             raise Misfit(("ladder",), f"has {names}: expected names that differ")

@@ -15,6 +15,7 @@ from bypass.ingest.adaptation.load import SampledLoad
 from bypass.ingest.devices.own_mechanisms import bring_mechanisms
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.stream.plans import submit_plan
+from bypass.support.durable_files import replace_file
 from bypass.transitions import Firing, Plan, Record, RuleEngine
 
 log = logging.getLogger(__name__)
@@ -25,9 +26,7 @@ LOOK_S = 5.0
 def begin_adaptation(folder: IngestFolder, policy: AdaptivePolicy) -> None:
     """Have an installation follow a policy, from the first rung of its ladder on."""
     folder.path.mkdir(parents=True, exist_ok=True)
-    unfinished = folder.adaptation.with_suffix(".new")
-    unfinished.write_text(policy.to_yaml(), encoding="utf-8")
-    unfinished.replace(folder.adaptation)
+    replace_file(folder.adaptation, policy.to_yaml())
     submit_plan(folder.plans, policy.plan(0, "the ladder begins"))
 
 

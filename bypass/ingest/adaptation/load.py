@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from bypass.ingest.adaptation.adaptive_policy import WHO, AdaptivePolicy
 from bypass.ingest.sizing.loss import evictions, longest_window
 from bypass.ingest.stream.plans import plans_by
-from bypass.ingest.stream.progress import BatchLoad, read_loads
+from bypass.ingest.stream.progress import BatchCounts, read_batches
 
 
 class LoadSample(NamedTuple):
@@ -37,7 +37,7 @@ class SampledLoad:
         history = [(number, plan.plan) for number, plan in plans_by(plans, WHO)]
         self._numbers = [number for number, _ in history]
         self._rungs = [names.index(name) if name in names else -1 for _, name in history]
-        self._loads = read_loads(progress)
+        self._loads = read_batches(progress)[::-1]
 
     @property
     def rung(self) -> int | None:
@@ -108,7 +108,7 @@ class SampledLoad:
         read = sum(load.read for load in there)
         return sum(load.bytes for load in there) / read if read else None
 
-    def _rung_of(self, load: BatchLoad) -> int:
+    def _rung_of(self, load: BatchCounts) -> int:
         """The rung that a batch was on; -1 if it was on none of this ladder."""
         number = bisect_right(self._numbers, load.plans)
         return self._rungs[number - 1] if number else -1

@@ -31,6 +31,7 @@ from bypass.ingest.connectors.frames import (
     largest_message,
 )
 from bypass.ingest.connectors.intake import FOR_GOOD, LogIntake, MessageRefused
+from bypass.support.durable_files import replace_file
 
 CHUNK = 1000
 """Messages after which it is noted that the log has them."""
@@ -105,9 +106,7 @@ class FilesConnector(Connector):
             if not self._log(chunk):
                 return
             taken += len(chunk)
-            part = note.with_suffix(".part")
-            part.write_text(json.dumps({"file": mark, "taken": taken}))
-            os.replace(part, note)
+            replace_file(note, json.dumps({"file": mark, "taken": taken}), synced=False)
         _move(path, self._folder / "taken")
         note.unlink(missing_ok=True)
 

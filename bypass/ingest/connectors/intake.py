@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ from bypass.ingest.categories import partition_of
 from bypass.ingest.log.block import Records
 from bypass.ingest.log.message_log import LogFailed, LogFull, LogWriter
 from bypass.root_error import BypassError
+from bypass.support.durable_files import replace_file
 
 SAVE_S = 1.0
 """How often the counts of refusals are written: those since then are lost with a process that is killed."""
@@ -219,10 +219,8 @@ class LogIntake:
             total, text = self.refused.total(), json.dumps(self.refused)
         if total == self._saved:
             return
-        part = self._counts.with_suffix(".part")
         try:
-            part.write_text(text)
-            os.replace(part, self._counts)
+            replace_file(self._counts, text, synced=False)
         except OSError as error:
             log.warning("%s: counts of refusals cannot be written: %s", self._counts, error.strerror)
             return

@@ -29,6 +29,7 @@ from bypass.ingest.connectors.filters import UnreadableTopic
 from bypass.ingest.connectors.intake import FOR_GOOD, LogIntake, MessageRefused
 from bypass.ingest.connectors.membership import Membership
 from bypass.ingest.log.leases import LeasesFailed
+from bypass.live.addresses import is_loopback
 from bypass.mechanisms.registry import Registry
 from bypass.root_error import BypassError
 
@@ -50,11 +51,26 @@ class NotConfirmed(BypassError):
     """The broker did not confirm subscriptions."""
 
 
+def check_password(address: str, is_sent: bool, is_safe: bool) -> None:
+    """Refuse to send a password to another machine unless that is safe, or was asked for. Raises
+    InvalidConnector, also for no address."""
+    host, _ = Address.of("mqtt", address)
+    try:
+        is_here = is_loopback(host)
+    except OSError:  # a name that nobody knows now may be another machine's later
+        is_here = False
+    if is_sent and not is_safe and not is_here:
+        raise InvalidConnector(
+            f"mqtt: address {address}: is another machine, which would be sent a password without TLS: "
+            "expected --mqtt-ca, or --insecure"
+        )
+
+
 class MqttConnector(Connector):
     """A session with the broker at `address`, HOST:PORT, under a name that stays the same in all lives.
 
     `credentials` are a user and a password; `authority` is the file of the certificates that a broker with
-    TLS has to show one of.
+    TLS has to show one of, or "system" for those of the operating system.
     """
 
     def __init__(
@@ -64,11 +80,13 @@ class MqttConnector(Connector):
         *,
         version: Literal["3.1.1", "5"] = "5",
         credentials: tuple[str, str] | None = None,
-        authority: Path | None = None,
+        authority: Path | Literal["system"] | None = None,
+        insecure: bool = False,
         distribution: str = "synchronised",
         registry: Registry | None = None,
     ) -> None:
         """Raises InvalidConnector, and UnknownMechanism for the distribution."""
+        check_password(address, credentials is not None, authority is not None or insecure)
         self._address = Address.of("mqtt", address)
         if version not in _VERSIONS:
             raise InvalidConnector(f"mqtt: version {version!r}: expected 3.1.1 or 5")
@@ -83,7 +101,9 @@ class MqttConnector(Connector):
         self._room = threading.BoundedSemaphore(MOST_IN_FLIGHT)
         self._sending = threading.Lock()  # acknowledgements belong to the connection that the message came by
 
-    def _make_client(self, credentials: tuple[str, str] | None, authority: Path | None) -> Client:
+    def _make_client(
+        self, credentials: tuple[str, str] | None, authority: Path | Literal["system"] | None
+    ) -> Client:
         five = self._version == MQTTProtocolVersion.MQTTv5
         client = Client(
             CallbackAPIVersion.VERSION2,
@@ -96,7 +116,7 @@ class MqttConnector(Connector):
             client.username_pw_set(*credentials)
         if authority is not None:
             try:
-                client.tls_set(str(authority))
+                client.tls_set(None if authority == "system" else str(authority))
             except OSError as error:
                 raise InvalidConnector(
                     f"mqtt: {authority}: {error.strerror}: expected certificates"

@@ -8,10 +8,8 @@ table or error.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
-import stat
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,18 +18,16 @@ from secrets import token_bytes
 
 import msgspec
 
-from bypass.errors import BypassError
 from bypass.ingest.names import check_name
 from bypass.ingest.security.key_set import KeySet
+from bypass.ingest.security.private_file import InvalidKeyFile, check_private
+from bypass.support.durable_files import replace_file
+from bypass.support.file_lock import FileLock
 
 log = logging.getLogger(__name__)
 
 _LARGEST_FILE = 1 << 20
 _VERSION, _FORGOTTEN = "version", "forgotten"
-
-
-class InvalidKeyFile(BypassError):
-    """A key set that is not there, cannot be read, or that others may read. No key is part of the message."""
 
 
 class _State(msgspec.Struct):
@@ -53,7 +49,7 @@ class KeyStore:
         self.folder = folder
         self._at = version
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_private(folder, folder.stat().st_mode)
+        check_private(folder, folder.stat().st_mode)
 
     def __repr__(self) -> str:
         return f"KeyStore({str(self.folder)!r})"
@@ -143,20 +139,16 @@ class KeyStore:
                 if len(kept) == 1 and not kept[0].keys and kept[0].since <= before:
                     path.unlink()
                 elif first:
-                    _save(path, msgspec.json.encode(kept))
-            _save(self.folder / _FORGOTTEN, str(before).encode())
+                    replace_file(path, msgspec.json.encode(kept), mode=0o600)
+            replace_file(self.folder / _FORGOTTEN, str(before).encode(), mode=0o600)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Let one process at a time change the store."""
-        descriptor = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            for left in self.folder.glob("*.new"):  # of a process that was killed; it may have keys
+        with FileLock(self.folder / "lock", wait=True):
+            for left in self.folder.glob(".*"):  # of a process that was killed; it may have keys
                 left.unlink()
             yield
-        finally:
-            os.close(descriptor)
 
     @contextmanager
     def _change(self) -> Iterator[int]:
@@ -164,7 +156,7 @@ class KeyStore:
         with self._locked():
             version = self.version + 1
             yield version
-            _save(self.folder / _VERSION, str(version).encode())
+            replace_file(self.folder / _VERSION, str(version).encode(), mode=0o600)
 
     def _number(self, name: str) -> int:
         try:
@@ -180,19 +172,11 @@ class KeyStore:
         return self.folder / f"{name}.json"
 
 
-def _check_private(path: Path, mode: int) -> None:
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        expected = "700" if stat.S_ISDIR(mode) else "600"
-        raise InvalidKeyFile(
-            f"{path}: mode {stat.S_IMODE(mode):04o}: expected one that is its owner's alone: chmod {expected}"
-        )
-
-
 def _read(path: Path) -> list[_State]:
     """The states of a key set, in order. Raises InvalidKeyFile."""
     try:
         with path.open("rb") as file:
-            _check_private(path, os.fstat(file.fileno()).st_mode)
+            check_private(path, os.fstat(file.fileno()).st_mode)
             content = file.read(_LARGEST_FILE)
     except OSError as error:
         raise InvalidKeyFile(f"{path}: {error.strerror}: expected a key set") from None
@@ -232,15 +216,4 @@ def _write(path: Path, states: list[_State], version: int, valid: list[Mapping[s
     content = msgspec.json.encode([*(each for each in states if each.since < version), _State(version, keys)])
     if len(content) > _LARGEST_FILE:
         raise InvalidKeyFile(f"{path}: {len(content)} bytes: expected {_LARGEST_FILE} at most")
-    _save(path, content)
-
-
-def _save(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    unfinished = path.with_suffix(f".{os.getpid()}.new")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
-    unfinished.replace(path)
+    replace_file(path, content, mode=0o600)

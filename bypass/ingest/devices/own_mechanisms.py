@@ -15,6 +15,7 @@ from bypass.errors import BypassError, UnusableMechanism
 from bypass.ingest.devices.policy import MECHANISMS
 from bypass.ingest.folder import IngestFolder
 from bypass.mechanisms.registry import Registry
+from bypass.support.durable_files import replace_file
 from bypass.support.extensions import absolute
 
 log = logging.getLogger(__name__)
@@ -49,11 +50,14 @@ def add_mechanisms(folder: IngestFolder, references: Iterable[str]) -> list[str]
     for each in new:
         registry.bring(each)
     listed = [*dict.fromkeys((*known, *new))]
-    folder.path.mkdir(parents=True, exist_ok=True)
-    unfinished = folder.mechanisms.with_suffix(".new")
-    unfinished.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
-    unfinished.replace(folder.mechanisms)
+    write_mechanisms(folder, listed)
     return listed
+
+
+def write_mechanisms(folder: IngestFolder, listed: list[str]) -> None:
+    """Have an installation list these references, and no others."""
+    folder.path.mkdir(parents=True, exist_ok=True)
+    replace_file(folder.mechanisms, json.dumps(listed, indent=1) + "\n")
 
 
 def bring_mechanisms(folder: IngestFolder) -> Registry:

@@ -129,6 +129,11 @@ class DeviceRegistry:
         for (record,) in self._database.execute(statement, (tenant,)).fetchall():
             yield _decode(record)
 
+    def policies(self) -> set[str]:
+        """Give the policies that devices have, as records do."""
+        statement = "SELECT DISTINCT json_extract(record, '$.policy') FROM devices WHERE until IS NULL"
+        return {policy for (policy,) in self._database.execute(statement) if policy is not None}
+
     # -- changes ------------------------------------------------------------------------------------------
 
     def register(self, *devices: Device) -> int:

@@ -6,7 +6,6 @@ device. So a worker holds little for a device, and has little to do when its fir
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 
 from bypass.errors import BypassError
 from bypass.ingest.devices.record import DeviceRecord
+from bypass.support.durable_files import replace_file
 
 
 class InvalidSnapshot(BypassError):
@@ -49,12 +49,7 @@ def write_snapshot(folder: Path, version: int, devices: Iterable[DeviceRecord]) 
         for each in devices
     }
     content = _encode(_File(version, [msgspec.Raw(each) for each in numbers], of_devices))
-    unfinished = folder / f"{path.name}.{os.getpid()}.new"
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    replace_file(path, content)
     return path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import socket
 from contextlib import suppress
@@ -28,6 +27,7 @@ from bypass.ingest.exposure.observer import IngestObserver
 from bypass.ingest.exposure.query_turns import QueryTurns
 from bypass.ingest.exposure.tenant_limits import ServingLimits, TenantLimits
 from bypass.ingest.folder import IngestFolder
+from bypass.live.addresses import is_loopback
 from bypass.root_error import BypassError
 
 log = logging.getLogger(__name__)
@@ -57,14 +57,12 @@ def check_serving(address: str, certificate: Path | None, key: Path | None, inse
 
 
 def _is_loopback(address: str) -> bool:
-    host, port = Address.of("serve", address)
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return is_loopback(Address.of("serve", address).host)
     except OSError as error:
         raise InvalidConnector(
             f"serve: address {address}: {error.strerror}: expected one of this machine"
         ) from None
-    return all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)
 
 
 class ExposureServer:

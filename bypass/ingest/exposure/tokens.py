@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import jwt
 
 from bypass.errors import shown
-from bypass.ingest.devices.key_store import InvalidKeyFile, KeyStore
+from bypass.ingest.devices.key_store import KeyStore
+from bypass.ingest.security.private_file import InvalidKeyFile
 from bypass.root_error import BypassError
 
 KEY_SET = "bypass-tokens"

@@ -13,6 +13,7 @@ from uuid import uuid4
 from bypass.errors import shown
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.message_log import InvalidLog, MessageLog
+from bypass.support.durable_files import replace_file
 from bypass.support.extensions import absolute, load, load_installed
 
 LOGS = {
@@ -76,9 +77,7 @@ def choose_log(folder: IngestFolder, name: str) -> None:
     if folder.log_name.exists() or folder.logs.exists():
         raise InvalidLog(f"{folder.path}: log {whole}: expected {known}, which it has")
     folder.path.mkdir(parents=True, exist_ok=True)
-    part = folder.log_name.with_suffix(".part")
-    part.write_text(json.dumps({"log": whole, "installation": uuid4().hex}) + "\n")
-    os.replace(part, folder.log_name)
+    replace_file(folder.log_name, json.dumps({"log": whole, "installation": uuid4().hex}) + "\n")
 
 
 def find_log(folder: IngestFolder) -> MessageLog:

@@ -7,13 +7,13 @@ folder has the number of the latest life that was removed, and how many records 
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from bypass.ingest.log.segments import ENDED, OPEN, LogPosition, compress, find_end, segment_file, segments
+from bypass.support.durable_files import replace_file
 
 UNBOUNDED = 1 << 62
 NOTHING: Mapping[int, int] = MappingProxyType({})
@@ -129,9 +129,4 @@ def _read(path: Path) -> tuple[int, int]:
 
 def _write(path: Path, first: int, second: int = 0) -> None:
     """Replace a small file as a whole."""
-    part = path.with_name(path.name + ".part")
-    with part.open("w") as file:
-        file.write(f"{first} {second}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    replace_file(path, f"{first} {second}\n")

@@ -19,6 +19,7 @@ from bypass.ingest.log.lives import consumed, end_life, is_ended, latest_life, l
 from bypass.ingest.log.message_log import LogFailed, LogFull, LogWriter
 from bypass.ingest.log.segments import OPEN, repair, segment_name
 from bypass.ingest.log.writer_lock import WriterLock
+from bypass.support.durable_files import sync
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +113,8 @@ class SegmentLog(LogWriter):
         self.life = latest_life(writer) + 1
         self.path = writer / str(self.life)
         self.path.mkdir()
-        _sync_folder(writer)
+        for folder in (writer, *writer.parents[:2]):  # up to the installation's
+            sync(folder)
         self.sequence = 0
         self._segment = self._begin_segment()
         self._gap = False  # whether numbers are missing here: readers pass over that between two segments
@@ -183,7 +185,7 @@ class SegmentLog(LogWriter):
     def _begin_segment(self) -> SegmentFile:
         segment = SegmentFile(self.path / (segment_name(self.sequence) + OPEN))
         try:
-            _sync_folder(self.path)
+            sync(self.path)
         except OSError:
             segment.close()
             segment.path.unlink()
@@ -212,12 +214,3 @@ class SegmentLog(LogWriter):
         """The bytes of all segments that are there, at least."""
         kept, before = self._kept
         return kept + self._completed - before + self._segment.size
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the disk keep the names in a folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -22,6 +22,7 @@ from bypass.ingest.log.block import (
     decode_body,
     decode_head,
 )
+from bypass.support.durable_files import replacing
 
 OPEN = ".log"
 COMPRESSED = ".log.zst"
@@ -142,14 +143,14 @@ def compress(path: Path) -> None:
     """Replace a segment that is complete by its compressed form. Readers find one or the other at any
     moment."""
     compressed = path.with_suffix("").with_suffix(COMPRESSED)
-    part = compressed.with_suffix(".part")
-    with path.open("rb") as source, part.open("wb") as target:
+    with (
+        replacing(compressed, synced=True) as unfinished,
+        path.open("rb") as source,
+        unfinished.open("wb") as target,
+    ):
         zstandard.ZstdCompressor(level=3, write_content_size=True).copy_stream(
             source, target, size=path.stat().st_size
         )
-        target.flush()
-        os.fsync(target.fileno())
-    part.replace(compressed)
     path.unlink()
 
 

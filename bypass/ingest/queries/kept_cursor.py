@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 import time
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bypass.errors import shown
@@ -16,6 +14,8 @@ from bypass.ingest.queries.commits import CommitLog
 from bypass.ingest.queries.cursor import QueryCursor
 from bypass.ingest.queries.invalid import InvalidCursor
 from bypass.root_error import BypassError
+from bypass.support.durable_files import replace_file
+from bypass.support.file_lock import FileLock
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +47,8 @@ class KeptCursor:
         self._file = folder.readers / kind / f"{check_reader_name(name)}{_SUFFIX}"
         self._file.parent.mkdir(parents=True, exist_ok=True)
 
-    def alone(self) -> AbstractContextManager[None]:
-        """Have the place while the context lasts. Raises FolderInUse if another process has it."""
+    def alone(self) -> FileLock:
+        """Have the place while the lock is held. Raises FolderInUse if another process has it."""
         return only_one(self._file.with_suffix(".lock"), f"{self._what} runs already")
 
     def load(self) -> tuple[QueryCursor, int] | None:
@@ -57,12 +57,7 @@ class KeptCursor:
 
     def keep(self, cursor: QueryCursor, pages: int) -> None:
         """Replace the place; it is safe when this returns."""
-        unfinished = self._file.with_suffix(f".{os.getpid()}.new")
-        with unfinished.open("w") as file:
-            file.write(f"{cursor} {pages}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(self._file)
+        replace_file(self._file, f"{cursor} {pages}\n")
 
 
 def needs_old_files(folder: IngestFolder) -> bool:

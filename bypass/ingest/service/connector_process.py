@@ -24,6 +24,7 @@ from bypass.ingest.devices.own_mechanisms import bring_mechanisms
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.log.catalogue import find_log
 from bypass.ingest.log.segment_log import SegmentLog
+from bypass.ingest.security.private_file import read_secret
 from bypass.ingest.service.connector_plans import ConnectorPlans
 from bypass.ingest.service.process import process_arguments, until_terminated
 from bypass.ingest.service.status import REFUSED
@@ -71,6 +72,11 @@ def main() -> None:
     parser.add_argument("--udp")
     parser.add_argument("--http")
     parser.add_argument("--mqtt")
+    parser.add_argument("--mqtt-version", default="5")
+    parser.add_argument("--mqtt-user")
+    parser.add_argument("--mqtt-password", type=Path)
+    parser.add_argument("--mqtt-ca")
+    parser.add_argument("--insecure", action="store_true")
     parser.add_argument("--application", default="app")
     parser.add_argument("--files", type=Path)
     parser.add_argument("--broker")
@@ -88,13 +94,25 @@ def main() -> None:
     if given.files:
         connectors.append(FilesConnector(given.files))
     if given.mqtt:
-        node = Node(given.name, socket.gethostname())
-        members = Membership(find_log(folder).leases(), ApplicationFilters(given.application), node)
-        connectors.append(MqttConnector(given.mqtt, members, registry=bring_mechanisms(folder)))
+        connectors.append(_mqtt(folder, given))
     if given.broker:
         connectors.append(BrokerConnector(given.broker, EVERYTHING, name=given.name, keys=given.keys))
     asyncio.run(
         until_terminated(run_connectors(folder, given.name, connectors, given.durability, given.plans_after))
+    )
+
+
+def _mqtt(folder: IngestFolder, given: argparse.Namespace) -> MqttConnector:
+    """The connector of the MQTT broker that arguments name. Raises InvalidConnector and InvalidKeyFile."""
+    node = Node(given.name, socket.gethostname())
+    return MqttConnector(
+        given.mqtt,
+        Membership(find_log(folder).leases(), ApplicationFilters(given.application), node),
+        version=given.mqtt_version,
+        credentials=(given.mqtt_user, read_secret(given.mqtt_password)) if given.mqtt_password else None,
+        authority=given.mqtt_ca,
+        insecure=given.insecure,
+        registry=bring_mechanisms(folder),
     )
 
 

@@ -14,6 +14,7 @@ from bypass.ingest.adaptation.controller import run_controller
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.folder_lock import only_one
 from bypass.ingest.queries.kept_cursor import needs_old_files
+from bypass.ingest.service.checkpoint_repair import repair_checkpoint
 from bypass.ingest.service.process import process_arguments, stop_signal
 from bypass.ingest.stream.progress import read_warnings
 from bypass.ingest.stream.query import start_query
@@ -30,9 +31,15 @@ LETTER_DAYS = 30
 
 
 def run_stream(
-    folder: IngestFolder, master: str | None, most: int, stop: threading.Event, letter_days: int = LETTER_DAYS
+    folder: IngestFolder,
+    master: str | None,
+    most: int,
+    stop: threading.Event,
+    letter_days: int = LETTER_DAYS,
+    synced: bool = False,
 ) -> None:
-    """Run the stream until `stop` is set. Dead letters are kept for `letter_days`.
+    """Run the stream until `stop` is set. Dead letters are kept for `letter_days`. With `synced`, batches
+    survive the loss of power as the log does.
 
     Raises FolderInUse if the folder's stream runs already, SparkUnavailable, and what ended it otherwise.
     """
@@ -41,7 +48,8 @@ def run_stream(
         spark_session("bypass ingest", master) as spark,
     ):
         told = _tell_warnings(folder, 0, logging.DEBUG)  # those of earlier runs were told
-        query = start_query(spark, folder.path, most=most)
+        repair_checkpoint(folder)
+        query = start_query(spark, folder.path, most=most, synced=synced)
         log.info("the stream runs")
         beside = [
             threading.Thread(target=_keep_house, args=(folder, stop, letter_days), daemon=True),
@@ -115,8 +123,10 @@ def main() -> None:
     parser.add_argument("--master")
     parser.add_argument("--most", type=int, default=200_000)
     parser.add_argument("--letter-days", type=int, default=LETTER_DAYS)
+    parser.add_argument("--synced", action="store_true")
     given = process_arguments("stream", parser)
-    run_stream(IngestFolder(given.folder), given.master, given.most, stop_signal(), given.letter_days)
+    folder = IngestFolder(given.folder)
+    run_stream(folder, given.master, given.most, stop_signal(), given.letter_days, given.synced)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ a batch writes the same one.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from bypass.ingest.stream.identities import IdentityWindow
 from bypass.ingest.stream.policies import Policies
 from bypass.ingest.stream.sequences import SequenceWindow
 from bypass.root_error import BypassError
+from bypass.support.durable_files import replace_file
 
 GROWTH = 2
 """A file takes in those before it that are at most so many times as large."""
@@ -143,7 +143,7 @@ def forget_steps(folder: Path, committed: int) -> None:
         if step > 0:
             continue  # there is no such memory: nothing is removed that may help
         for path in part.iterdir():
-            if path not in needed and int(path.name.partition("-")[0]) <= committed:
+            if path not in needed and int(path.name.lstrip(".").partition("-")[0]) <= committed:
                 path.unlink(missing_ok=True)
 
 
@@ -183,6 +183,4 @@ def _read(path: Path) -> MemoryFile:
 
 def _save(path: Path, file: MemoryFile) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.new")
-    unfinished.write_bytes(_encode(file))
-    unfinished.replace(path)
+    replace_file(path, _encode(file), synced=False)

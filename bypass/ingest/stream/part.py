@@ -34,7 +34,8 @@ class Part:
             memory.policies = Policies(MECHANISMS, partial(_has, number), memory.policy_memory())
         self.policies = memory.policies
         self.policies.begin(end.clock)
-        self._assigned: dict[str, list[str]] = {}  # policy -> devices that the registry gives it now
+        # Devices that the registry gives another policy now, by tenant and policy.
+        self._assigned: dict[tuple[str, str], list[str]] = {}
         self._identities: list[int] = []
         self._messages: list[tuple[MessageOrigin, list[Measurement]]] = []
         self._letters: set[int] = set()
@@ -62,14 +63,14 @@ class Part:
         """Take a message of a device that the registry gives `policy`; one without an identity has 0."""
         if policy != self.policies.noted.get(origin.device, KEEP_EVERYTHING):
             self.policies.note(origin.device, policy)
-            self._assigned.setdefault(policy, []).append(origin.device)
+            self._assigned.setdefault((origin.tenant, policy), []).append(origin.device)
         self._identities.append(identity)
         self._messages.append((origin, measurements))
 
     def finish(self, rows: RowBuilder, result: TaskResult) -> None:
         """Leave out what has come before; let policies decide about the rest, and about what they hold."""
-        for policy, assigned in self._assigned.items():
-            self._assign(policy, assigned, result)
+        for (tenant, policy), assigned in self._assigned.items():
+            self._assign(tenant, policy, assigned, result)
         fresh = self._fresh()
         result.duplicates += len(self._messages) - len(fresh)
         host = self.policies.host
@@ -95,19 +96,19 @@ class Part:
             if record.outcome == "failed" and record.plan != REGISTRY
         ]
 
-    def _assign(self, policy: str, devices: list[str], result: TaskResult) -> None:
-        """Have devices served as the registry says; those of a policy that cannot be used keep everything,
-        which is told once."""
+    def _assign(self, tenant: str, policy: str, devices: list[str], result: TaskResult) -> None:
+        """Have devices of a tenant served as the registry says; those of a policy that cannot be used keep
+        everything, which is told once."""
         try:
             action = policy_action(policy).model_copy(update={"members": tuple(devices)})
-            records = self.policies.execute(Plan(plan=REGISTRY, actions=(action,)))
+            records = self.policies.execute(Plan(plan=REGISTRY, actions=(action,)), tenant)
             error = next((record.error for record in records if record.outcome == "failed"), "")
         except (ValueError, TransitionError) as problem:
             records, error = [], str(problem)
         if error:
             result.unusable += [(device, policy, error) for device in devices]
             action = policy_action(KEEP_EVERYTHING).model_copy(update={"members": tuple(devices)})
-            records += self.policies.execute(Plan(plan=REGISTRY, actions=(action,)))
+            records += self.policies.execute(Plan(plan=REGISTRY, actions=(action,)), tenant)
         self._records += records
 
     def _fresh(self) -> list[tuple[MessageOrigin, list[Measurement]]]:

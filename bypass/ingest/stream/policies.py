@@ -66,6 +66,7 @@ class Policies:
         self._engine = Engine("pipeline", lease=lambda _: self.host, clock=self._time)
         self._rows: RowModel = registry.create(self._engine, "pipeline", ROW_MODEL, self._head["row_model"])
         self._served: dict[str, Precompute] = {}  # devices that another one than the default serves
+        self._tenants: dict[str, str] = {}  # whose variants these are, by name; those of plans are not there
         self._touched: set[str] = set()
         self._keys: dict[Precompute, set[str]] = {}  # of what each remembers
         first = kind_name(self._head["mechanisms"][0][0])
@@ -106,9 +107,9 @@ class Policies:
         self.noted[device] = policy
         self._touched.add(device)
 
-    def execute(self, plan: Plan) -> list[Record]:
-        """Carry out a plan for the devices of this part. What it names and is not there is told by the
-        records. Actions for connectors are left to these."""
+    def execute(self, plan: Plan, tenant: str = "") -> list[Record]:
+        """Carry out a plan for the devices of this part, or the policy that a tenant's devices have. What it
+        names and is not there is told by the records. Actions for connectors are left to these."""
         records: list[Record] = []
         for action in plan.actions:
             if action.proxy in self._registry.proxies("connector"):
@@ -120,7 +121,9 @@ class Policies:
                 action = action.model_copy(update={"members": members})
                 self._default.serve(member for member in members if member not in self._served)
             try:
-                for each in aimed(action, self._all, self._registry):
+                for each in aimed(action, self._all, self._registry, self._tenants, tenant):
+                    if tenant and each.to is not None:
+                        self._tenants[each.to] = tenant
                     records += self._do(each, plan)
             except TooManyVariants as error:
                 records.append(self._failed(action, plan, error))
@@ -170,8 +173,13 @@ class Policies:
             record = [None if by is None else by.name, self.noted.get(device)]
             found[f"device\n{device}"] = record if any(record) else None
         self._touched = set()
+        variants = {each.name for each in running[1:]}  # the default is everybody's
+        self._tenants = {name: tenant for name, tenant in self._tenants.items() if name in variants}
+        described = [[each.name, plain(each.settings())] for each in running]
         head = {
-            "mechanisms": [[each.name, plain(each.settings())] for each in running],
+            "mechanisms": [
+                [*each, self._tenants[each[0]]] if each[0] in self._tenants else each for each in described
+            ],
             "row_model": self._engine.active(ROW_MODEL).name,
             "held": self.host.held,
         }
@@ -224,7 +232,9 @@ class Policies:
             elif sort == "memory":
                 by, _, inner = rest.partition("\n")
                 parts.setdefault(by, {})[inner] = data
-        for number, (name, settings) in enumerate(self._head["mechanisms"]):
+        for number, (name, settings, *tenant) in enumerate(self._head["mechanisms"]):
+            if tenant:
+                (self._tenants[name],) = tenant
             self._registry.find("pipeline", PRECOMPUTE, kind_name(name))
             mine = tuple(members.get(name, ())) if number else None
             if mine is not None:

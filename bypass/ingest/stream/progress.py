@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -30,15 +31,36 @@ CREATE TABLE IF NOT EXISTS warnings (number INTEGER PRIMARY KEY AUTOINCREMENT, l
 _KEPT = 10_000
 """How many batches and warnings are kept one by one; totals have all batches."""
 
+KEPT_S = 7 * 86_400
+"""For how long earlier batches are kept, those of a minute as one."""
 
-class BatchLoad(NamedTuple):
-    """The load of one batch: its time (ms), the number of the latest plan that it has carried out, the
-    messages that were read for it and the bytes that were written."""
+_MINUTE_MS = 60_000
+_SUMMED = ("read", "stored", "filtered", "duplicates", "measurements", "bytes")
 
+
+class BatchCounts(NamedTuple):
+    """The counts of one batch, or of several of the same minute that came one after the other.
+
+    The latest of them was planned at `clock` (ms) with the plans up to number `plans`, and noted at `at` (s
+    since 1970).
+    """
+
+    batch: int
     clock: int
     plans: int
+    at: float
     read: int
+    stored: int
+    filtered: int
+    duplicates: int
+    dead_letters: int
+    measurements: int
     bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """The time that the batch took."""
+        return max(0.0, self.at - self.clock / 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +112,16 @@ def begin_batch(path: Path, batch: int, offset: StreamOffset) -> None:
         database.execute("DELETE FROM begun WHERE batch < ?", (batch,))
 
 
+def latest_begun(path: Path) -> int:
+    """The number of the latest batch that a table may have; -1 if there is none."""
+    if not path.exists():
+        return -1
+    with closing(open_database(path, _SCHEMA)) as database:
+        statement = "SELECT max(batch) FROM (SELECT batch FROM begun UNION SELECT batch FROM batches)"
+        (batch,) = database.execute(statement).fetchone()
+        return -1 if batch is None else int(batch)
+
+
 def note_batch(path: Path, batch: int, offset: StreamOffset, results: Iterable[TaskResult]) -> None:
     """Add a batch to the progress, unless it was noted before."""
     results = list(results)
@@ -126,7 +158,38 @@ def note_batch(path: Path, batch: int, offset: StreamOffset, results: Iterable[T
         )
         database.execute("DELETE FROM policies")
         database.executemany("INSERT INTO policies VALUES (?, ?)", _served(results).items())
-        database.execute("DELETE FROM batches WHERE batch <= ?", (batch - _KEPT,))
+        _join_earlier(database, batch - _KEPT)
+
+
+def _join_earlier(database: sqlite3.Connection, upto: int) -> None:
+    """Join the batch `upto` with those before it that have its minute and its plans. Remove the first one if
+    it is too old: a batch adds no more than one."""
+    rows = database.execute(
+        "SELECT batch, offset, dead_letters FROM batches WHERE batch <= ? ORDER BY batch DESC LIMIT 2",
+        (upto,),
+    ).fetchall()
+    if len(rows) == 2:
+        (batch, end, letters), (before, offset, others) = rows
+        (minute, plans), earlier = _minute(end), _minute(offset)
+        if (minute, plans) == earlier:
+            sums = ", ".join(f"{name} = batches.{name} + other.{name}" for name in _SUMMED)
+            both = Counter(json.loads(letters)) + Counter(json.loads(others))
+            database.execute(
+                f"UPDATE batches SET {sums}, dead_letters = ? FROM batches AS other "  # noqa: S608
+                "WHERE batches.batch = ? AND other.batch = ?",
+                (json.dumps(both), batch, before),
+            )
+            database.execute("DELETE FROM batches WHERE batch = ?", (before,))
+    database.execute(
+        "DELETE FROM batches WHERE batch = (SELECT min(batch) FROM batches) AND batch <= ? AND at < ?",
+        (upto, time.time() - KEPT_S),
+    )
+
+
+def _minute(offset: str) -> tuple[int, int]:
+    """The minute and the latest plan of a batch that ends there."""
+    end = json.loads(offset)
+    return end["clock"] // _MINUTE_MS, end["plans"]
 
 
 def note_warnings(path: Path, lines: Iterable[str]) -> list[str]:
@@ -185,8 +248,7 @@ def read_progress(path: Path) -> StreamProgress:
         {name.partition(".")[2]: value for name, value in totals.items() if name.startswith(kind)}
         for kind in ("dead_letters.", "unusable.")
     )
-    summed = ("read", "stored", "filtered", "duplicates", "measurements", "bytes")
-    named = {name: totals.get(name, 0) for name in summed}
+    named = {name: totals.get(name, 0) for name in _SUMMED}
     return StreamProgress(
         batch,
         at,
@@ -199,52 +261,15 @@ def read_progress(path: Path) -> StreamProgress:
     )
 
 
-def read_loads(path: Path) -> list[BatchLoad]:
-    """Read the loads of the latest batches, in order."""
+def read_batches(path: Path, limit: int = -1) -> list[BatchCounts]:
+    """Read the counts of the latest batches, the newest first: of all that are kept, or of so many."""
     if not path.exists():
         return []
     with closing(open_database(path, _SCHEMA)) as database:
         rows = database.execute(
-            "SELECT json_extract(offset, '$.clock'), json_extract(offset, '$.plans'), read, bytes"
-            " FROM batches ORDER BY batch"
-        )
-        return [BatchLoad(*row) for row in rows]
-
-
-class BatchCounts(NamedTuple):
-    """The counts of one batch; it was planned at `began` and noted at `at` (s since 1970)."""
-
-    batch: int
-    began: float
-    at: float
-    read: int
-    stored: int
-    filtered: int
-    duplicates: int
-    dead_letters: int
-    measurements: int
-    bytes: int
-
-    @property
-    def seconds(self) -> float:
-        """The time that the batch took."""
-        return max(0.0, self.at - self.began)
-
-
-def read_batches(path: Path, limit: int) -> list[BatchCounts]:
-    """Read the counts of the latest batches, the newest first."""
-    if not path.exists():
-        return []
-    with closing(open_database(path, _SCHEMA)) as database:
-        rows = database.execute(
-            "SELECT batch, at, offset, read, stored, filtered, duplicates, dead_letters, measurements, bytes "
-            "FROM batches ORDER BY batch DESC LIMIT ?",
+            "SELECT batch, json_extract(offset, '$.clock'), json_extract(offset, '$.plans'), at, read,"
+            " stored, filtered, duplicates, (SELECT coalesce(sum(value), 0) FROM json_each(dead_letters)),"
+            " measurements, bytes FROM batches ORDER BY batch DESC LIMIT ?",
             (limit,),
-        ).fetchall()
-    return [
-        BatchCounts(
-            *(batch, json.loads(offset)["clock"] / 1000, at),
-            *(read, stored, filtered, duplicates, sum(json.loads(letters).values()), measurements, size),
         )
-        for batch, at, offset, read, stored, filtered, duplicates, letters, measurements, size in rows
-    ]
+        return [BatchCounts(*row) for row in rows]

@@ -27,8 +27,10 @@ def start_query(
     most: int = 200_000,
     interval: str = "0 seconds",
     once: bool = False,
+    synced: bool = False,
 ) -> StreamingQuery:
-    """Start the stream of an installation; with `once` it ends when it has taken all that is in the logs."""
+    """Start the stream of an installation; with `once` it ends when it has taken all that is in the logs,
+    with `synced` its batches survive the loss of power."""
     spark.createDataFrame(
         [], "nothing INT"
     )  # this thread may not be the one that made the session, which Spark looks for
@@ -41,11 +43,13 @@ def start_query(
         .option("folder", str(folder))
         .option("tasks", tasks)
         .option("most", most)
+        .option("synced", synced)
         .load()
     )
     writer = (
         results.writeStream.format("bypass-tables")
         .option("folder", str(folder))
+        .option("synced", synced)
         .option("checkpointLocation", str(folder / "checkpoint"))
     )
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=interval)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
+from bypass.ingest.batch_sync import sync_batch, sync_commits
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.stream.offsets import StreamOffset
 from bypass.ingest.stream.progress import begin_batch, note_batch, note_warnings
@@ -26,14 +28,14 @@ SCHEMAS = {"measurements": MEASUREMENTS, "dead_letters": DEAD_LETTERS}
 
 
 class TableSink(DataSource):
-    """Commits what tasks have written. Option: `folder`."""
+    """Commits what tasks have written. Options: `folder`, `synced`."""
 
     @classmethod
     def name(cls) -> str:
         return "bypass-tables"
 
     def streamWriter(self, schema: Any, overwrite: bool) -> TableWriter:  # noqa: N802, ARG002 - Spark calls it so
-        return TableWriter(self.options["folder"])
+        return TableWriter(self.options["folder"], self.options["synced"] == "true")
 
 
 @dataclass
@@ -45,10 +47,11 @@ class TaskDone(WriterCommitMessage):
 
 class TableWriter(DataSourceStreamArrowWriter):
     """Commits a batch: first the measurements, then dead letters, then the progress. Each knows a batch
-    that it has; one with the same number and other messages is refused before."""
+    that it has; one with the same number and other messages is refused before. With `synced`, each is on the
+    disk before the next."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    def __init__(self, folder: str, synced: bool = False) -> None:
+        self.folder, self.synced = folder, synced
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return TaskDone([result for batch in iterator for result in batch.column(0).to_pylist()])
@@ -62,11 +65,20 @@ class TableWriter(DataSourceStreamArrowWriter):
             for result in message.results
         ]
         results = [result for _, result in done]
+        files = {
+            name: [file for result in results for file in result.files.get(name, ())] for name in SCHEMAS
+        }
         if done:
-            begin_batch(folder.progress, batchId, StreamOffset.from_json(done[0][0]))
+            end = StreamOffset.from_json(done[0][0])
+            if self.synced:
+                rows = [folder.path / name / file.path for name in files for file in files[name]]
+                sync_batch(folder, batchId, end.step, rows)
+            begin_batch(folder.progress, batchId, end)
+        began = time.time()
         for name in ("measurements", "dead_letters"):
-            files = [file for result in results for file in result.files.get(name, ())]
-            commit_batch(folder.path / name, SCHEMAS[name], PARTITIONS[name], files, batchId)
+            commit_batch(folder.path / name, SCHEMAS[name], PARTITIONS[name], files[name], batchId)
+        if self.synced:
+            sync_commits(folder, began)
         for line in note_warnings(folder.progress, _warnings(results, batchId)):
             log.warning("%s", line)
         if done:

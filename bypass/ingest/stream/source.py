@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
+from bypass.ingest.batch_sync import sync_done
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.devices.snapshot import remove_snapshots
@@ -33,7 +34,7 @@ MOST_BYTES = 256 << 20
 
 
 class LogSource(DataSource):
-    """Gives the results of tasks. Options: `folder`, `tasks`, `most` (messages a batch)."""
+    """Gives the results of tasks. Options: `folder`, `tasks`, `most` (messages a batch), `synced`."""
 
     @classmethod
     def name(cls) -> str:
@@ -53,6 +54,7 @@ class LogReader(DataSourceStreamReader):
         self.path = options["folder"]
         self.tasks = int(options["tasks"])
         self.most = int(options["most"])
+        self.synced = options.get("synced") == "true"
 
     @property
     def folder(self) -> IngestFolder:
@@ -96,6 +98,8 @@ class LogReader(DataSourceStreamReader):
 
     def commit(self, end: dict[str, Any]) -> None:
         offset = StreamOffset.from_json(end)
+        if self.synced:
+            sync_done(self.folder)
         find_log(self.folder).consume(offset.logs)
         forget_steps(self.folder.state, offset.step)
         self._forget_versions(offset)

@@ -17,6 +17,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from bypass.ingest.tables.files import file_path, write_rows
 from bypass.ingest.tables.rows import STANDARD, batched, read
 from bypass.ingest.tables.schema import MEASUREMENTS, PARTITION, PLURAL
+from bypass.support.durable_files import sync_below
 
 LARGE = 128 << 20
 """Files of this size are left as they are."""
@@ -87,9 +88,11 @@ def _join(table: DeltaTable, path: Path, partition: dict[str, str], files: list[
     joined = pa.concat_tables([single, many]).sort_by(
         [(name, "ascending") for name in ("device", "metric", "time")]
     )
+    written = write_rows(path, joined, PARTITION, "compacted")
+    sync_below(path, [path / file.path for file in written])  # it takes the place of files that may be synced
     actions: list[AddAction | RemoveAction] = [
         AddAction(file.path, file.size, file.partition, file.modified, False, file.summary)
-        for file in write_rows(path, joined, PARTITION, "compacted")
+        for file in written
     ]
     now = int(time.time() * 1000)
     actions += [RemoveAction(file_path(each["path"]), False, now) for each in files]

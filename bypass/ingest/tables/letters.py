@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from heapq import nlargest
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
+from bypass.ingest.tables.schema import DEAD_LETTERS
+
 READ_AT_ONCE = 1000
 LARGEST_JOINED = 32 << 20
 """Files of dead letters that are joined have so many bytes at most."""
+
+SHOWN_BYTES = 32
+"""How many bytes of a message are shown of a dead letter; a token that it carries is longer."""
 
 LetterName = tuple[str, int]
 """The log and the sequence of a message: no two letters have the same."""
@@ -23,12 +30,66 @@ LetterName = tuple[str, int]
 def read_letters(path: Path, reason: str | None, *, but: str = "") -> Iterator[pa.RecordBatch]:
     """Read the letters with a reason, as of now; without one, all that have not the reason `but`. Few are in
     memory at once. Nothing if there is no table."""
+    for batch in _batches(path):
+        reasons = batch.column("reason")
+        yield batch.filter(pc.not_equal(reasons, but) if reason is None else pc.equal(reasons, reason))
+
+
+def _batches(path: Path, columns: dict[str, pc.Expression] | None = None) -> Iterator[pa.RecordBatch]:
+    """Read all letters, few at once. Commits have no summary of columns: a filter for files would find
+    none."""
     if DeltaTable.is_deltatable(str(path)):
         letters = DeltaTable(str(path)).to_pyarrow_dataset()
-        # Commits have no summary of reasons: batches are filtered, not files.
-        for batch in letters.to_batches(batch_size=READ_AT_ONCE, batch_readahead=1, fragment_readahead=1):
-            reasons = batch.column("reason")
-            yield batch.filter(pc.not_equal(reasons, but) if reason is None else pc.equal(reasons, reason))
+        yield from letters.to_batches(
+            columns=columns, batch_size=READ_AT_ONCE, batch_readahead=1, fragment_readahead=1
+        )
+
+
+class LetterList(NamedTuple):
+    """Dead letters that were found: how many there are by reason, and the latest of them, newest first.
+
+    A letter has `received` (ms), `device`, `stage`, `reason`, `detail`, the length of its message in `bytes`,
+    the beginning of it in `payload` (hex), and its name: `log` and `sequence`.
+    """
+
+    reasons: dict[str, int]
+    latest: list[dict[str, Any]]
+
+
+def list_letters(
+    path: Path,
+    most: int,
+    *,
+    reason: str | None = None,
+    device: str | None = None,
+    since: int | None = None,
+    until: int | None = None,
+) -> LetterList:
+    """List letters with a reason, of a device, and received within a time (ms), the end excluded, as far as
+    these are given. No more than `most` are kept in memory."""
+    reasons: Counter[str] = Counter()
+    latest: list[dict[str, Any]] = []
+    tests = [
+        (name, passes, value)
+        for name, passes, value in (
+            ("reason", pc.equal, reason),
+            ("device", pc.equal, device),
+            ("received", pc.greater_equal, since),
+            ("received", pc.less, until),
+        )
+        if value is not None
+    ]
+    payload = pc.field("payload")
+    columns = {name: pc.field(name) for name in DEAD_LETTERS.names if name not in ("day", "payload")}
+    columns |= {"bytes": pc.binary_length(payload), "payload": pc.binary_slice(payload, 0, SHOWN_BYTES)}
+    for batch in _batches(path, columns):
+        for name, passes, value in tests:
+            batch = batch.filter(passes(batch.column(name), value))
+        reasons.update(batch.column("reason").to_pylist())
+        latest = nlargest(most, (*latest, *batch.to_pylist()), lambda row: (row["received"], row["sequence"]))
+    for row in latest:
+        row["payload"] = row["payload"].hex()
+    return LetterList(dict(reasons), latest)
 
 
 def compact_letters(path: Path, *, fewest: int = 4) -> int:

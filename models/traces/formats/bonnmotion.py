@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from bypass.models.traces.errors import InvalidTrace
-from bypass.models.traces.files import replacing
 from bypass.models.traces.formats.text import (
     Size,
     first_line,
@@ -24,6 +23,7 @@ from bypass.models.traces.formats.text import (
     written,
 )
 from bypass.models.waypoints import Track, Waypoints
+from bypass.support.durable_files import replacing
 
 SUFFIXES = (".movements", ".movements.gz")
 

@@ -16,11 +16,11 @@ import numpy as np
 from bypass.errors import InvalidLocation
 from bypass.models.maps.georeference import Georeference
 from bypass.models.traces.errors import InvalidTrace
-from bypass.models.traces.files import replacing
 from bypass.models.traces.formats.text import number, refuse, together, written
 from bypass.models.waypoints import Waypoints
 from bypass.places.geo import GeoLocation, Projection
 from bypass.support.arrays import Floats
+from bypass.support.durable_files import replacing
 
 SUFFIXES = (".gpx",)
 DEGREE_DECIMALS = 9

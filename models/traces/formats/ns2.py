@@ -17,7 +17,6 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from bypass.models.traces.errors import InvalidTrace
-from bypass.models.traces.files import replacing
 from bypass.models.traces.formats.text import (
     DECIMALS,
     Size,
@@ -30,6 +29,7 @@ from bypass.models.traces.formats.text import (
 )
 from bypass.models.waypoints import Track, Waypoints
 from bypass.support.arrays import Floats
+from bypass.support.durable_files import replacing
 
 SUFFIXES = (".ns2", ".ns_movements", ".tcl")
 SPEED_DECIMALS = 9

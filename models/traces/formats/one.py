@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from bypass.models.traces.errors import InvalidTrace
-from bypass.models.traces.files import replacing
 from bypass.models.traces.formats.text import Size, number, numbered_lines, refuse, together, written
 from bypass.models.traces.manifest import count_samples
 from bypass.models.waypoints import Waypoints
+from bypass.support.durable_files import replacing
 
 SUFFIXES = (".one",)
 

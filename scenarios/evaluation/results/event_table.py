@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bypass.models.traces.files import replacing
 from bypass.scenarios.evaluation.judging.judges import Counted
 from bypass.scenarios.evaluation.schemes import Scheme
+from bypass.support.durable_files import replacing
 
 
 class EventTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 from bypass.errors import shown
 from bypass.ingest.queries.plain_rows import plain_rows
 from bypass.root_error import BypassError
+from bypass.support.durable_files import replacing
 from bypass.support.extensions import load
 
 
@@ -45,11 +45,8 @@ class DailyFiles(ArchiveSink):
         for day in sorted(pc.unique(rows["day"]).to_pylist()):
             folder = self._folder / day
             folder.mkdir(parents=True, exist_ok=True)
-            unfinished = folder / f".{page}.new"  # of one that failed: it is written again
-            self._write(unfinished, rows.filter(pc.equal(rows["day"], day)))
-            with unfinished.open("rb") as file:
-                os.fsync(file.fileno())
-            unfinished.replace(folder / f"{page}{self.suffix}")
+            with replacing(folder / f"{page}{self.suffix}", synced=True) as unfinished:
+                self._write(unfinished, rows.filter(pc.equal(rows["day"], day)))
 
     @abstractmethod
     def _write(self, path: Path, rows: pa.Table) -> None: ...

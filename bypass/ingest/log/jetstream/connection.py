@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
+from ssl import SSLCertVerificationError
 from typing import Any, TypeVar
 
 import nats.errors
@@ -15,6 +16,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.errors import APIError, NoStreamResponseError, ServerError, ServiceUnavailableError
 
+from bypass.ingest.log.jetstream.access import GuardedClient, NatsAccess, UnsafeServer
 from bypass.ingest.log.message_log import LogFailed, LogFull
 
 PATIENCE_S = 30.0
@@ -33,7 +35,15 @@ _PASSING = (
     OSError,
     TimeoutError,
 )
-_FOR_GOOD = (nats.errors.MaxPayloadError, nats.errors.AuthorizationError, nats.errors.BadSubjectError)
+_FOR_GOOD = (
+    nats.errors.MaxPayloadError,
+    nats.errors.AuthorizationError,
+    nats.errors.BadSubjectError,
+    SSLCertVerificationError,
+    UnsafeServer,
+)
+_REFUSED = "authorization violation"
+"""Said by a server to a client whose proof it does not accept; nats-py has no error of its own for it."""
 
 T = TypeVar("T")
 NatsCall = Callable[[Client, JetStreamContext], Awaitable[T]]
@@ -43,11 +53,15 @@ log = logging.getLogger(__name__)
 class NatsConnection:
     """A connection that is made when it is needed first, and again when it has ended. Any thread may call."""
 
-    def __init__(self, servers: Sequence[str], patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, servers: Sequence[str], access: NatsAccess | None = None, patience_s: float = PATIENCE_S
+    ) -> None:
+        self._access = access or NatsAccess()
         self.servers = ",".join(servers)
         self._urls = [f"nats://{server}" for server in servers]
         self._patience_s = patience_s
         self._client: Client | None = None
+        self._failure: Exception | None = None  # of the latest attempt to connect
         self._starting = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -76,7 +90,9 @@ class NatsConnection:
                         raise LogFull(f"{self.servers}: {what}: {why}: expected room") from error
                     if not isinstance(error, (ServiceUnavailableError, ServerError)):
                         raise LogFailed(f"{self.servers}: {what}: {why}: expected it to be done") from error
-                if isinstance(error, _FOR_GOOD) or asyncio.get_running_loop().time() >= end:
+                if _is_for_good(error):
+                    raise LogFailed(f"{self.servers}: {what}: {why}: expected it to be done") from error
+                if asyncio.get_running_loop().time() >= end:
                     raise LogFailed(
                         f"{self.servers}: {what}: {why}: expected an answer in {patience_s:g} s"
                     ) from error
@@ -113,7 +129,7 @@ class NatsConnection:
     async def _connected(self) -> Client:
         async with self._making:
             if self._client is None or self._client.is_closed:
-                client = Client()
+                client, self._failure = GuardedClient(self._access), None
                 try:
                     async with asyncio.timeout(ANSWER_S):
                         await client.connect(
@@ -126,10 +142,13 @@ class NatsConnection:
                             max_reconnect_attempts=-1,
                             ping_interval=5,
                             max_outstanding_pings=2,
+                            **self._access.connect_options(),
                         )
-                except BaseException:
+                except BaseException as error:
                     with suppress(Exception):
                         await client.close()
+                    if isinstance(error, TimeoutError) and self._failure is not None:
+                        raise self._failure from None  # the client tries again instead of saying so
                     raise
                 self._client = client
             return self._client
@@ -145,6 +164,7 @@ class NatsConnection:
         await asyncio.gather(*others, return_exceptions=True)
 
     async def _on_error(self, error: Exception) -> None:
+        self._failure = error
         log.debug("%s: %s", self.servers, error)
 
     async def _on_disconnect(self) -> None:
@@ -153,3 +173,8 @@ class NatsConnection:
 
     async def _on_reconnect(self) -> None:
         log.info("%s: there is a connection again", self.servers)
+
+
+def _is_for_good(error: Exception) -> bool:
+    """Whether trying again would change nothing."""
+    return isinstance(error, _FOR_GOOD) or _REFUSED in str(error).lower()

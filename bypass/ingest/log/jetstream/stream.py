@@ -31,6 +31,7 @@ from nats.js.errors import APIError, BucketNotFoundError, NotFoundError
 from bypass.errors import shown
 from bypass.ingest.categories import PARTS
 from bypass.ingest.folder import IngestFolder
+from bypass.ingest.log.jetstream.access import ACCESS_OPTIONS, NatsAccess
 from bypass.ingest.log.jetstream.connection import NatsConnection
 from bypass.ingest.log.message_log import InvalidLog, LogFailed, LogFull, Position, whole_number
 
@@ -40,6 +41,7 @@ DUPLICATES_S = 120.0
 
 _CONSUMED = "consumed"
 _LATER_REVISION = (10071, 10164)
+_OPTIONS = ACCESS_OPTIONS | {"name", "replicas", "bytes", "retention"}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SERVER = re.compile(r"[^\s,/?#]+:\d{1,5}")
 
@@ -53,16 +55,20 @@ class StreamSettings:
     replicas: int
     bytes: int
     retention_s: float
+    access: NatsAccess
 
     @classmethod
     def of(cls, address: str, options: Mapping[str, str]) -> StreamSettings:
-        """The settings that an address and options say. Raises InvalidLog."""
+        """The settings that an address and options say. Raises InvalidLog, and InvalidKeyFile for a secret
+        that cannot be used."""
         servers = tuple(address.split(","))
         for server in servers:
+            if "@" in server:  # it is not shown: there is a secret in it
+                raise InvalidLog("nats: a server has a user in its address: expected user and password=FILE")
             if not _SERVER.fullmatch(server):
                 raise InvalidLog(f"nats: server {shown(server)}: expected HOST:PORT, separated by commas")
-        if unknown := sorted(options.keys() - {"name", "replicas", "bytes", "retention"}):
-            raise InvalidLog(f"nats: option {unknown[0]}: expected name, replicas, bytes or retention")
+        if unknown := sorted(options.keys() - _OPTIONS):
+            raise InvalidLog(f"nats: option {unknown[0]}: expected one of {', '.join(sorted(_OPTIONS))}")
         name = options.get("name", "bypass")
         if not _NAME.fullmatch(name):
             raise InvalidLog(f"nats: name {shown(name)}: expected letters, digits, - and _")
@@ -75,6 +81,7 @@ class StreamSettings:
             replicas,
             whole_number(options, "bytes", 4 << 30, 1 << 20),
             whole_number(options, "retention", 3600),
+            NatsAccess.of(servers, options),
         )
 
 
@@ -112,7 +119,7 @@ class LogStream:
 
     def __init__(self, folder: IngestFolder, settings: StreamSettings) -> None:
         self.settings = settings
-        self.connection = NatsConnection(settings.servers)
+        self.connection = NatsConnection(settings.servers, settings.access)
         self._folder = folder
         self._is_ready = False
 
