@@ -123,12 +123,9 @@ class Cells(StorageMechanism):
     def bounds(self) -> StateBounds:
         """How much the state of a cell may hold."""
         return StateBounds(
-            self.most_objects,
-            self.most_per_owner,
-            self.most_queries,
-            self.most_per_subscriber,
+            self.most_objects, self.most_per_owner, self.most_queries, self.most_per_subscriber,
             self.replica_bound,
-        )
+        )  # fmt: skip
 
     @property
     def fresh_s(self) -> float:
@@ -204,8 +201,6 @@ class Cells(StorageMechanism):
         self._locate()
         if self.grid is not None and self.cell is not None:
             self.retrieval.retrieve(op, metadata, self.grid, self.cell)
-
-    # -- what others say ----------------------------------------------------------------------------------
 
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Sort what arrives. Who sends something can be reached again."""
@@ -325,8 +320,6 @@ class Cells(StorageMechanism):
         active = body.metadata.replicas[:1]
         if self.store.copy(stored) and active and active[0].node is None and active[0].cell is not None:
             self.service.state(active[0].cell).hold(body.metadata)
-
-    # -- as time passes -----------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         self.host.after(TICK_S, self._tick)
