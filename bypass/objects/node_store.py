@@ -132,6 +132,13 @@ class NodeStore:
             self._forget(tombstone.key)
         return drops
 
+    def release(self, key: ObjectKey) -> None:
+        """Forget an object of which somebody else keeps the bytes for good; no effect if it is not here."""
+        if key in self:
+            self._persistence.forget(key)
+            self._own.pop(key, None)
+            self._forget(key)
+
     def close(self) -> None:
         """Let go of files. The store cannot be used afterwards."""
         self._persistence.close()

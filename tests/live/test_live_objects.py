@@ -53,6 +53,19 @@ def test_past_in_pages_then_what_comes(tmp_path: Path) -> None:
         asyncio.run(run(service))
 
 
+def test_a_client_does_not_grow_with_what_it_has_stored(tmp_path: Path) -> None:
+    async def run(service: Any) -> None:
+        async with client(service, "one") as one:
+            stored = await one.insert(b"x" * 1000, {"a"})
+            kept = one._exchange.usable().objects.store
+            assert stored.key not in kept
+            assert await one.retrieve(stored) == b"x" * 1000
+            await one.delete(stored.key)
+
+    with running(config(tmp_path)) as service:
+        asyncio.run(run(service))
+
+
 def test_bytes_come_back_as_they_were(tmp_path: Path) -> None:
     async def run(service: Any) -> None:
         async with client(service, "one") as one, client(service, "two") as two:

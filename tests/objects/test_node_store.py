@@ -175,6 +175,13 @@ class Stores(RuleBasedStateMachine):
     def bury(self, owner: int, name: str, secret: bytes) -> None:
         self.both(*[store.bury(Tombstone(ObjectKey(owner, name), secret)) for store in self.stores])
 
+    @rule(owner=st.integers(1, 2), name=st.sampled_from("xyz"))
+    def release(self, owner: int, name: str) -> None:
+        key = ObjectKey(owner, name)
+        for store in self.stores:
+            store.release(key)
+            assert key not in store
+
     @rule()
     def reopen(self) -> None:
         self.file.close()

@@ -99,6 +99,7 @@ class LiveObjects:
                 inserted.append(access.insert(data, tags, name=name, secret=secret, ended=ended, **more))
 
             await self._done(begin)
+            access.store.release(inserted[0].key)  # the broker has it: this process need not grow with it
             return inserted[0]
 
     async def delete(self, key: ObjectKey) -> None:
