@@ -59,7 +59,8 @@ def test_a_client_does_not_grow_with_what_it_has_stored(tmp_path: Path) -> None:
             stored = await one.insert(b"x" * 1000, {"a"})
             kept = one._exchange.usable().objects.store
             assert stored.key not in kept
-            assert await one.retrieve(stored) == b"x" * 1000
+            async with one.query("a") as found:
+                assert await (await anext(found)).retrieve() == b"x" * 1000
             await one.delete(stored.key)
 
     with running(config(tmp_path)) as service:
