@@ -58,10 +58,10 @@ def test_a_client_does_not_grow_with_what_it_has_stored(tmp_path: Path) -> None:
         async with client(service, "one") as one:
             stored = await one.insert(b"x" * 1000, {"a"})
             kept = one._exchange.usable().objects.store
-            assert stored.key not in kept
+            assert stored not in kept
             async with one.query("a") as found:
                 assert await (await anext(found)).retrieve() == b"x" * 1000
-            await one.delete(stored.key)
+            await one.delete(stored)
 
     with running(config(tmp_path)) as service:
         asyncio.run(run(service))
