@@ -119,13 +119,14 @@ class EventBridge:
                 last = readings.pop()
                 before = RowKey(last.time, last.device, "", -1, -1, -1)
                 cursor = QueryCursor(cursor.table, cursor.version, cursor.in_snapshot, before)
-            await self._publish(connection, readings)
+            published = await self._publish(connection, readings)
             await asyncio.to_thread(self._kept.keep, cursor, self._pages + 1)
             self._cursor, self._pages = cursor, self._pages + 1
+            self.published += published  # not before: until then they may be published again
 
-    async def _publish(self, connection: Connection, readings: list[DeviceReading]) -> None:
-        """Publish readings, and wait until the broker has all of them. Raises NotConnected and
-        ConnectionRefused."""
+    async def _publish(self, connection: Connection, readings: list[DeviceReading]) -> int:
+        """Publish readings, wait until the broker has all of them, and give how many it has taken. Raises
+        NotConnected and ConnectionRefused."""
         located = [made for reading in readings if (made := self._located(reading)) is not None]
         outcomes = await asyncio.gather(
             *(connection.publish(event, place) for event, place in located), return_exceptions=True
@@ -133,13 +134,15 @@ class EventBridge:
         over = next((each for each in outcomes if isinstance(each, _OVER)), None)
         if over is not None:
             raise over
+        published = 0
         for outcome in outcomes:
             if isinstance(outcome, BypassError):
                 self._leave_out("refused by the broker", str(outcome))
             elif isinstance(outcome, BaseException):
                 raise outcome
             else:
-                self.published += 1
+                published += 1
+        return published
 
     def _located(self, reading: DeviceReading) -> tuple[Event, DevicePlace] | None:
         """The event of a reading, and its place; None if it cannot be published."""
