@@ -27,7 +27,7 @@ class _Declined(Recent[int, None]):
 
 
 class _KnownOffers(Recent[tuple[int, int], frozenset[int]]):
-    """What nodes have said that they have of a cell, by node and cell."""
+    """The entries that nodes have said to have of a cell, by node and cell."""
 
     LIMIT = 256
 

@@ -96,6 +96,8 @@ def test_a_subscriber_is_suspect_then_failed_and_tried_again() -> None:
     assert subscribers.locate(7, 2, 9) == ()
     assert entry.cell == 1, "what is older changes nothing"
     assert len(subscribers.locate(7, 2, 11)) == 2
+    entry = subscribers.get(7)
+    assert entry is not None
     assert entry.reach is Reach.REACHABLE
     subscribers.undelivered(7, NOTE, 2.0, 30.0, 2)
     assert subscribers.expire(31.9) == []
