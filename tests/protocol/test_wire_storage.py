@@ -107,9 +107,10 @@ TOO_MUCH: list[Message] = [
     Delete(1, KEY, b"x", frozenset({""})),
     Remove(ObjectKey(1, ""), b"x"),
     Ask(1, QUERY, limit=65),
-    Ask(1, QUERY, conjunction=2),
+    Ask(1, QUERY, conjunction=64),
     Withdraw(1, 1, tuple(f"t{i}" for i in range(65))),
     FoundObjects(0, 1, (make_metadata(),) * 65),
+    FoundObjects(0, 1, (), conjunction=64),
     Retrieve(1, KEY, 0, 0),
     Retrieve(1, KEY, 0, (512 << 10) + 1),
     Acknowledge(1, OperationStatus.OK, "", CELLS),
@@ -150,7 +151,7 @@ def test_what_is_beyond_a_bound_is_not_taken() -> None:
     chunk = envelope(Chunk(1, KEY, 0, b"x"))
     chunk.storage.chunk.data = b"x" * ((512 << 10) + 1)
     other = envelope(Ask(1, QUERY, conjunction=1))
-    other.storage.ask.conjunction = 2
+    other.storage.ask.conjunction = 64
     formula = envelope(Ask(1, QUERY))
     formula.storage.ask.query.formula = "a & (b"
     delete = envelope(Delete(1, KEY, b"x", frozenset()))

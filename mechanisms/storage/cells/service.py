@@ -134,8 +134,8 @@ class CellService:
             self._tell_all_since(state, body)
         elif body.op:
             page = state.catalogue.page(query, body.after, limit, since_us) if limit else None
-            items, following = (page.items, page.next) if page is not None else ((), None)
-            found = FoundObjects(body.op, query.id, items, following, following is not None, body.conjunction)
+            items, following, more = page or ((), None, False)
+            found = FoundObjects(body.op, query.id, items, following, more, body.conjunction)
             node.host.link.send(found, (origin,))
 
     def withdraw(self, body: Withdraw, origin: NodeAddress, cell: int) -> None:
