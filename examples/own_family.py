@@ -11,18 +11,18 @@ class Store(Protocol):
     def keep(self, item: str) -> None: ...
 
 
-class Storage(Mechanism):
+class Archive(Mechanism):
     def keep(self, item: str) -> None:
         print("kept", item)
 
 
-class Forgetful(Storage):
+class Forgetful(Archive):
     def keep(self, item: str) -> None:
         print("forgot", item)
 
 
-proxy = FamilyProxy("store", "edge", Store, first="storage")
-family = Family("storage", f"{__name__}:Storage", (proxy,), (f"{__name__}:Storage",))
+proxy = FamilyProxy("store", "edge", Store, first="archive")
+family = Family("archive", f"{__name__}:Archive", (proxy,), (f"{__name__}:Archive",))
 registry, engine = Registry([Forgetful], families=[family]), Engine("edge-1")
 store: Store = registry.create(engine, "edge", "store")
 store.keep("this")

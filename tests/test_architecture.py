@@ -1,4 +1,4 @@
-"""The page about the architecture names functions that exist, and a real event passes them in that order."""
+"""The page about the architecture names functions that exist; real events and objects pass them in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ import pytest
 from bypass.events.event import Event
 from bypass.events.filters import attr
 from bypass.live.client.connection import connect
+from bypass.objects.metadata import Metadata
 from bypass.places.geo import PlanarLocation
+from bypass.testing.worlds.storage import QUIET_S, StorageWorld
 from tests.live.brokers import config, running
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
@@ -41,9 +43,9 @@ def function(name: str) -> Any:
     return getattr(found, "callback", found)  # that of a command
 
 
-def test_there_are_six_walks() -> None:
+def test_there_are_seven_walks() -> None:
     walks = PAGE.read_text().split("\n### ")[1:]
-    assert len(walks) == 6
+    assert len(walks) == 7
     assert all("\n1. `bypass" in walk for walk in walks)
 
 
@@ -103,4 +105,24 @@ def test_a_live_event_takes_the_walk_of_the_page(tmp_path: Path) -> None:
 
     with recording(steps) as calls, running(config(tmp_path)) as service:
         asyncio.run(publish(service.server.endpoints[0], calls))
+    assert passed(steps, calls) == steps
+
+
+def test_a_stored_object_takes_the_walk_of_the_page() -> None:
+    steps = walk("An object, stored and found")
+    assert len(steps) >= 15
+    area = {"area": [0.0, 0.0, 400.0, 400.0], "reach_m": 113.0}
+    world = StorageWorld([(20.0 + 35.0 * x, 20.0) for x in range(8)], ("cells", {}), ("cells", area))
+    world.run(QUIET_S)
+    found: list[Metadata] = []
+    with recording(steps) as calls:
+        world.client(7).objects.query("sunset", lambda metadata, _: found.append(metadata))
+        world.run(QUIET_S)
+        inserted = world.insert(0, "sunset", size=3000)
+        world.run(QUIET_S)
+        [metadata] = found  # it says who has the bytes
+        ends = world.retrieve(7, metadata)
+        world.run(QUIET_S)
+    assert metadata.key == inserted.metadata.key
+    assert [end.data for end in ends] == [inserted.data]
     assert passed(steps, calls) == steps

@@ -193,6 +193,7 @@ QUICK: dict[type, str] = {
     testing.ParserSuite: "test_what_is_written_is_read",
     testing.PrecomputeSuite: "test_each_message_has_one_end",
     testing.RoutingSuite: "test_who_never_was_there_is_reported",
+    testing.StorageSuite: "test_objects_can_be_retrieved",
     testing.TransportSuite: "test_devices_nearby_hear_each_other",
     testing.WorkloadSuite: "test_events_are_in_the_world_and_in_time",
 }
@@ -235,11 +236,12 @@ def said_value(value: Any) -> str:
 
 
 def test_every_mechanism_nearby_is_documented() -> None:
-    documented = words("dissemination.md")
+    pages = {"routing": words("routing.md"), "storage": words("storage.md")}
+    others = words("dissemination.md")
     nearby = [each for side in SIDES for each in Registry().catalogue(side).items()]
     for proxy, kinds in nearby:
         own = {name for name, kind in kinds.items() if kind.__module__.startswith("bypass.")}
-        assert proxy == "filter" or {proxy, *own} <= documented
+        assert proxy == "filter" or {proxy, *own} <= pages.get(proxy, others)
 
 
 def test_modes_do_what_is_documented() -> None:

@@ -88,8 +88,8 @@ PACKAGES = {
     "bypass.testing": (
         "ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
         "GatewayLogicSuite GatewaySelectionSuite LiveWorld LocatedSubscriber LogSuite MobilitySuite "
-        "ModeSuite ParserSuite PrecomputeSuite RoutingSuite SimulatedWorld SystemMachine TransportSuite "
-        "UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios "
+        "ModeSuite ParserSuite PrecomputeSuite RoutingSuite SimulatedWorld StorageSuite SystemMachine "
+        "TransportSuite UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios "
         "subscriptions walks write_replay"
     ),
 }

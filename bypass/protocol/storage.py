@@ -95,10 +95,10 @@ class Remove(StorageMessage):
 class Ask(StorageMessage):
     """Ask for a page of the past, keep the query for what comes (`live`), or both.
 
-    `conjunction` is the number of the one that this message is about, of the query's formula in disjunctive
-    normal form, None: all. `cell` is where the subscriber is since `at_us`. The page begins after the
-    position `after`, None: with the latest; it has at most `limit` items, 0 for no page, none published
-    before `since_us`.
+    `conjunction` is the number of the one that this message is about, of the subscriber's formula in
+    disjunctive normal form, None: all; the `query` may be that conjunction alone. `cell` is where the
+    subscriber is since `at_us`. The page begins after the position `after`, None: with the latest; it has at
+    most `limit` items, 0 for no page, none published before `since_us`.
     `arrived` is for a broker: its number of arrival up to which the subscriber has all, None: it has all that
     was there before.
     """

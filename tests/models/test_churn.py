@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import chisquare, expon, kstest
 
-from bypass.models.churn import CHURN, ChurnModel, Growth, NoChurn, OnOff, Presence, Ramp, Recorded
+from bypass.models.churn import (
+    CHURN,
+    ChurnModel,
+    Crashes,
+    FailurePeriods,
+    Growth,
+    NoChurn,
+    OnOff,
+    Presence,
+    Ramp,
+    Recorded,
+)
 from bypass.models.queueing import InvalidConnectivity
 from bypass.models.request import InvalidRequest
 from bypass.support.counter_rng import Purpose, uniform_pair
@@ -23,6 +34,8 @@ EVERY_MODEL = [
     pytest.param(Growth(), id="growth"),
     pytest.param(OnOff(on=3, off=2), id="on-off"),
     pytest.param(Recorded(path=RECORD), id="recorded"),
+    pytest.param(FailurePeriods(share=0.8, on=3, off=2, start=0), id="periods"),
+    pytest.param(Crashes(share=0.7, among=0.6, after=2, before=15), id="crashes"),
 ]
 
 
@@ -237,12 +250,98 @@ def test_a_record_that_cannot_be_read_is_refused_at_once(tmp_path: Path) -> None
         Recorded(path=tmp_path / "no.csv")
 
 
+# -- periods and crashes -------------------------------------------------------------------------------------
+
+
+@given(
+    clients=st.integers(1, 60),
+    share=st.floats(0, 1),
+    start=st.floats(0, 50),
+    flips=st.floats(0.05, 1),
+    seed=st.integers(0, 2**64 - 1),
+)
+@settings(max_examples=40, deadline=None)
+def test_a_share_of_clients_fails_for_whole_periods(
+    clients: int, share: float, start: float, flips: float, seed: int
+) -> None:
+    model = FailurePeriods(share=share, on=12.0, off=5.0, flips=flips, start=start)
+    presence = model.schedule(clients, 4000.0, seed)
+    failing = [own for own in all_moments(presence) if own != [0]]
+    assert len(failing) <= round(share * clients)
+    if flips > 0.5:  # in 200 periods everybody of them changes
+        assert len(failing) == round(share * clients)
+    for beginning, *changes in failing:
+        assert beginning == 0
+        assert changes[0] >= 1e6 * start - 1
+        lengths = np.diff(changes) / 1e6
+        for length, period in ((lengths[::2], 5.0), (lengths[1::2], 12.0)):
+            np.testing.assert_allclose(length / period, np.rint(length / period), atol=1e-6)
+            assert (length > 0).all()
+
+
+def test_the_first_period_ends_at_any_moment_of_it() -> None:
+    presence = FailurePeriods(share=1, on=120, off=60, flips=1, start=60).schedule(4000, 1000.0, 3)
+    first = np.array([own[1] for own in all_moments(presence)]) / 1e6
+    assert kstest(first, "uniform", (60, 120)).pvalue > 0.01
+
+
+@pytest.mark.parametrize("flips", [0.25, 0.75, 1.0])
+def test_periods_are_repeated_by_chance(flips: float) -> None:
+    """The number of periods until a client changes is geometric, and its mean time away follows."""
+    model = FailurePeriods(share=1, on=2, off=3, flips=flips, start=0)
+    presence = model.schedule(150, 1500.0, 5)
+    away = np.concatenate([np.diff(own[1:])[::2] for own in all_moments(presence)]) / 1e6
+    periods = np.rint(away / 3).astype(int)
+    most = 4
+    counts = np.bincount(np.minimum(periods, most), minlength=most + 1)[1:]
+    expected = np.array([flips * (1 - flips) ** n for n in range(most - 1)] + [(1 - flips) ** (most - 1)])
+    possible = expected > 0
+    assert not counts[~possible].any()
+    if possible.sum() > 1:
+        assert chisquare(counts, expected * counts.sum()).pvalue > 0.01
+    assert model.mean_away == pytest.approx(away.mean(), rel=0.02)
+
+
+@given(
+    clients=st.integers(1, 80),
+    share=st.floats(0, 1),
+    among=st.floats(0, 1),
+    seed=st.integers(0, 2**64 - 1),
+)
+@settings(max_examples=40, deadline=None)
+def test_a_share_of_the_first_clients_crashes_for_good(
+    clients: int, share: float, among: float, seed: int
+) -> None:
+    presence = Crashes(share=share, among=among, after=20, before=30).schedule(clients, 60.0, seed)
+    first = round(among * clients)
+    crashed = [client for client, own in enumerate(all_moments(presence)) if own != [0]]
+    assert len(crashed) == round(share * first)
+    assert all(client < first for client in crashed)
+    for client in crashed:
+        beginning, at_us = moments(presence, client)
+        assert beginning == 0
+        assert 20e6 <= at_us <= 30e6
+
+
+def test_crashes_are_at_uniform_moments_and_hit_anybody() -> None:
+    presence = Crashes(share=0.5, after=200, before=300).schedule(4000, 600.0, 2)
+    crashed = [client for client, own in enumerate(all_moments(presence)) if own != [0]]
+    at = np.array([moments(presence, client)[1] for client in crashed]) / 1e6
+    # Who crashes does not depend on the number, nor when it does on who.
+    assert kstest(at, "uniform", (200, 100)).pvalue > 0.01
+    assert chisquare(np.bincount(np.array(crashed) // 400, minlength=10)).pvalue > 0.01
+
+
+def test_crashes_after_the_end_do_not_happen() -> None:
+    assert Crashes(share=1).schedule(5, 150.0, 1).count(150.0) == 5
+
+
 # -- parameters ----------------------------------------------------------------------------------------------
 
 
 def test_models_are_found_by_name() -> None:
     own = {"none": NoChurn, "ramp": Ramp, "growth": Growth, "on-off": OnOff}
-    assert dict(CHURN) == {**own, "recorded": Recorded}
+    assert dict(CHURN) == {**own, "recorded": Recorded, "periods": FailurePeriods, "crashes": Crashes}
     for name, model in CHURN.items():
         values: dict[str, Any] = {"path": RECORD} if name == "recorded" else {}
         assert len(model(**values).schedule(3, 10.0, 1)) == 3
@@ -259,6 +358,14 @@ def test_models_are_found_by_name() -> None:
         ("on-off", {"on": 0}, "on"),
         ("on-off", {"off": np.inf}, "off"),
         ("none", {"start": 1}, "start"),
+        ("periods", {"share": 1.1}, "share"),
+        ("periods", {"on": 0}, "on"),
+        ("periods", {"off": np.inf}, "off"),
+        ("periods", {"flips": 0}, "flips"),
+        ("periods", {"start": -1}, "start"),
+        ("crashes", {"share": -0.1}, "share"),
+        ("crashes", {"among": 2}, "among"),
+        ("crashes", {"after": 301}, r"before 300.0: expected at least after, 301.0"),
     ],
 )
 def test_parameters_without_sense_are_refused(model: str, wrong: dict[str, float], message: str) -> None:

@@ -110,6 +110,7 @@ TOO_MUCH: list[Message] = [
     Ask(1, QUERY, conjunction=64),
     Withdraw(1, 1, tuple(f"t{i}" for i in range(65))),
     FoundObjects(0, 1, (make_metadata(),) * 65),
+    FoundObjects(0, 1, (), conjunction=64),
     Retrieve(1, KEY, 0, 0),
     Retrieve(1, KEY, 0, (512 << 10) + 1),
     Acknowledge(1, OperationStatus.OK, "", CELLS),

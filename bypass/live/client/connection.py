@@ -317,7 +317,7 @@ class Connection(ObjectCalls):
     def mechanisms(self) -> dict[str, str]:
         """Give the mechanisms behind the proxies. Raises NotConnected before the first connection."""
         client = self._exchange.usable()
-        return {proxy: client.engine.active(proxy).name for proxy in client.registry.proxies("client")}
+        return {proxy: client.engine.active(proxy).name for proxy in client.engine.catalogue()}
 
     @property
     def missed(self) -> int:

@@ -156,7 +156,7 @@ def _write_found(body: pb.FoundObjects, message: FoundObjects, values: ValueType
         write_cursor(body.next, message.next)
     body.more = message.more
     if message.conjunction is not None:
-        body.conjunction = at_most("conjunctions before this one", message.conjunction, MOST_CONJUNCTIONS)
+        body.conjunction = checked_conjunction(message.conjunction)
     body.arrived = message.arrived
 
 
@@ -167,9 +167,7 @@ def _read_found(body: pb.FoundObjects, values: ValueTypes) -> FoundObjects:
         tuple([read_metadata(each, values) for each in few("items", body.items)]),
         read_cursor(body, "next"),
         body.more,
-        at_most("conjunctions before this one", body.conjunction, MOST_CONJUNCTIONS)
-        if body.HasField("conjunction")
-        else None,
+        checked_conjunction(body.conjunction) if body.HasField("conjunction") else None,
         arrived=body.arrived,
     )
 

@@ -20,8 +20,8 @@ from bypass.mechanisms.storage.cells.retrieval import ReplicaRetrieval
 from bypass.mechanisms.storage.cells.service import CellService, in_targets
 from bypass.mechanisms.storage.cells.spreading import CellSpreading
 from bypass.mechanisms.storage.cells.state.cell_state import StateBounds
-from bypass.mechanisms.storage.cells.state.conjunctions import cells_of, divide
 from bypass.mechanisms.storage.cells.state.placement import tag_cells
+from bypass.mechanisms.storage.cells.whereabouts import Whereabouts
 from bypass.mechanisms.storage.fetching import ObjectFetches
 from bypass.objects.metadata import Metadata, StoredObject, Tombstone
 from bypass.objects.query import ObjectQuery, PageCursor
@@ -29,7 +29,6 @@ from bypass.places.cell_grid import CellGrid
 from bypass.ports.storage import CELL, FLOOD
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import (
-    MOST_NAMED,
     Acknowledge,
     AddReplica,
     Ask,
@@ -61,8 +60,9 @@ class Cells(StorageMechanism):
     """Keeps metadata and queries in the cells of their tags, objects in the cell of their owner.
 
     Its parts: `requests` and `retrieval` do what the own application wants; `service` works for the cell,
-    `spreading` tells the others of it; `membership` says whether the node works for a cell at all;
-    `learning`, `repair` and `hand_over` keep states whole when messages are lost and nodes come and go.
+    `spreading` tells the others of it; `membership` says whether the node works for a cell at all,
+    `whereabouts` tells others which; `learning`, `repair` and `hand_over` keep states whole when messages are
+    lost and nodes come and go.
     """
 
     name = "cells"
@@ -101,6 +101,7 @@ class Cells(StorageMechanism):
         self.hand_over = HandOver(self)
         self.encounters = Encounters(self)
         self.membership = CellMembership(self)
+        self.whereabouts = Whereabouts(self)
         self.requests = CellRequests(self)
         self.retrieval = ReplicaRetrieval(self)
         self.grid: CellGrid | None = None
@@ -156,7 +157,7 @@ class Cells(StorageMechanism):
 
     def joined(self) -> None:
         """This node works for its cell now: others learn where it is, and that it has something."""
-        self._tell_place(with_copies=True)
+        self.whereabouts.tell(with_copies=True)
         if not self.as_published:
             self._registered_at = self.host.now()
             self.host.after(self.random.random(), self.repair.offer_own)
@@ -356,29 +357,7 @@ class Cells(StorageMechanism):
             self.cell = cell
             self.located_us = self.now_us()
             if moved:
-                self._tell_place(with_copies=False)
-
-    def _tell_place(self, *, with_copies: bool) -> None:
-        """Tell the cells that keep own queries, and the metadata of copies, where this node is now."""
-        grid = self.grid
-        if grid is None or self.cell is None:
-            return
-        queries: list[int] = []
-        cells: set[int] = set()
-        for query in self.queries.live():
-            queries.append(query.id)
-            cells.update(cells_of(divide(query) or [], grid))
-        copies: list[Metadata] = []
-        if with_copies and self.membership.joins > 1:
-            copies = [each for each in (*self.store.own, *self.store.replicas) if not self._is_here(each)]
-            cells.update(cell for each in copies for cell in tag_cells(grid, each))
-        keys = tuple(each.key for each in copies[:MOST_NAMED])
-        body = MoveNode(self.host.id, self.cell, tuple(queries[:MOST_NAMED]), keys, self.located_us)
-        self.send(body, (NodeAddress(None, cell) for cell in sorted(cells)))
-
-    def _is_here(self, metadata: Metadata) -> bool:
-        """Whether the list of copies says already that this cell has the object."""
-        return any(each.cell == self.cell and each.node is None for each in metadata.replicas)
+                self.whereabouts.tell(with_copies=False)
 
     def _reindex(self) -> None:
         """The grid is another one: keys are in other cells, and so is everybody."""

@@ -12,7 +12,7 @@ from bypass.mechanisms.storage.cells.state.placement import tag_cells
 from bypass.mechanisms.storage.cells.state.replica_list import with_replica
 from bypass.mechanisms.storage.cells.state.subscribers import Reach, Subscribers
 from bypass.objects.metadata import Metadata, ObjectKey, Replica, Tombstone
-from bypass.objects.query import MOST_ON_A_PAGE, Page
+from bypass.objects.query import MOST_ON_A_PAGE
 from bypass.protocol.datagrams import MOST_TARGETS, NodeAddress
 from bypass.protocol.storage import (
     Acknowledge,
@@ -40,9 +40,6 @@ object may have overtaken it."""
 
 MOST_PAGES = 16
 """Pages that answer at once to a query that is registered again."""
-
-
-_NO_PAGE = Page((), None, False)
 
 
 class _Withdrawn(Recent[int, None]):
@@ -136,8 +133,9 @@ class CellService:
         if limit and not body.op:
             self._tell_all_since(state, body)
         elif body.op:
-            page = state.catalogue.page(query, body.after, limit, since_us) if limit else _NO_PAGE
-            found = FoundObjects(body.op, query.id, page.items, page.next, page.more, body.conjunction)
+            page = state.catalogue.page(query, body.after, limit, since_us) if limit else None
+            items, following, more = page or ((), None, False)
+            found = FoundObjects(body.op, query.id, items, following, more, body.conjunction)
             node.host.link.send(found, (origin,))
 
     def withdraw(self, body: Withdraw, origin: NodeAddress, cell: int) -> None:
@@ -280,7 +278,7 @@ class CellService:
             page = state.catalogue.page(body.query, after, MOST_ON_A_PAGE, body.since_us)
             self.notify(record, page.items)
             after = page.next
-            if not page.more:
+            if after is None:
                 return
 
     # -- parts --------------------------------------------------------------------------------------------

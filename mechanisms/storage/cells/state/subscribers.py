@@ -9,7 +9,7 @@ from enum import Enum
 from bypass.protocol.storage import FoundObjects
 
 TRY_S = 2.0
-"""A notification that did not come back within this time has reached its subscriber."""
+"""A message that does not come back within this time has reached its subscriber."""
 
 
 class Reach(Enum):

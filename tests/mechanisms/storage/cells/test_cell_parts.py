@@ -10,7 +10,7 @@ from bypass.mechanisms.storage.cells.state.conjunctions import cells_of, divide
 from bypass.mechanisms.storage.cells.state.placement import is_closer, misplaced, orphans, proxy_of
 from bypass.mechanisms.storage.cells.state.replica_list import candidates, united, with_replica
 from bypass.mechanisms.storage.cells.state.state_parts import chunks, divided
-from bypass.mechanisms.storage.cells.state.subscribers import TRY_S, Subscribers
+from bypass.mechanisms.storage.cells.state.subscribers import TRY_S, Reach, Subscribers
 from bypass.objects.metadata import Metadata, ObjectKey, Replica, Tombstone, content_hash
 from bypass.objects.query import ObjectQuery
 from bypass.objects.tags import TagFormula
@@ -89,18 +89,20 @@ def test_a_subscriber_is_suspect_then_failed_and_tried_again() -> None:
         subscribers.undelivered(7, NOTE, 0.0, 30.0, 2)
     entry = subscribers.get(7)
     assert entry is not None
-    assert entry.reach.value == "suspect"
+    assert entry.reach is Reach.SUSPECT
     assert len(entry.pending) == 2
     assert subscribers.dropped == 1
     assert not subscribers.may_send(7, NOTE, 1.0, 5.0, 2)
     assert subscribers.locate(7, 2, 9) == ()
     assert entry.cell == 1, "what is older changes nothing"
     assert len(subscribers.locate(7, 2, 11)) == 2
-    assert entry.reach.value == "reachable"
+    entry = subscribers.get(7)
+    assert entry is not None
+    assert entry.reach is Reach.REACHABLE
     subscribers.undelivered(7, NOTE, 2.0, 30.0, 2)
     assert subscribers.expire(31.9) == []
     assert subscribers.expire(32.0) == [7]
-    assert entry.reach.value == "failed"
+    assert entry.reach is Reach.FAILED
     assert not entry.pending
     assert subscribers.may_send(7, NOTE, 40.0, 5.0, 2)
     assert not subscribers.may_send(7, NOTE, 41.0, 5.0, 2)
@@ -116,7 +118,7 @@ def test_a_try_that_does_not_come_back_has_reached_the_subscriber() -> None:
     assert len(subscribers.retry(5.0 + TRY_S, 5.0)) == 1
     entry = subscribers.get(7)
     assert entry is not None
-    assert entry.reach.value == "reachable"
+    assert entry.reach is Reach.REACHABLE
 
 
 def test_states_with_the_same_content_have_the_same_fold_whatever_the_order() -> None:
