@@ -132,6 +132,11 @@ class NodeStore:
             self._forget(tombstone.key)
         return drops
 
+    def release(self, key: ObjectKey) -> None:
+        """Let go of an object of this node that somebody else keeps for it from now on."""
+        if self._own.pop(key, None) is not None:
+            self._persistence.release(key)
+
     def close(self) -> None:
         """Let go of files. The store cannot be used afterwards."""
         self._persistence.close()

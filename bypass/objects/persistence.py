@@ -35,6 +35,10 @@ class Persistence(Protocol):
         """Keep a tombstone, forget those that had to go for it, and with `drops` the object that it names."""
         ...
 
+    def release(self, key: ObjectKey) -> None:
+        """Forget an object, without a tombstone."""
+        ...
+
     def close(self) -> None:
         """Let go of files."""
         ...
@@ -70,6 +74,10 @@ class MemoryPersistence:
         self._tombstones[tombstone] = None
         if drops:
             self._objects.pop(tombstone.key, None)
+
+    def release(self, key: ObjectKey) -> None:
+        """Forget an object, without a tombstone."""
+        self._objects.pop(key, None)
 
     def close(self) -> None:
         """Do nothing: there are no files."""

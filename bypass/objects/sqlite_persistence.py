@@ -85,6 +85,11 @@ class SqlitePersistence:
             if drops:
                 self._drop([tombstone.key])
 
+    def release(self, key: ObjectKey) -> None:
+        """Forget an object, without a tombstone."""
+        with self._explained(), self._database:
+            self._drop([key])
+
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()

@@ -37,8 +37,8 @@ class Storage(Protocol):
     def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:
         """Store an object of this node, or one that it has adopted, and tell those whose queries match it.
 
-        The node has it in its own store already, and may have said the same before. `active` says whether others hold its bytes, too; None: as
-        the mechanism is set.
+        The node has it in its own store already, and may have said the same before. `active` says whether
+        others hold its bytes, too; None: as the mechanism is set.
         """
 
     def delete(self, op: int, metadata: Metadata, opening: bytes) -> None:

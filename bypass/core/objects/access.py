@@ -15,7 +15,7 @@ from bypass.core.objects.own_queries import MatchCallback, OwnQuery, QueryTable
 from bypass.errors import InvalidCallback, InvalidQuery, NotOwner, OperationFailed, UnknownObject, shown
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
-from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone, content_hash
+from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone, check_given, content_hash
 from bypass.objects.node_store import NodeStore
 from bypass.objects.query import MOST_ON_A_PAGE, USUAL_PAGE, ObjectQuery, PageCursor
 from bypass.objects.tags import TagFormula
@@ -142,6 +142,7 @@ class ObjectAccess:
         InvalidObject, QuotaExceeded and OperationFailed, and then nothing was stored.
         """
         self._check(ended)
+        check_given(data, tags)
         now_us = self.now_us()
         key = ObjectKey(self.node, name or self.new_name())
         if secret is None:  # no stream of random numbers shows through

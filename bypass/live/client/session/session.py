@@ -188,7 +188,7 @@ class ClientSession:
         self._withdrawing.refuse_all(why)
         self._answered.set()
         self._events.end(None if ours else why)
-        self.objects.end(None if ours else why)
+        self.objects.end(why, ours)
         self.sensor.close()
         self._clients.close()
 
