@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
-from bypass.core.objects.fitting import check_fit
 from bypass.errors import (
     InvalidCallback,
     InvalidEvent,
@@ -322,6 +321,8 @@ class Client:
         self.registry.prepare(self.engine, "client", actions)
         self.nearby.learn()
         if self._node is not None:
+            from bypass.core.objects.fitting import check_fit
+
             check_fit(self.registry, self.engine, actions, not self.network.silent)
 
     def _make_node(self) -> StorageNode:

@@ -170,11 +170,20 @@ def _check_number(what: str, number: int, least: int, most: int) -> None:
         raise InvalidObject(f"object's {what} {shown(number)}: expected {least} to {most}")
 
 
+def check_given(data: bytes, tags: Iterable[str]) -> None:
+    """Raise InvalidObject for data that are no bytes, and for one text instead of several tags."""
+    if not isinstance(data, bytes):
+        raise InvalidObject(f"object's data {shown(data)}: expected bytes")
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
+        raise InvalidObject(f"object's tags {shown(tags)}: expected several, such as {{'beach', 'sunset'}}")
+
+
 def _check_bytes(what: str, data: bytes, least: int, most: int) -> None:
-    if not isinstance(data, bytes) or not least <= len(data) <= most:
-        length = len(data) if isinstance(data, bytes) else shown(data)
+    if not isinstance(data, bytes):
+        raise InvalidObject(f"object's {what} {shown(data)}: expected bytes")
+    if not least <= len(data) <= most:
         expected = most if least == most else f"{least} to {most}"
-        raise InvalidObject(f"object's {what} of {length} bytes: expected {expected}")
+        raise InvalidObject(f"object's {what} of {len(data)} bytes: expected {expected}")
 
 
 def _bytes_of(what: str, text: str) -> int:
@@ -185,6 +194,8 @@ def _bytes_of(what: str, text: str) -> int:
 
 
 def _check_attributes(attributes: Event) -> None:
+    if not isinstance(attributes, Event):
+        raise InvalidObject(f"object's attributes {shown(attributes)}: expected an Event")
     if attributes.payload:
         raise InvalidObject(
             f"object's attributes with {len(attributes.payload)} bytes of payload: expected none"

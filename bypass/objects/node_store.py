@@ -133,11 +133,9 @@ class NodeStore:
         return drops
 
     def release(self, key: ObjectKey) -> None:
-        """Forget an object of which somebody else keeps the bytes for good; no effect if it is not here."""
-        if key in self:
-            self._persistence.forget(key)
-            self._own.pop(key, None)
-            self._forget(key)
+        """Let go of an object of this node that somebody else keeps for it from now on."""
+        if self._own.pop(key, None) is not None:
+            self._persistence.release(key)
 
     def close(self) -> None:
         """Let go of files. The store cannot be used afterwards."""

@@ -35,7 +35,7 @@ class Persistence(Protocol):
         """Keep a tombstone, forget those that had to go for it, and with `drops` the object that it names."""
         ...
 
-    def forget(self, key: ObjectKey) -> None:
+    def release(self, key: ObjectKey) -> None:
         """Forget an object, without a tombstone."""
         ...
 
@@ -75,7 +75,7 @@ class MemoryPersistence:
         if drops:
             self._objects.pop(tombstone.key, None)
 
-    def forget(self, key: ObjectKey) -> None:
+    def release(self, key: ObjectKey) -> None:
         """Forget an object, without a tombstone."""
         self._objects.pop(key, None)
 

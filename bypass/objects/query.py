@@ -34,6 +34,15 @@ def position(metadata: Metadata) -> PageCursor:
     return PageCursor(metadata.published_us, metadata.key)
 
 
+def _is_circle(near: object) -> bool:
+    return (
+        isinstance(near, tuple | list)
+        and len(near) == 3
+        and all(isinstance(each, int | float) and isfinite(each) for each in near)
+        and near[2] > 0
+    )
+
+
 class Page(NamedTuple):
     """Some matches in the order of pages. The next page begins after `next`, the position of the last item,
     or that after which this page was to begin; `more` says whether there are matches on it now."""
@@ -64,9 +73,7 @@ class ObjectQuery:
             raise InvalidQuery(f"subscriber {shown(self.subscriber)}: expected a number of 32 bits")
         if not isinstance(self.id, int) or self.id >> 32 != self.subscriber:
             raise InvalidQuery(f"query {shown(self.id)}: expected one of subscriber {self.subscriber}")
-        if self.near is not None and not (
-            len(self.near) == 3 and all(map(isfinite, self.near)) and self.near[2] > 0
-        ):
+        if self.near is not None and not _is_circle(self.near):
             raise InvalidQuery(f"near {shown(self.near)}: expected x, y and a radius above 0")
         if self.where is not None and self.where.size > MOST_FILTERS:
             raise InvalidQuery(f"query with {self.where.size} filters: expected at most {MOST_FILTERS}")

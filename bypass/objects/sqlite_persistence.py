@@ -85,7 +85,7 @@ class SqlitePersistence:
             if drops:
                 self._drop([tombstone.key])
 
-    def forget(self, key: ObjectKey) -> None:
+    def release(self, key: ObjectKey) -> None:
         """Forget an object, without a tombstone."""
         with self._explained(), self._database:
             self._drop([key])

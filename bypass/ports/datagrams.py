@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum, auto
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from bypass.protocol.datagrams import Datagram
+if TYPE_CHECKING:
+    from bypass.protocol.datagrams import Datagram
+
 
 STORAGE_PORT = 2  # of datagrams, beside the ports of frames
 

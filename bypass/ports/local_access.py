@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bypass.errors import BypassError
 from bypass.ports.datagrams import DatagramReceiver, Failed
-from bypass.protocol.datagrams import Datagram
 from bypass.protocol.messages import Frame, Publish
+
+if TYPE_CHECKING:
+    from bypass.protocol.datagrams import Datagram
 
 DIRECT_PORT = 0  # of mechanisms behind `direct`: a client's own events
 GATEWAY_PORT = 1  # of mechanisms behind `gateway`: what gateways relay

@@ -8,12 +8,14 @@ mechanism runs, the proxy's stub does nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bypass.ports.datagrams import Failed
 from bypass.ports.local_access import LocalReceiver, Unless
-from bypass.protocol.datagrams import Datagram
 from bypass.protocol.messages import Frame, Publish
+
+if TYPE_CHECKING:
+    from bypass.protocol.datagrams import Datagram
 
 
 class EventListener(Protocol):

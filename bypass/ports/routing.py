@@ -6,11 +6,12 @@ A routing mechanism sends by its `host.link`, a `DatagramPort`, and hands what a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from bypass.places.cell_grid import CellGrid
-from bypass.protocol.datagrams import Datagram, NodeAddress
-from bypass.protocol.storage import StorageMessage
+if TYPE_CHECKING:
+    from bypass.places.cell_grid import CellGrid
+    from bypass.protocol.datagrams import Datagram, NodeAddress
+    from bypass.protocol.storage import StorageMessage
 
 
 class Neighbour(NamedTuple):

@@ -177,3 +177,8 @@ class Frame(Message):
     place: tuple[float, float] | None = None
     publications: tuple[Publish, ...] = ()
     ids: tuple[int, ...] | None = None
+
+
+@dataclass(slots=True)
+class StorageMessage(Message):
+    """Base of all messages of stores, which are in `bypass.protocol.storage`."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bypass.objects.metadata import Metadata, ObjectKey, Replica, StoredObject, Tombstone
 from bypass.objects.query import USUAL_PAGE, ObjectQuery, PageCursor
-from bypass.protocol.messages import Message
+from bypass.protocol.messages import StorageMessage as StorageMessage
 
 MOST_ITEMS = 64
 """Objects in one page, and of each kind of things in one part of a state."""
@@ -37,11 +37,6 @@ class OperationStatus(IntEnum):
     QUOTA = 5
     TOO_LARGE = 6
     UNSUPPORTED = 7
-
-
-@dataclass(slots=True)
-class StorageMessage(Message):
-    """Base of all messages of stores."""
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from bypass.models.radio.medium import Medium
 from bypass.models.radio.radio import RadioModel
 from bypass.ports.datagrams import DatagramLoss, Failed
 from bypass.protocol.datagrams import Datagram, RoutingMessage
-from bypass.protocol.wire import Codec, encoded_size
+from bypass.protocol.wire import Codec, datagram_size
 from bypass.sim.clock import VirtualClock
 
 LONGEST_FRAME = 1500  # bytes, headers included: longer datagrams are sent in fragments
@@ -97,7 +97,7 @@ class MediumDatagrams:
             self._losses[station, DatagramLoss.UNKNOWN] += 1
             self._clock.at(self._clock.now_us, failed)
             return
-        size = encoded_size(datagram, self._codec)
+        size = datagram_size(datagram, self._codec)
         sent = SentDatagram(datagram, station, NOBODY if neighbour is None else neighbour, failed, size)
         if size <= self._room:
             self._queue.launch(sent, size, WHOLE)

@@ -22,7 +22,7 @@ from bypass.protocol.datagrams import (
     Undeliverable,
 )
 from bypass.protocol.storage import StorageMessage
-from bypass.protocol.wire.sizes import encoded_size
+from bypass.protocol.wire.sizes import datagram_size
 from bypass.transitions import Mechanism, MechanismState, TransferState
 from bypass.transitions.recent import Recent
 
@@ -227,7 +227,7 @@ class RoutingMechanism(Mechanism):
     def count_control(self, datagram: Datagram) -> None:
         """Count a message of routing itself, with its size."""
         self.counters.control += 1
-        self.counters.control_bytes += encoded_size(datagram)
+        self.counters.control_bytes += datagram_size(datagram)
 
     def drop(self, reason: DropReason) -> None:
         """Count something that goes no further."""

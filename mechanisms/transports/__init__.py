@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bypass.ports.datagrams import Failed
 from bypass.ports.local_access import Unless
-from bypass.protocol.datagrams import Datagram
 from bypass.protocol.messages import Frame
 from bypass.transitions import Mechanism
+
+if TYPE_CHECKING:
+    from bypass.protocol.datagrams import Datagram
 
 
 class RadioTransport(Mechanism):

@@ -37,7 +37,7 @@ GOOD = make_metadata()
         ({"digest": b"x"}, "object's digest of 1 bytes: expected 32"),
         ({"commitment": b""}, "object's commitment of 0 bytes: expected 32"),
         ({"summary": b"x" * 8193}, "object's summary of 8193 bytes: expected 0 to 8192"),
-        ({"summary": "text"}, "object's summary of 'text' bytes: expected 0 to 8192"),
+        ({"summary": "text"}, "object's summary 'text': expected bytes"),
         ({"place": (0.0, float("inf"))}, r"place \(0.0, inf\): expected 2 finite numbers"),
         ({"attributes": Event(payload=b"x")}, "object's attributes with 1 bytes of payload: expected none"),
         ({"attributes": Event(a="x" * 4096)}, "object's attributes of 4097 bytes: expected at most 4096"),

@@ -36,7 +36,7 @@ from bypass.protocol.wire import (
     piggyback_size,
 )
 from bypass.protocol.wire import bypass_pb2 as pb
-from bypass.protocol.wire.bodies import WRITERS
+from bypass.protocol.wire.bodies import all_writers
 from tests.wire_strategies import addresses, handles, messages, publishes, subscribes, u32
 
 pytestmark = pytest.mark.slow
@@ -61,7 +61,7 @@ def test_decoding_undoes_encoding(message: Message) -> None:
     assert decode(encode(message)) == message
 
 
-@pytest.mark.parametrize("kind", WRITERS, ids=lambda kind: str(kind.__name__))
+@pytest.mark.parametrize("kind", all_writers(), ids=lambda kind: str(kind.__name__))
 def test_every_kind_of_message_is_drawn(kind: type[Message]) -> None:
     """Search for each kind: strategies draw constants of all modules that happen to be imported, so chance is
     not enough."""

@@ -40,7 +40,7 @@ from bypass.protocol.storage import (
     StateDigest,
     Withdraw,
 )
-from bypass.protocol.wire import MalformedMessage, decode, encode, encoded_size
+from bypass.protocol.wire import MalformedMessage, datagram_size, decode, encode
 from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.object_fields import metadata_from_bytes, metadata_to_bytes
 from tests.object_strategies import make_metadata, objects
@@ -69,19 +69,19 @@ def test_sizes_are_those_of_the_encoding_at_every_hop(
     cell: int | None,
     hops: int,
 ) -> None:
-    assert encoded_size(datagram) == len(encode(datagram))
+    assert datagram_size(datagram) == len(encode(datagram))
     assert datagram.body_size > 0
     origin = NodeAddress(datagram.origin.node, cell)
     later = replace(
         datagram, targets=targets, recovery=recovery, origin=origin, hops=hops, client=9, address=7
     )
     assert later.body_size == datagram.body_size
-    assert encoded_size(later) == len(encode(later))
+    assert datagram_size(later) == len(encode(later))
 
 
 def test_a_later_hop_does_not_encode_the_body_again() -> None:
     datagram = replace(BEACON, body_size=1000)
-    assert encoded_size(datagram) > 1000
+    assert datagram_size(datagram) > 1000
 
 
 @repeatable

@@ -14,7 +14,7 @@ from bypass.models.radio.kernels.state import S
 from bypass.models.radio.radio import WIFI
 from bypass.ports.datagrams import DatagramLoss
 from bypass.protocol.datagrams import Datagram
-from bypass.protocol.wire import encoded_size
+from bypass.protocol.wire import datagram_size
 from bypass.sim.clock import VirtualClock
 from bypass.sim.datagrams import FRAGMENT_HEADER, LONGEST_FRAME, MOST_LONG, longest_frame
 from bypass.sim.radios import LocalNetwork
@@ -57,7 +57,7 @@ def test_a_broadcast_reaches_everybody_in_reach() -> None:
     assert [node.calls for node in three.nodes] == [[], [("arrived", 0, 1)], []]
     assert three.nodes[1].arrivals == [sent]
     assert three.counted(S.CONTROL_FRAMES) == [1, 0, 0]
-    assert three.counted(S.CONTROL_BYTES) == [encoded_size(sent) + WIFI.header, 0, 0]
+    assert three.counted(S.CONTROL_BYTES) == [datagram_size(sent) + WIFI.header, 0, 0]
     assert three.counted(S.DATAGRAMS_HEARD) == [0, 1, 0]
 
 
@@ -76,7 +76,7 @@ def test_long_datagrams_go_in_fragments_that_fill_frames(to: int | None) -> None
     two = Neighbours(row(2))
     node = two.nodes[0]
     sent = node.broadcast(1, LONG) if to is None else node.unicast(1, to, LONG)
-    size = encoded_size(sent)
+    size = datagram_size(sent)
     parts = -(-size // (ROOM - FRAGMENT_HEADER))
     two.run()
     assert two.nodes[1].calls == [("arrived", 0, 1)]

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from bypass.core.object_times import ObjectTimes as ObjectTimes
 from bypass.core.objects.operations import FOREVER, Ended, OperationResult, Operations
 from bypass.core.objects.own_queries import MatchCallback, OwnQuery, QueryTable
 from bypass.errors import InvalidCallback, InvalidQuery, NotOwner, OperationFailed, UnknownObject, shown
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
-from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone, content_hash
+from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone, check_given, content_hash
 from bypass.objects.node_store import NodeStore
 from bypass.objects.query import MOST_ON_A_PAGE, USUAL_PAGE, ObjectQuery, PageCursor
 from bypass.objects.tags import TagFormula
@@ -60,14 +61,6 @@ class KeptObjects:
     operations: int = 0
     placed: int = 0
     left_us: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectTimes:
-    """The waits of operations: `timeout_s` for each of `retries` + 1 attempts."""
-
-    timeout_s: float = 2.0
-    retries: int = 3
 
 
 class ObjectAccess:
@@ -142,6 +135,7 @@ class ObjectAccess:
         InvalidObject, QuotaExceeded and OperationFailed, and then nothing was stored.
         """
         self._check(ended)
+        check_given(data, tags)
         now_us = self.now_us()
         key = ObjectKey(self.node, name or self.new_name())
         if secret is None:  # no stream of random numbers shows through

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from bypass.core.object_times import FOREVER as FOREVER
 from bypass.errors import QuotaExceeded
 from bypass.ports.host import Host, Timer
 from bypass.protocol.storage import OperationStatus
 
 MOST_PENDING = 10_000
 """Operations of one client that have not ended: its application is refused more."""
-
-FOREVER = -1
-"""As the number of retries: until there is an answer. The waits double, up to the longest."""
 
 LONGEST_WAIT_S = 60.0
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address
+from typing import TYPE_CHECKING
 
 from bypass.live.adhoc.datagrams import MOST_CONTENT, DatagramGroup, Refusal
 from bypass.live.adhoc.link import NeighbourLink
@@ -23,10 +24,12 @@ from bypass.live.adhoc.radio import check_radio
 from bypass.live.adhoc.sockets import DatagramListener, NetworkSockets, packed_address, parse_interfaces
 from bypass.ports.datagrams import DatagramReceiver, Failed
 from bypass.ports.local_access import PORTS, Unless
-from bypass.protocol.datagrams import Datagram
 from bypass.protocol.messages import Frame, Message
 from bypass.protocol.wire import CODEC, Codec, MalformedMessage, UnknownVersion
 from bypass.support.units import MICROSECONDS
+
+if TYPE_CHECKING:
+    from bypass.protocol.datagrams import Datagram
 
 PORT = 7701
 MOST_WAITING = 1024  # frames that are to be sent later
@@ -268,6 +271,8 @@ class Neighbourhood:
         self._ports[frame.port].arrived(frame)
 
     def _packet_arrived(self, sender: int, address: int, content: bytes) -> None:
+        from bypass.protocol.datagrams import Datagram  # a client that stores nothing does not load them
+
         taken = self.link.arrived(sender, address, content)
         if isinstance(taken, Refusal):
             self.refused[taken] += 1
@@ -281,6 +286,7 @@ class Neighbourhood:
 
     def _decoded(self, content: bytes) -> Message | None:
         """Decode a message; None, and it is counted, if it is none."""
+
         try:
             return self._codec.decode(content)
         except UnknownVersion:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
@@ -24,7 +24,6 @@ from bypass.live.client.arguments import (
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.link.clock import AsyncClock
 from bypass.live.client.link.reconnector import Reconnector, nothing
-from bypass.live.client.objects.live_objects import LiveObjects
 from bypass.live.client.objects.object_calls import ObjectCalls, object_secret
 from bypass.live.client.session.session import ClientSession
 from bypass.live.client.sources.sensor import ClientPlace, LiveSensor, Source, check_source
@@ -97,6 +96,10 @@ def connect(
         kept == "drop",
         Registry(mechanisms, codec=codec),
     )
+
+
+if TYPE_CHECKING:
+    from bypass.live.client.objects.live_objects import LiveObjects
 
 
 class Connection(ObjectCalls):

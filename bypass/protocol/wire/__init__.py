@@ -18,7 +18,7 @@ from bypass.protocol.wire.codec import (
 )
 from bypass.protocol.wire.forwarding import Forwarding, recipient
 from bypass.protocol.wire.packets import MAX_PACKET_BYTES, MOST_MESSAGES, pack, preceding, unpack
-from bypass.protocol.wire.sizes import digest_size, encoded_size, frame_size, notify_size
+from bypass.protocol.wire.sizes import datagram_size, digest_size, encoded_size, frame_size, notify_size
 from bypass.protocol.wire.values import ValueTypes, register_value_type
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "MalformedMessage",
     "UnknownVersion",
     "ValueTypes",
+    "datagram_size",
     "decode",
     "decode_raw",
     "digest_size",

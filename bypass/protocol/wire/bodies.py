@@ -7,13 +7,13 @@ readers also what events, filters and subscriptions raise, for what cannot or mu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from math import isfinite
 from typing import Any
 
 from bypass.errors import shown
 from bypass.events.attributes import TYPES
 from bypass.events.event import Event
-from bypass.protocol.datagrams import Datagram
 from bypass.protocol.messages import (
     MOST_TOGETHER,
     Assignment,
@@ -32,10 +32,8 @@ from bypass.protocol.messages import (
 )
 from bypass.protocol.scheme_context import PackedFields, SchemeContext
 from bypass.protocol.wire import bypass_pb2 as pb
-from bypass.protocol.wire.datagram_bodies import read_datagram, write_datagram
 from bypass.protocol.wire.fields import extend, finite, read_pair, rectangle, required
 from bypass.protocol.wire.session_bodies import SESSION_READERS, SESSION_WRITERS
-from bypass.protocol.wire.storage_bodies import STORAGE_MESSAGES, read_storage, write_storage
 from bypass.protocol.wire.subscriptions import read_subscribe, write_subscribe
 from bypass.protocol.wire.values import PLAIN, ValueTypes
 
@@ -270,7 +268,9 @@ def _read_outcome(body: pb.Outcome, _: ValueTypes) -> OutcomeMessage:
     return OutcomeMessage(body.content)
 
 
-WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any, ValueTypes], None]]] = {
+Writer = tuple[str, Callable[[Any, Any, ValueTypes], None]]
+
+WRITERS: dict[type[Message], Writer] = {
     Publish: ("publish", _write_publish),
     Notify: ("notify", _write_notify),
     ContextUpdate: ("context_update", _write_context_update),
@@ -282,18 +282,39 @@ WRITERS: dict[type[Message], tuple[str, Callable[[Any, Any, ValueTypes], None]]]
     OutcomeMessage: ("outcome", _write_outcome),
     Frame: ("frame", _write_frame),
     **SESSION_WRITERS,
-    Datagram: ("datagram", write_datagram),
-    **dict.fromkeys(STORAGE_MESSAGES, ("storage", write_storage)),
 }
-"""By class: the envelope's field for such a message, and what fills it."""
+"""By class: the envelope's field for such a message, and what fills it; see `all_writers`."""
 
 
-def writer_of(message: Message) -> tuple[str, Callable[[Any, Any, ValueTypes], None]]:
+@cache
+def all_writers() -> Mapping[type[Message], Writer]:
+    """All writers by class, those of stores included. A client that stores nothing does not load these."""
+    from bypass.protocol.datagrams import Datagram
+    from bypass.protocol.wire.datagram_bodies import write_datagram
+    from bypass.protocol.wire.storage_bodies import STORAGE_MESSAGES, write_storage
+
+    stored: Writer = ("storage", write_storage)
+    return {**WRITERS, Datagram: ("datagram", write_datagram), **dict.fromkeys(STORAGE_MESSAGES, stored)}
+
+
+def _read_datagram(body: pb.Datagram, values: ValueTypes) -> Message:
+    from bypass.protocol.wire.datagram_bodies import read_datagram
+
+    return read_datagram(body, values)
+
+
+def _read_storage(body: Any, values: ValueTypes) -> Message:
+    from bypass.protocol.wire.storage_bodies import read_storage
+
+    return read_storage(body, values)
+
+
+def writer_of(message: Message) -> Writer:
     """The envelope's field for a message, and what fills it. Raises KeyError for a class that cannot
     travel."""
     if isinstance(message, SchemeContext):
         return SCHEME_CONTEXT, _write_scheme_context
-    return WRITERS[type(message)]
+    return WRITERS.get(type(message)) or all_writers()[type(message)]
 
 
 SCHEME_CONTEXT = "scheme_context"
@@ -310,7 +331,7 @@ READERS: dict[str, Callable[[Any, ValueTypes], Message]] = {
     "outcome": _read_outcome,
     "frame": _read_frame,
     **SESSION_READERS,
-    "datagram": read_datagram,
-    "storage": read_storage,
+    "datagram": _read_datagram,
+    "storage": _read_storage,
 }
 """By field of the envelope: what makes a message of it."""

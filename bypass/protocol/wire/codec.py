@@ -16,8 +16,8 @@ from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.bodies import (
     READERS,
     SCHEME_CONTEXT,
-    WRITERS,
     Contexts,
+    all_writers,
     read_scheme_context,
     stamp,
     writer_of,
@@ -273,8 +273,8 @@ def _unencodable(message: Message, error: Exception) -> MalformedMessage:
         inside = message.kept
     for part in filter(None, (message, *inside, _riding_on(message))):
         name = type(part).__name__
-        if type(part) not in WRITERS and not isinstance(part, SchemeContext):
-            expected = ", ".join(cls.__name__ for cls in WRITERS)
+        if type(part) not in all_writers() and not isinstance(part, SchemeContext):
+            expected = ", ".join(cls.__name__ for cls in all_writers())
             return MalformedMessage(f"message of class {name}: expected one of {expected}")
         for field, bits in _BITS.items():
             value = getattr(part, field, 0)

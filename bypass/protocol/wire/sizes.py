@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from bypass.events.event import Event
-from bypass.protocol.datagrams import Datagram
 from bypass.protocol.messages import MOST_TOGETHER, Frame, Kind, Message, Notify, Publish
 from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.codec import CODEC, MAX_MESSAGE_BYTES, Codec, MalformedMessage, encode
+
+if TYPE_CHECKING:
+    from bypass.protocol.datagrams import Datagram
 
 
 def encoded_size(message: Message, codec: Codec = CODEC) -> int:
     """How many bytes `encode` makes of the message. Raises as `encode` does."""
     if type(message) is Publish and message.piggyback is None and (shape := _shape(message)) is not None:
         return _publish_size(*shape, message.address != 0)
-    if type(message) is Datagram:
-        return _datagram_size(message, codec)
     return len(codec.encode(message))
 
 
@@ -67,7 +68,7 @@ def digest_size(ids: int, placed: bool) -> int:
     return len(encode(_frame(placed, (), (0,) * ids)))
 
 
-def _datagram_size(datagram: Datagram, codec: Codec) -> int:
+def datagram_size(datagram: Datagram, codec: Codec = CODEC) -> int:
     """The size of a datagram, whose body is encoded at the first hop alone.
 
     Raises as `encode` does there; at later hops numbers out of range are not noticed.

@@ -48,8 +48,9 @@ from bypass.protocol.wire.object_fields import metadata_from_bytes, metadata_to_
 AHEAD_US = 3_600_000_000
 """So far may the clock of an object's owner be ahead of the broker's (one hour)."""
 
-MOST_READS = 32
-"""Pages and parts of objects that one client waits for at a time."""
+MOST_READS = 96
+"""Pages and parts of objects that one client waits for at a time: twice what it asks for, as it asks again on
+another connection."""
 
 MOST_WAITING, MOST_WAITING_BYTES = 20_000, 64 << 20
 """Changes, and bytes of objects in them, that wait to be written; of one client a quarter."""

@@ -29,6 +29,9 @@ class BlockingMatch:
         self.place = match.place
         self.attributes = match.attributes
 
+    def __repr__(self) -> str:
+        return repr(self._match)
+
     def retrieve(self) -> bytes:
         """As `ObjectMatch.retrieve`."""
         data: bytes = self._run(self._match.retrieve())

@@ -78,7 +78,7 @@ class ObjectMatches:
         self,
         begin: Callable[[ObjectMatches], Awaitable[OwnQuery]],
         more: Callable[[OwnQuery], Awaitable[None]],
-        withdraw: Callable[[OwnQuery], Awaitable[None]],
+        withdraw: Callable[[OwnQuery], None],
         fetch: Callable[[Metadata], Awaitable[bytes]],
         confirm: Callable[[int, int], None],
         now_us: Callable[[], int],
@@ -93,17 +93,14 @@ class ObjectMatches:
         self._waiting: deque[Metadata | int] = deque()  # a number: all up to that arrival was taken
         self._changed = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
-        self._opened = False  # the first page has come
+        self.opened = False
+        """The first page has come, or the query was refused."""
         self._error: BaseException | None = None
         self._over = False
 
     async def __aenter__(self) -> Self:
         """Place the query. Raises what `Connection.query` names, and what the broker has against it."""
         self._own = await self._begin(self)
-        while not self._opened and self._error is None:
-            await self._wait(None)
-        if self._error is not None:
-            raise self._error
         return self
 
     async def __aexit__(
@@ -111,15 +108,14 @@ class ObjectMatches:
     ) -> None:
         if self._asking is not None:
             self._asking.cancel()
-        own, self._over = self._own, True
-        if own is not None and not own.withdrawn and self._error is None:
-            await self._withdraw(own)
+        self._over = True
+        if self._own is not None:
+            self._withdraw(self._own)
 
     @property
     def more_past(self) -> bool:
         """Whether there may be older matches than those that were taken."""
-        past = any(not isinstance(each, int) for each in self._waiting) and not self._opened
-        return past or (self._own is not None and self._own.more_past)
+        return self._own is not None and self._own.more_past
 
     def __aiter__(self) -> Self:
         return self
@@ -162,8 +158,16 @@ class ObjectMatches:
 
     def begun(self, error: BypassError | None) -> None:
         """The first page is complete, or the query was refused."""
-        self._opened, self._error = True, error
+        self.opened, self._error = True, error
         self._changed.set()
+
+    async def wait_until_opened(self) -> None:
+        """Return when the first page is here. Raises what the broker has against the query, or why no answer
+        will come."""
+        while not self.opened and self._error is None:
+            await self._wait(None)
+        if self._error is not None:
+            raise self._error
 
     def end(self, error: Exception | None) -> None:
         """Nothing will come any more; None: as the application wished."""

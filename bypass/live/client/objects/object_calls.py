@@ -8,7 +8,6 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from bypass.live.keys import ClientKeys
-from bypass.objects.metadata import Metadata, ObjectKey
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from bypass.events.filters import Filter, Subscription
     from bypass.live.client.objects.live_objects import LiveObjects
     from bypass.live.client.objects.matches import ObjectMatches
+    from bypass.objects.metadata import Metadata, ObjectKey
     from bypass.objects.tags import TagFormula
 
 

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bypass.core.client import Client
-from bypass.core.objects.access import KeptObjects, ObjectTimes
-from bypass.core.objects.operations import FOREVER
+from bypass.core.object_times import FOREVER, ObjectTimes
 from bypass.errors import BypassError, shown
 from bypass.live.adhoc.neighbourhood import Neighbourhood, Neighbours
 from bypass.live.adhoc.radio import CheckRadio
@@ -74,7 +73,7 @@ class ClientFactory:
                 f"the broker has filter scheme {welcome.scheme}: expected one that is known here"
             )
         published = welcome.published
-        kept: KeptObjects | None = None
+        kept = None
         if before is not None:
             log.warning(
                 "the broker has forgotten client %d; it is client %d now", before.host.id, welcome.client

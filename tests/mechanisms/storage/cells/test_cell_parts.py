@@ -102,6 +102,8 @@ def test_a_subscriber_is_suspect_then_failed_and_tried_again() -> None:
     subscribers.undelivered(7, NOTE, 2.0, 30.0, 2)
     assert subscribers.expire(31.9) == []
     assert subscribers.expire(32.0) == [7]
+    entry = subscribers.get(7)
+    assert entry is not None
     assert entry.reach is Reach.FAILED
     assert not entry.pending
     assert subscribers.may_send(7, NOTE, 40.0, 5.0, 2)
