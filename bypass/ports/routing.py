@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from bypass.places.cell_grid import CellGrid
+
 if TYPE_CHECKING:
-    from bypass.places.cell_grid import CellGrid
     from bypass.protocol.datagrams import Datagram, NodeAddress
     from bypass.protocol.storage import StorageMessage
 
