@@ -94,7 +94,8 @@ class Client:
     """A client that says what it is told to, message by message."""
 
     def __init__(self, endpoint: str, name: str) -> None:
-        self.socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+        self.socket = context.socket(zmq.DEALER)
         self.socket.linger = 0
         self.socket.connect(endpoint)
         self.socket.send(encode(Hello(name, 1, (), True, CAPABILITIES)))
