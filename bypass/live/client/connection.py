@@ -315,9 +315,9 @@ class Connection(ObjectCalls):
 
     @property
     def mechanisms(self) -> dict[str, str]:
-        """Give the mechanism behind each proxy in use. Raises NotConnected before the first connection."""
-        engine = self._exchange.usable().engine
-        return {proxy: engine.active(proxy).name for proxy in engine.catalogue()}
+        """Give the mechanisms behind the proxies. Raises NotConnected before the first connection."""
+        client = self._exchange.usable()
+        return {proxy: client.engine.active(proxy).name for proxy in client.engine.catalogue()}
 
     @property
     def missed(self) -> int:
