@@ -94,9 +94,8 @@ class Client:
     """A client that says what it is told to, message by message."""
 
     def __init__(self, endpoint: str, name: str) -> None:
-        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
-        self.socket = context.socket(zmq.DEALER)
-        self.socket.linger = 0
+        self.socket: Any = zmq.Context.instance().socket(zmq.DEALER)
+        self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.connect(endpoint)
         self.socket.send(encode(Hello(name, 1, (), True, CAPABILITIES)))
         (welcome,) = (each for each in self.receive() if isinstance(each, Welcome))

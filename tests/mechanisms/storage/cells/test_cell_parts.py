@@ -10,7 +10,7 @@ from bypass.mechanisms.storage.cells.state.conjunctions import cells_of, divide
 from bypass.mechanisms.storage.cells.state.placement import is_closer, misplaced, orphans, proxy_of
 from bypass.mechanisms.storage.cells.state.replica_list import candidates, united, with_replica
 from bypass.mechanisms.storage.cells.state.state_parts import chunks, divided
-from bypass.mechanisms.storage.cells.state.subscribers import TRY_S, Reach, SubscriberEntry, Subscribers
+from bypass.mechanisms.storage.cells.state.subscribers import TRY_S, Reach, Subscribers
 from bypass.objects.metadata import Metadata, ObjectKey, Replica, Tombstone, content_hash
 from bypass.objects.query import ObjectQuery
 from bypass.objects.tags import TagFormula
@@ -20,11 +20,6 @@ from bypass.protocol.storage import FoundObjects, QueryRecord
 GRID = CellGrid(0.0, 0.0, 40.0, 4, 4)
 BOUNDS = StateBounds(100, 3, 100, 2, 3)
 NOTE = FoundObjects(0, 7 << 32 | 1, ())
-
-
-def reach_of(entry: SubscriberEntry) -> Reach:
-    """The state of an entry now, which calls change."""
-    return entry.reach
 
 
 def described(name: str, *tags: str, owner: int = 1, replicas: tuple[Replica, ...] = ()) -> Metadata:
@@ -94,18 +89,22 @@ def test_a_subscriber_is_suspect_then_failed_and_tried_again() -> None:
         subscribers.undelivered(7, NOTE, 0.0, 30.0, 2)
     entry = subscribers.get(7)
     assert entry is not None
-    assert reach_of(entry) is Reach.SUSPECT
+    assert entry.reach is Reach.SUSPECT
     assert len(entry.pending) == 2
     assert subscribers.dropped == 1
     assert not subscribers.may_send(7, NOTE, 1.0, 5.0, 2)
     assert subscribers.locate(7, 2, 9) == ()
     assert entry.cell == 1, "what is older changes nothing"
     assert len(subscribers.locate(7, 2, 11)) == 2
-    assert reach_of(entry) is Reach.REACHABLE
+    entry = subscribers.get(7)
+    assert entry is not None
+    assert entry.reach is Reach.REACHABLE
     subscribers.undelivered(7, NOTE, 2.0, 30.0, 2)
     assert subscribers.expire(31.9) == []
     assert subscribers.expire(32.0) == [7]
-    assert reach_of(entry) is Reach.FAILED
+    entry = subscribers.get(7)
+    assert entry is not None
+    assert entry.reach is Reach.FAILED
     assert not entry.pending
     assert subscribers.may_send(7, NOTE, 40.0, 5.0, 2)
     assert not subscribers.may_send(7, NOTE, 41.0, 5.0, 2)
@@ -121,7 +120,7 @@ def test_a_try_that_does_not_come_back_has_reached_the_subscriber() -> None:
     assert len(subscribers.retry(5.0 + TRY_S, 5.0)) == 1
     entry = subscribers.get(7)
     assert entry is not None
-    assert reach_of(entry) is Reach.REACHABLE
+    assert entry.reach is Reach.REACHABLE
 
 
 def test_states_with_the_same_content_have_the_same_fold_whatever_the_order() -> None:
