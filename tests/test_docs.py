@@ -31,7 +31,7 @@ from bypass.ingest.parsers.schema import ParserSchema
 from bypass.ingest.security.standard import STANDARDS
 from bypass.ingest.security.suite import SUITES
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import DISSEMINATION, FAMILIES, GATEWAY_SELECTION, MODE, Family
+from bypass.mechanisms.families import DISSEMINATION, FAMILIES, GATEWAY_SELECTION, MODE, STORAGE, Family
 from bypass.mechanisms.modes import ALL, LOCAL, NONE, OTHERS
 from bypass.mechanisms.registry import SIDES
 from bypass.models.churn import CHURN
@@ -242,6 +242,11 @@ def test_every_mechanism_nearby_is_documented() -> None:
     for proxy, kinds in nearby:
         own = {name for name, kind in kinds.items() if kind.__module__.startswith("bypass.")}
         assert proxy == "filter" or {proxy, *own} <= pages.get(proxy, others)
+
+
+def test_every_parameter_of_a_store_is_documented() -> None:
+    kinds = Registry().kinds(STORAGE).values()
+    assert {name for kind in kinds for name in kind.parameters()} <= words("storage.md")
 
 
 def test_modes_do_what_is_documented() -> None:
