@@ -167,6 +167,27 @@ def test_an_upload_goes_on_over_connections_and_brokers(tmp_path: Path, make: Ma
         assert found == data
 
 
+def test_a_part_is_taken_once_and_asked_for_again_with_its_operation(tmp_path: Path, make: Make) -> None:
+    data = bytes(range(256)) * 512  # two parts
+    with running(config(tmp_path)) as service:
+        one = make(service, "one")
+        photo = one.described("photo", "beach", data)
+        one.send(Insert(one.op(), photo))
+        first = one.get(Retrieve)
+        assert one.get(Retrieve).offset == PART_BYTES
+        op = one.op()
+        one.send(Insert(op, photo))  # as if what the broker has asked for had not come
+        assert [one.get(Retrieve).offset, one.get(Retrieve).offset] == [0, PART_BYTES]
+        for _ in range(10):
+            one.send(Chunk(op, photo.key, 0, data[:PART_BYTES]))
+        one.send(Chunk(first.op, photo.key, PART_BYTES, data[PART_BYTES:]))
+        assert one.get(Acknowledge) == Acknowledge(op)
+        one.send(Chunk(op, photo.key, 0, data[:PART_BYTES]))
+        one.send(Retrieve(one.op(), photo.key, 0, 1))
+        assert one.get(Retrieved).data == data[:1]
+        assert service.server.counters["uploads_unasked"] == 10
+
+
 def test_who_does_not_confirm_is_held_back_and_loses_nothing(tmp_path: Path, make: Make) -> None:
     with running(config(tmp_path)) as service:
         one, two = make(service, "one"), make(service, "two")

@@ -98,7 +98,13 @@ class ObjectService:
         self.live = LiveQueries(self._push)
         self.live.latest = self.store.arrival
         self._transfers = Transfers(
-            loop, config.limits.client_byte_rate, self.writer.submit, self._is_here, send, self._answer
+            loop,
+            config.limits.client_byte_rate,
+            self.writer.submit,
+            self._is_here,
+            send,
+            self._answer,
+            counters,
         )
         self._arrived: list[ArrivedObject] = []
         self._waiting: Counter[int] = Counter()  # changes, by client
