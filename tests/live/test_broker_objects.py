@@ -208,6 +208,34 @@ def test_who_does_not_confirm_is_held_back_and_loses_nothing(tmp_path: Path, mak
         assert heard == [str(number) for number in range(many)]
 
 
+def test_a_query_that_is_asked_again_goes_on_from_where_it_began(tmp_path: Path, make: Make) -> None:
+    """The first page can take longer than the patience of who waits for it: what has come since it was asked
+    for the first time is told once, and on no page."""
+    many = live_queries.WINDOW + 10
+    with running(config(tmp_path)) as service:
+        one, two = make(service, "one"), make(service, "two")
+        one.insert(one.described("past", "t", published_us=1))
+        query = two.query("t")
+        two.send(Ask(two.op(), query))
+        first = two.get(FoundObjects)
+        for number in range(many):
+            one.insert(one.described(str(number), "t", published_us=0))
+        two.send(Ask(two.op(), query))  # as if the page had not come
+        told: list[str] = []
+        while (found := two.get(FoundObjects)).op == 0:
+            told += two.names(found)
+        assert two.names(found) == ["past"]
+        assert found.arrived == first.arrived
+        two.send(Ask(two.op(), query, after=first.next, live=False, arrived=first.arrived))
+        while (found := two.get(FoundObjects)).op == 0:
+            told += two.names(found)
+        assert two.names(found) == []
+        while len(told) < many:
+            two.send(Ask(0, query, limit=0, arrived=first.arrived + len(told)))
+            told += two.names(two.get(FoundObjects))
+        assert told == [str(number) for number in range(many)]
+
+
 def test_who_comes_back_goes_on_where_it_was(tmp_path: Path, make: Make) -> None:
     with running(config(tmp_path)) as service:
         one, two = make(service, "one"), make(service, "two")
