@@ -95,7 +95,7 @@ class Ask(StorageMessage):
     subscriber is since `at_us`. The page begins after the position `after`, None: with the latest; it has at
     most `limit` items, 0 for no page, none published before `since_us`.
     `arrived` is for a broker: its number of arrival up to which the subscriber has all, None: it has all that
-    was there before.
+    was there before. Of what is not `live`, nothing that arrived later is on the page.
     """
 
     op: int

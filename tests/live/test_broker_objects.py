@@ -167,6 +167,27 @@ def test_an_upload_goes_on_over_connections_and_brokers(tmp_path: Path, make: Ma
         assert found == data
 
 
+def test_a_part_is_taken_once_and_asked_for_again_with_its_operation(tmp_path: Path, make: Make) -> None:
+    data = bytes(range(256)) * 512  # two parts
+    with running(config(tmp_path)) as service:
+        one = make(service, "one")
+        photo = one.described("photo", "beach", data)
+        one.send(Insert(one.op(), photo))
+        first = one.get(Retrieve)
+        assert one.get(Retrieve).offset == PART_BYTES
+        op = one.op()
+        one.send(Insert(op, photo))  # as if what the broker has asked for had not come
+        assert [one.get(Retrieve).offset, one.get(Retrieve).offset] == [0, PART_BYTES]
+        for _ in range(10):
+            one.send(Chunk(op, photo.key, 0, data[:PART_BYTES]))
+        one.send(Chunk(first.op, photo.key, PART_BYTES, data[PART_BYTES:]))
+        assert one.get(Acknowledge) == Acknowledge(op)
+        one.send(Chunk(op, photo.key, 0, data[:PART_BYTES]))
+        one.send(Retrieve(one.op(), photo.key, 0, 1))
+        assert one.get(Retrieved).data == data[:1]
+        assert service.server.counters["uploads_unasked"] == 10
+
+
 def test_who_does_not_confirm_is_held_back_and_loses_nothing(tmp_path: Path, make: Make) -> None:
     with running(config(tmp_path)) as service:
         one, two = make(service, "one"), make(service, "two")
@@ -185,6 +206,34 @@ def test_who_does_not_confirm_is_held_back_and_loses_nothing(tmp_path: Path, mak
             found = two.get(FoundObjects)
             heard += two.names(found)
         assert heard == [str(number) for number in range(many)]
+
+
+def test_a_query_that_is_asked_again_goes_on_from_where_it_began(tmp_path: Path, make: Make) -> None:
+    """The first page can take longer than the patience of who waits for it: what has come since it was asked
+    for the first time is told once, and on no page."""
+    many = live_queries.WINDOW + 10
+    with running(config(tmp_path)) as service:
+        one, two = make(service, "one"), make(service, "two")
+        one.insert(one.described("past", "t", published_us=1))
+        query = two.query("t")
+        two.send(Ask(two.op(), query))
+        first = two.get(FoundObjects)
+        for number in range(many):
+            one.insert(one.described(str(number), "t", published_us=0))
+        two.send(Ask(two.op(), query))  # as if the page had not come
+        told: list[str] = []
+        while (found := two.get(FoundObjects)).op == 0:
+            told += two.names(found)
+        assert two.names(found) == ["past"]
+        assert found.arrived == first.arrived
+        two.send(Ask(two.op(), query, after=first.next, live=False, arrived=first.arrived))
+        while (found := two.get(FoundObjects)).op == 0:
+            told += two.names(found)
+        assert two.names(found) == []
+        while len(told) < many:
+            two.send(Ask(0, query, limit=0, arrived=first.arrived + len(told)))
+            told += two.names(two.get(FoundObjects))
+        assert told == [str(number) for number in range(many)]
 
 
 def test_who_comes_back_goes_on_where_it_was(tmp_path: Path, make: Make) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from bypass.live.broker.objects import pages
 from bypass.live.broker.objects.arrivals import arrivals_since
 from bypass.live.broker.objects.changes import AddPart, BeginUpload, DeleteObject, SweepObjects
 from bypass.live.broker.objects.object_database import PART_BYTES
+from bypass.live.broker.objects.object_store import ObjectStore
 from bypass.live.broker.store.database import StoreFailed, connect
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.objects.query import ObjectQuery, PageCursor, position
@@ -236,6 +238,38 @@ def test_uploads_go_on_after_a_restart_and_are_checked(tmp_path: Path) -> None:
         broken = [AddPart("a", wrong.key, each.offset, each.data[::-1]) for each in parts]
         assert store.apply(broken)[-1].reason == "uploads_damaged"
         assert store.accounts.objects == 1
+
+
+def test_an_upload_whose_name_was_taken_meanwhile_leaves_no_bytes(tmp_path: Path) -> None:
+    """Who inserts a small object under the name of a large one that is on its way must not fill the disk
+    with bytes that count for nobody."""
+    data = bytes(PART_BYTES + 1)
+    large = described("one", "a", data=data)
+    with stored(tmp_path / "o") as store:
+        store.apply([BeginUpload("a", large, put(large).record)])
+        store.apply([AddPart("a", large.key, 0, data[:PART_BYTES])])
+        store.apply([put(described("one", "a"))])
+        (refused,) = store.apply([AddPart("a", large.key, PART_BYTES, data[PART_BYTES:])])
+        assert refused.detail == "object 1/one exists: expected a name that is new"
+        assert store.accounts.objects == 1
+    with closing(connect(tmp_path / "o")) as connection:
+        assert connection.execute("SELECT sum(length(data)) FROM parts").fetchone() == (1,)
+
+
+def test_abandoned_uploads_give_way_to_others_of_their_key(tmp_path: Path) -> None:
+    """A program that was killed while it uploaded can upload again when it is back."""
+
+    def begin(store: ObjectStore, number: int) -> str:
+        large = described(f"large{number}", "a", data=bytes(PART_BYTES + 1))
+        return store.apply([BeginUpload("a", large, put(large).record)])[0].reason
+
+    with stored(tmp_path / "o", now=1000.0) as store:
+        assert [begin(store, number) for number in range(9)] == [""] * 8 + ["uploads_too_many"]
+    with stored(tmp_path / "o", now=1299.0) as store:
+        assert begin(store, 10) == "uploads_too_many"
+    with stored(tmp_path / "o", now=1301.0) as store:
+        assert begin(store, 10) == ""
+        assert store.accounts.objects <= 8
 
 
 def test_only_the_owner_deletes_and_nothing_comes_back(tmp_path: Path) -> None:

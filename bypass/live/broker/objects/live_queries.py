@@ -22,7 +22,7 @@ WINDOW, WINDOW_BYTES = 128, 262_144
 
 @dataclass(slots=True)
 class LiveQuery:
-    """A query of a client on a connection, told of all that has arrived up to the number `told`.
+    """A query of a client on a connection, told of all that has arrived from `began` up to the number `told`.
 
     `unconfirmed` are numbers and sizes of what is on its way. It is `behind` if there may be more in the
     store, and `reading` while that is read."""
@@ -30,6 +30,7 @@ class LiveQuery:
     query: ObjectQuery
     client: int
     route: bytes
+    began: int
     told: int
     unconfirmed: deque[tuple[int, int]] = field(default_factory=deque)
     unconfirmed_bytes: int = 0
@@ -80,7 +81,7 @@ class LiveQueries:
     def add(self, query: ObjectQuery, client: int, route: bytes, since: int) -> LiveQuery:
         """Let a query go on from after the number `since`, instead of where it was, if it was known."""
         self._index.add(query)
-        live = self._by_number[query.id] = LiveQuery(query, client, route, since)
+        live = self._by_number[query.id] = LiveQuery(query, client, route, since, since)
         live.behind = since < self.latest
         return live
 

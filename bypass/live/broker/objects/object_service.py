@@ -98,7 +98,13 @@ class ObjectService:
         self.live = LiveQueries(self._push)
         self.live.latest = self.store.arrival
         self._transfers = Transfers(
-            loop, config.limits.client_byte_rate, self.writer.submit, self._is_here, send, self._answer
+            loop,
+            config.limits.client_byte_rate,
+            self.writer.submit,
+            self._is_here,
+            send,
+            self._answer,
+            counters,
         )
         self._arrived: list[ArrivedObject] = []
         self._waiting: Counter[int] = Counter()  # changes, by client
@@ -225,16 +231,12 @@ class ObjectService:
                 session, route, message.op, ChangeOutcome(OperationStatus.NOT_OWNER, detail, NOT_OWNER)
             )
             return
+        arrived, newest = self.live.latest, message.arrived
         if message.live:
             live = self.live.get(query.id)
-            if (
-                live is not None
-                and live.query == query
-                and live.route == route
-                and message.arrived is not None
-            ):
-                live.confirm(message.arrived)
-                self._catch_up(live)
+            if live is not None and live.query == query and live.route == route:
+                if message.arrived is not None:
+                    live.confirm(message.arrived)
             elif live is None and self.live.count(client) >= self._limits.queries_per_client:
                 most = self._limits.queries_per_client
                 over = ChangeOutcome(
@@ -244,14 +246,15 @@ class ObjectService:
                 return
             else:
                 since = self.live.latest if message.arrived is None else message.arrived
-                self._catch_up(self.live.add(query, client, route, since))
+                live = self.live.add(query, client, route, since)
+            self._catch_up(live)
+            arrived = newest = live.began  # pages have what was there before, asked for again or not
         if not message.limit:
             if message.op:  # what has arrived so far does not count: the client has to know where it begins
-                self._send(route, FoundObjects(message.op, query.id, (), arrived=self.live.latest))
+                self._send(route, FoundObjects(message.op, query.id, (), arrived=arrived))
             return
         limit = min(message.limit, MOST_ON_A_PAGE)
-        scan = PageScan(query, message.after, limit, message.since_us, self._decode)
-        arrived = self.live.latest
+        scan = PageScan(query, message.after, limit, message.since_us, self._decode, newest)
 
         def found(page: FoundPage) -> StorageMessage:
             items = tuple(map(self._decode, page.records))

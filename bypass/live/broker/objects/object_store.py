@@ -150,7 +150,10 @@ class ObjectStore:
                 if complete is None:
                     return outcome
                 put = PutObject(change.account, complete.metadata, complete.record, b"")
-                return self._put([put], complete.blob)[0]
+                (outcome,) = self._put([put], complete.blob)
+                if outcome.arrived is None:  # its name was taken meanwhile: nobody has these bytes
+                    self._uploads.remove_parts(complete)
+                return outcome
             case DeleteObject():
                 return self._delete(change)
             case SweepObjects():

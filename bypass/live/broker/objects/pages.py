@@ -42,13 +42,20 @@ class _Stream:
     """The objects of a conjunction, in the order of pages, from `at` down to those published at `lowest`."""
 
     def __init__(
-        self, driver: int, present: Sequence[int], absent: Sequence[int], at: PageCursor, lowest: int
+        self,
+        driver: int,
+        present: Sequence[int],
+        absent: Sequence[int],
+        at: PageCursor,
+        lowest: int,
+        newest: int,
     ) -> None:
         self.found: deque[_Candidate] = deque()
         self.exhausted = False
         self._driver = driver
         self._at = at
         self._lowest = lowest
+        self._newest = newest
         self._many = FEWEST_SCANNED
         same = "published = d.published AND owner = d.owner AND name = d.name"
         one = "EXISTS (SELECT 1 FROM tagged WHERE word = {:d} AND {})"
@@ -68,7 +75,7 @@ class _Stream:
         self.exhausted = len(rows) < self._many
         self._many = min(2 * self._many, MOST_SCANNED)
         for published, owner, name, arrival, matches in rows:
-            if matches:
+            if matches and arrival <= self._newest:
                 self.found.append(_Candidate(PageCursor(published, ObjectKey(owner, name)), arrival))
         if rows:
             published, owner, name = rows[-1][:3]
@@ -76,7 +83,8 @@ class _Stream:
 
 
 class PageScan:
-    """A page that is looked for: the `limit` first matches of a query after a position.
+    """A page that is looked for: the `limit` first matches of a query after a position, without those that
+    arrived after the number `newest`, of which who asks is told as they come.
 
     `advance` does a bounded part of the work, so that others have their turn in between. What comes and goes
     in the store meanwhile may be on the page or not; all else is.
@@ -89,8 +97,10 @@ class PageScan:
         limit: int,
         since_us: int | None,
         decode: Callable[[bytes], Metadata],
+        newest: int | None = None,
     ) -> None:
         self._query = query
+        self._newest = LAST_US if newest is None else newest
         self._after = after
         self._limit = limit
         self._decode = decode if query.near is not None or query.where is not None else None
@@ -147,7 +157,7 @@ class PageScan:
                 continue
             ordered = [number for number, _ in sorted((words[word] for word in present), key=_rarity)]
             absent = [words[namespace, tag][0] for tag in each.negative if (namespace, tag) in words]
-            streams.append(_Stream(ordered[0], ordered[1:], absent, self._begin, self._lowest))
+            streams.append(_Stream(ordered[0], ordered[1:], absent, self._begin, self._lowest, self._newest))
         return streams
 
     def _read(self, query: Query, chosen: Sequence[_Candidate]) -> None:

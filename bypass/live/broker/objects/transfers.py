@@ -6,8 +6,9 @@ key's rate than is left to its events, and no more memory than the parts that we
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bypass.live.broker.loop.loop import Loop
 from bypass.live.broker.objects.changes import AddPart, BeginUpload, ChangeOutcome
@@ -24,13 +25,16 @@ MOST_ASKED = 4
 SHARE = 0.5
 """Uploads of a key together may take so much of the bytes that it may send in a second."""
 
+UNASKED = "uploads_unasked"
+
 AGAIN_S = 2.0
 """A part that came when its key had sent too much is asked for again after so long."""
 
 
 @dataclass(slots=True)
 class Transfer:
-    """An upload on a connection: bytes up to `asked` were asked for, those up to `written` are stored."""
+    """An upload on a connection: bytes up to `asked` were asked for, those up to `written` are stored; the
+    parts that begin at what is `awaited` have not come yet."""
 
     session: Session
     route: bytes
@@ -38,12 +42,13 @@ class Transfer:
     metadata: Metadata
     asked: int = 0
     written: int = 0
+    awaited: set[int] = field(default_factory=set)
     due: bool = False  # more are asked for soon
 
 
 class Transfers:
     """All uploads that go on. `answer(session, route, op, outcome)` ends one; `is_here(client, route)` says
-    whether its client is still connected."""
+    whether its client is still connected. Parts that nobody has asked for are counted in `counters`."""
 
     def __init__(
         self,
@@ -53,6 +58,7 @@ class Transfers:
         is_here: Callable[[int, bytes], bool],
         send: Callable[[bytes, StorageMessage], None],
         answer: Callable[[Session, bytes, int, ChangeOutcome | StoreFailed], None],
+        counters: Counter[str],
     ) -> None:
         self._loop = loop
         self._rate = byte_rate * SHARE
@@ -60,6 +66,7 @@ class Transfers:
         self._is_here = is_here
         self._send = send
         self._answer = answer
+        self._counters = counters
         self._transfers: dict[ObjectKey, Transfer] = {}
         self._next: dict[str, float] = {}  # when an account may be asked again, while it is later than now
 
@@ -72,16 +79,20 @@ class Transfers:
         known = self._transfers.get(metadata.key)
         if known is not None and known.route == session.route and known.metadata == metadata:
             known.op = op
+            known.asked = known.written  # what was asked for may not have come
+            self._ask(known)
             return
         transfer = Transfer(session, session.route, op, metadata)
         self._transfers[metadata.key] = transfer
         self._submit(BeginUpload(session.account.name, metadata, record), self._written(transfer))
 
     def take(self, session: Session, message: Chunk) -> None:
-        """A part has come; one that was not asked for is ignored."""
+        """A part has come; one that was not asked for, or has come before, is ignored."""
         transfer = self._transfers.get(message.key)
-        if transfer is None or transfer.route != session.route or message.offset >= transfer.asked:
+        if transfer is None or transfer.route != session.route or message.offset not in transfer.awaited:
+            self._counters[UNASKED] += 1
             return
+        transfer.awaited.discard(message.offset)
         change = AddPart(session.account.name, message.key, message.offset, message.data)
         self._submit(change, self._written(transfer))
 
@@ -128,6 +139,7 @@ class Transfers:
                 return
             length = min(PART_BYTES, size - transfer.asked)
             self._send(transfer.route, Retrieve(transfer.op, transfer.metadata.key, transfer.asked, length))
+            transfer.awaited.add(transfer.asked)
             transfer.asked += length
             if self._rate:
                 self._next[account] = now + length / self._rate

@@ -16,6 +16,9 @@ from bypass.protocol.storage import OperationStatus
 MOST_UPLOADS = 8
 """Objects of one key that are incomplete at a time."""
 
+ABANDONED_S = 300.0
+"""An upload to which nothing was added for so long gives way to another one of its key."""
+
 UNBEGUN, MISPLACED, DAMAGED = "uploads_unbegun", "uploads_misplaced", "uploads_damaged"
 TOO_MANY = "uploads_too_many"
 
@@ -61,9 +64,11 @@ class Uploads:
             refused = self._accounts.refusal(change.account, charge)
             if refused is not None:
                 return refused
-            (count,) = self._connection.execute(
-                "SELECT count(*) FROM uploads WHERE account = ?", (change.account,)
+            (count, oldest) = self._connection.execute(
+                "SELECT count(*), min(at) FROM uploads WHERE account = ?", (change.account,)
             ).fetchone()
+            if count >= MOST_UPLOADS and oldest < now - ABANDONED_S:
+                count -= self._expire("account = ? AND at = ?", (change.account, oldest))
             if count >= MOST_UPLOADS:
                 detail = (
                     f"{count} objects of {change.account} are incomplete: expected at most {MOST_UPLOADS}"
@@ -118,24 +123,28 @@ class Uploads:
 
     def expire(self, before: float) -> int:
         """Give up those to which nothing was added since a time: gives how many."""
-        rows = self._connection.execute("SELECT owner, name FROM uploads WHERE at < ?", (before,)).fetchall()
+        return self._expire("at < ?", (before,))
+
+    def _expire(self, which: str, values: tuple[object, ...]) -> int:
+        rows = self._connection.execute(
+            f"SELECT owner, name FROM uploads WHERE {which}",  # noqa: S608
+            values,
+        ).fetchall()
         for owner, name in rows:
             upload = self._find(ObjectKey(owner, name))
             assert upload is not None
             self._drop(upload)
         return len(rows)
 
-    def drop(self, key: ObjectKey) -> None:
-        """Give up an upload, if there is one."""
-        upload = self._find(key)
-        if upload is not None:
-            self._drop(upload)
+    def remove_parts(self, upload: Upload) -> None:
+        """Remove the bytes of an upload."""
+        self._connection.execute("DELETE FROM parts WHERE part BETWEEN ? AND ?", parts_of(upload.blob))
 
     def _drop(self, upload: Upload) -> None:
         self._known.pop(upload.metadata.key, None)
         self._accounts.remove(upload.account, upload.charge)
         self._connection.execute("DELETE FROM uploads WHERE blob = ?", (upload.blob,))
-        self._connection.execute("DELETE FROM parts WHERE part BETWEEN ? AND ?", parts_of(upload.blob))
+        self.remove_parts(upload)
 
     def _find(self, key: ObjectKey) -> Upload | None:
         known = self._known.get(key)

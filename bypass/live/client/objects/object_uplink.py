@@ -46,6 +46,7 @@ class _Download:
 class _Asked:
     query: ObjectQuery
     arrived: int | None = None  # up to this number the application has everything
+    began: int | None = None  # pages have what arrived up to this number; it is told of the rest
 
 
 class ObjectUplink:
@@ -81,6 +82,8 @@ class ObjectUplink:
         elif isinstance(message, Ask) and message.live:
             known = self._queries.setdefault(message.query.id, _Asked(message.query))
             message.arrived = known.arrived
+        elif isinstance(message, Ask) and message.query.id in self._queries:
+            message.arrived = self._queries[message.query.id].began
         elif isinstance(message, Withdraw):
             self._queries.pop(message.query, None)
         self._send(message)
@@ -117,7 +120,7 @@ class ObjectUplink:
             case FoundObjects():
                 known = self._queries.get(message.query)
                 if known is not None and known.arrived is None and message.op:
-                    known.arrived = message.arrived
+                    known.arrived = known.began = message.arrived
                 self._receive(message)
                 if not message.op:
                     self._reached(message.query, message.arrived)
