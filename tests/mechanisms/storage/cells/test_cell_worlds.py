@@ -53,6 +53,18 @@ def test_objects_are_found_retrieved_and_deleted() -> None:
     assert told.metadata[0].key not in world.access(9).store, "copies obey tombstones"
 
 
+def test_a_page_says_whether_there_is_more() -> None:
+    world = begun([0, 4, 8])
+    for number in range(3):
+        world.insert(0, f"o{number}", "a")
+    world.run(3.0)
+    for limit, more in ((2, True), (3, False)):
+        told = world.query(2, "a", limit=limit)
+        world.run(3.0)
+        assert told.own is not None
+        assert (len(told.names), told.own.more_past) == (limit, more)
+
+
 def test_an_acknowledged_object_is_at_a_second_node_though_broadcasts_are_lost() -> None:
     world = begun([0, 4, 4, 4, 8])
     world.drop_body = lambda _, datagram: isinstance(datagram.body, CellUpdate) and not datagram.targets
