@@ -106,7 +106,7 @@ def storage_messages(**stamp: st.SearchStrategy[int]) -> st.SearchStrategy[Stora
             st.lists(objects, max_size=3).map(tuple),
             cursors,
             st.booleans(),
-            st.none() | st.integers(0, 64),
+            st.none() | st.integers(0, 63),
             **stamp,
         ),
         st.builds(

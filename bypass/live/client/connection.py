@@ -35,6 +35,9 @@ from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.wire import CODEC, Codec
 
+if TYPE_CHECKING:
+    from bypass.live.client.objects.live_objects import LiveObjects
+
 LONGEST_PATIENCE_S = 300.0
 """How long a broker that says so may be tried again before the first connection is given up."""
 
@@ -98,10 +101,6 @@ def connect(
     )
 
 
-if TYPE_CHECKING:
-    from bypass.live.client.objects.live_objects import LiveObjects
-
-
 class Connection(ObjectCalls):
     """One application's session with a live broker. Made by `connect`; belongs to the loop it is opened in.
 
@@ -123,7 +122,7 @@ class Connection(ObjectCalls):
         drop_kept: bool,
         registry: Registry,
     ) -> None:
-        self.on_state: Callable[[str], None] = _nothing
+        self.on_state: Callable[[str], None] = lambda _state: None
         self._endpoint = endpoint
         self._keys = keys
         self._name = name
@@ -397,7 +396,3 @@ class Connection(ObjectCalls):
         if self._opened is None:
             raise NotConnected(f"{self._endpoint}: the connection was not opened")
         return self._opened
-
-
-def _nothing(state: str) -> None:
-    """Nobody wants to know."""

@@ -268,9 +268,9 @@ def _read_outcome(body: pb.Outcome, _: ValueTypes) -> OutcomeMessage:
     return OutcomeMessage(body.content)
 
 
-Writer = tuple[str, Callable[[Any, Any, ValueTypes], None]]
+BodyWriter = tuple[str, Callable[[Any, Any, ValueTypes], None]]
 
-WRITERS: dict[type[Message], Writer] = {
+WRITERS: dict[type[Message], BodyWriter] = {
     Publish: ("publish", _write_publish),
     Notify: ("notify", _write_notify),
     ContextUpdate: ("context_update", _write_context_update),
@@ -287,13 +287,13 @@ WRITERS: dict[type[Message], Writer] = {
 
 
 @cache
-def all_writers() -> Mapping[type[Message], Writer]:
+def all_writers() -> Mapping[type[Message], BodyWriter]:
     """All writers by class, those of stores included. A client that stores nothing does not load these."""
     from bypass.protocol.datagrams import Datagram
     from bypass.protocol.wire.datagram_bodies import write_datagram
     from bypass.protocol.wire.storage_bodies import STORAGE_MESSAGES, write_storage
 
-    stored: Writer = ("storage", write_storage)
+    stored: BodyWriter = ("storage", write_storage)
     return {**WRITERS, Datagram: ("datagram", write_datagram), **dict.fromkeys(STORAGE_MESSAGES, stored)}
 
 
@@ -309,7 +309,7 @@ def _read_storage(body: Any, values: ValueTypes) -> Message:
     return read_storage(body, values)
 
 
-def writer_of(message: Message) -> Writer:
+def writer_of(message: Message) -> BodyWriter:
     """The envelope's field for a message, and what fills it. Raises KeyError for a class that cannot
     travel."""
     if isinstance(message, SchemeContext):
