@@ -382,7 +382,7 @@ class Connection(ObjectCalls):
 
     @property
     def _objects(self) -> LiveObjects:
-        return self._exchange.objects
+        return self._exchange.objects.load()
 
     @property
     def _exchange(self) -> ClientSession:

@@ -11,7 +11,6 @@ import logging
 import secrets
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from bypass.core.client import Client
 from bypass.events.filters import Filter, Subscription
@@ -23,6 +22,7 @@ from bypass.live.client.session.missed_counts import MissedCounts
 from bypass.live.client.session.pending_replies import PendingReplies
 from bypass.live.client.session.receipts import Receipts
 from bypass.live.client.session.resubscriptions import Resubscriptions, warn_of_kept
+from bypass.live.client.session.session_objects import SessionObjects
 from bypass.live.client.session.uplink import Uplink
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.client.subscription import LiveSubscription
@@ -33,9 +33,6 @@ from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.messages import Message, Notify, StorageMessage, Subscribe
 from bypass.protocol.session import CAPABILITIES, OBSOLETE, TEMPORARY, Ack, Hello, Missed, Refused, Welcome
 from bypass.protocol.wire import NO_CONTEXTS, Contexts, MalformedMessage
-
-if TYPE_CHECKING:
-    from bypass.live.client.objects.live_objects import LiveObjects
 
 log = logging.getLogger(__name__)
 
@@ -82,9 +79,8 @@ class ClientSession:
         self._uplink = Uplink(self._codec, sensor)
         self._outbox = self._uplink.outbox
         self._contexts: Contexts = NO_CONTEXTS
-        self._secret = secret
-        self._objects: LiveObjects | None = None
-        self._clients = ClientFactory(clock, sensor, self._send, neighbours, self._registry)
+        self.objects = SessionObjects(self.usable, self._uplink, secret)
+        self._clients = ClientFactory(clock, sensor, self.objects.send, neighbours, self._registry)
         self._events = InboundEvents(name, clock, self._receipts, lambda: self._read_on(), self.unsubscribe)
         self.unread = self._events.unread
         self._subscribing, self._withdrawing = PendingReplies(), PendingReplies()  # by handle
@@ -92,23 +88,6 @@ class ClientSession:
         self.again = Resubscriptions(clock.after, self._ask_again)
         self.subscriptions_lost = 0
         self._answered = asyncio.Event()  # something was
-
-    @property
-    def objects(self) -> LiveObjects:
-        """The objects of the session; what they take is loaded when they are first asked for."""
-        if self._objects is None:
-            from bypass.live.client.objects.live_objects import LiveObjects
-
-            uplink = self._uplink
-            self._objects = LiveObjects(self.usable, uplink.send, lambda: uplink.capabilities, self._secret)
-        return self._objects
-
-    def _send(self, message: Message) -> None:
-        """Send a message of the client's. Raises MalformedMessage."""
-        if isinstance(message, StorageMessage):
-            self.objects.send(message)
-        else:
-            self._uplink.send(message)
 
     # -- connections --------------------------------------------------------------------------------------
 
@@ -179,8 +158,7 @@ class ClientSession:
                 self._withdrawing.give(number)
         self.again.begin(again)
         self._uplink.publish_again(client)
-        if self._objects is not None:
-            self._objects.connected(client, renewed)
+        self.objects.connected(client, renewed)
         self._answered.set()
 
     def _warn_of_kept(self) -> None:
@@ -209,8 +187,7 @@ class ClientSession:
         self._withdrawing.refuse_all(why)
         self._answered.set()
         self._events.end(None if ours else why)
-        if self._objects is not None:
-            self._objects.end(why, ours)
+        self.objects.end(why, ours)
         self.sensor.close()
         self._clients.close()
 
@@ -319,8 +296,8 @@ class ClientSession:
 
     def may_read(self) -> bool:
         """Say whether more may be read: not if events cannot be taken, unless an answer is on its way too."""
-        objects = self._objects is not None and self._objects.waiting > 0
-        return not self._events.full or self.unanswered or self.again.asked or objects
+        awaited = self.unanswered or self.again.asked or self.objects.waiting
+        return not self._events.full or awaited
 
     def receive(self, message: Message, size: int) -> None:
         """Anything but what is about the connection itself; it has so many bytes."""
@@ -338,7 +315,7 @@ class ClientSession:
         elif isinstance(message, Refused):
             self._refused(self.client, message)
         elif isinstance(message, StorageMessage):
-            self.objects.received(message)
+            self.objects.load().received(message)
         else:
             self.client.network.receive(message)
             return
