@@ -296,7 +296,7 @@ class ClientSession:
 
     def may_read(self) -> bool:
         """Say whether more may be read: not if events cannot be taken, unless an answer is on its way too."""
-        awaited = self.unanswered or self.again.asked or self.objects.waiting
+        awaited = self.unanswered or self.again.asked or self.objects.waiting > 0
         return not self._events.full or awaited
 
     def receive(self, message: Message, size: int) -> None:

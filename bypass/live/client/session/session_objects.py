@@ -32,9 +32,9 @@ class SessionObjects:
         return self._loaded
 
     @property
-    def waiting(self) -> bool:
-        """Whether an answer of the broker's is waited for."""
-        return self._loaded is not None and self._loaded.waiting > 0
+    def waiting(self) -> int:
+        """Operations that the broker has not answered yet."""
+        return 0 if self._loaded is None else self._loaded.waiting
 
     def send(self, message: Message) -> None:
         """Send a message of the client's, about objects or not. Raises MalformedMessage."""
