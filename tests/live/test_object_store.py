@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -16,6 +17,7 @@ from bypass.events.event import Event
 from bypass.events.filters import Subscription
 from bypass.live.broker.objects import pages
 from bypass.live.broker.objects.arrivals import arrivals_since
+from bypass.live.broker.objects.blobs import read_bytes
 from bypass.live.broker.objects.changes import AddPart, BeginUpload, DeleteObject, SweepObjects
 from bypass.live.broker.objects.object_database import PART_BYTES
 from bypass.live.broker.objects.object_store import ObjectStore
@@ -288,6 +290,22 @@ def test_only_the_owner_deletes_and_nothing_comes_back(tmp_path: Path) -> None:
     with stored(tmp_path / "o") as store:
         (back,) = store.apply([put(one)])
         assert back.detail == "object 1/one was deleted: expected a name that is new"
+
+
+def test_bytes_of_an_object_that_is_deleted_meanwhile_are_not_cut_off(tmp_path: Path) -> None:
+    """Who has the key alone cannot check them."""
+    one = described("one", "a")
+    with stored(tmp_path / "o") as store, closing(connect(tmp_path / "o")) as connection:
+        store.apply([put(one)])
+        assert read_bytes(connection.execute, one.key, 0, 10) == (b"x",)
+        assert read_bytes(connection.execute, one.key, 1, 10) == (b"",)
+
+        def overtaken(statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
+            if "parts" in statement:
+                store.apply([DeleteObject("a", one.key, SECRET)])
+            return connection.execute(statement, values)
+
+        assert read_bytes(overtaken, one.key, 0, 10) == (None,)
 
 
 def test_objects_that_are_too_old_go(tmp_path: Path) -> None:

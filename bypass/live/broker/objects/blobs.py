@@ -21,4 +21,5 @@ def read_bytes(query: Query, key: ObjectKey, offset: int, length: int) -> tuple[
         (part_number(blob, offset), part_number(blob, end - 1)),
     ).fetchall()
     first = offset - offset % PART_BYTES
-    return (b"".join(data for (data,) in rows)[offset - first : end - first],)
+    data = b"".join(data for (data,) in rows)[offset - first : end - first]
+    return (data if len(data) == end - offset else None,)  # it may have been deleted in between
