@@ -93,6 +93,21 @@ def test_what_is_sent_while_nodes_disagree_is_made_up_for() -> None:
     assert asked.told == [inserted.metadata.key]
 
 
+def test_the_past_of_those_who_come_later_is_told_to_who_has_read_all_pages() -> None:
+    """A node that was alone decides, publishes, and is back long after another one has asked."""
+    world = begun(3, "server", "dsdv")
+    home, world.places[2] = world.places[2], AWAY
+    assert world.decide(2, "local").ok
+    inserted = world.insert(2, "a")
+    world.run(100.0)
+    asked = world.ask(1, "a")
+    world.run(5.0)
+    assert (asked.told, asked.own.more_past) == ([], False)
+    world.places[2] = home
+    world.run(2 * QUIET_S)
+    assert asked.told == [inserted.metadata.key]
+
+
 def test_a_plan_to_cells_fails_in_its_dry_run_while_a_query_has_negations_alone() -> None:
     world = begun(3, "local", "dsdv")
     asked = world.ask(1, "a | ~b")
