@@ -30,6 +30,9 @@ from bypass.transitions import MechanismState
 
 OK = OperationStatus.OK
 
+FRESH_S = 5.0
+"""For so long after a switch, some nodes may follow the decision before it."""
+
 
 class Local(StorageMechanism):
     """Stores objects at their owners alone; who asks, asks everybody.
@@ -56,6 +59,7 @@ class Local(StorageMechanism):
         self._served = ObjectCatalogue()  # own objects, adopted ones, and everybody's queries
         self._shared = SharedState(self._served, self.store.tombstones)
         self._joined = False
+        self._began: float = self.host.now()
         for metadata in self.store.own:
             self.serve(metadata)
         # Of these there may be copies, of earlier mechanisms; of what is inserted from now on there are none.
@@ -99,7 +103,9 @@ class Local(StorageMechanism):
         request = Ask(op, query, None, None, after, limit, since_us, live)
         self.host.link.flood(request)
         self.asked(request)
-        if limit:
+        if limit and self.host.now() - self._began < FRESH_S:  # some may not have listened
+            self.host.after(self.settle_s, self._flood_again, request)
+        elif limit:
             self.host.after(self.settle_s, self._settled, op)
         else:
             self.host.link.done(op, OK)
@@ -162,6 +168,10 @@ class Local(StorageMechanism):
         if page.items:
             found = FoundObjects(request.op, query.id, page.items, page.next, page.more)
             self._tell(query, found)
+
+    def _flood_again(self, request: Ask) -> None:
+        self.host.link.flood(request)
+        self.host.after(self.settle_s, self._settled, request.op)
 
     def _settled(self, op: int) -> None:
         self.host.link.done(op, OK)

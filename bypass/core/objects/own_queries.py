@@ -61,6 +61,13 @@ class OwnQuery:
         self._pages: dict[int, _OpenPage] = {}  # by the number of the operation
         self._late: dict[int, None] = {}  # operations of pages that have ended
 
+    @property
+    def told_since_us(self) -> int:
+        """The time of publication down to which pages have told the past; 0: all of it."""
+        if not self.more_past:
+            return 0
+        return self.placed_us if self.cursor is None else self.cursor.published_us
+
     def open_page(self, op: int, limit: int | None) -> None:
         """Expect a page of so many objects by an operation; None: all that it brings is told at once."""
         self._pages.setdefault(op, _OpenPage(limit))

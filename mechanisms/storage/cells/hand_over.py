@@ -44,6 +44,7 @@ class HandOver:
         self._settled: set[int] = set()  # cells whose state is here as far as it is anywhere
         self._collecting: dict[int, list[Callable[[], None]]] = {}
         self._offered: dict[int, tuple[int, ...]] = {}
+        self._unjoined: list[tuple[int, Callable[[], None]]] = []
         self._probed_at = 0.0
 
     # -- the surroundings ---------------------------------------------------------------------------------
@@ -95,15 +96,28 @@ class HandOver:
         return cell in self._settled
 
     def when_settled(self, cell: int, action: Callable[[], None]) -> None:
-        """Do something that needs the whole state of a cell: now, or when it is collected."""
+        """Do something that needs the whole state of a cell: now, or when it is collected.
+
+        A node that has not joined its cell yet knows nothing of it: then it is done when it has.
+        """
         node = self._node
-        if cell not in self._settled and node.membership.is_member and not node.as_published:
+        if not node.as_published and not node.membership.is_member:
+            if len(self._unjoined) < MOST_DEFERRED:  # whoever waits for more asks again
+                self._unjoined.append((cell, action))
+            return
+        if cell not in self._settled and not node.as_published:
             self.collect(cell, (cell,))
         waiting = self._collecting.get(cell)
         if waiting is not None and len(waiting) < MOST_DEFERRED:
             waiting.append(action)
         else:
             action()
+
+    def joined(self) -> None:
+        """This node works for its cell now: do what has waited for that."""
+        waiting, self._unjoined = self._unjoined, []
+        for cell, action in waiting:
+            self.when_settled(cell, action)
 
     def collect(self, cell: int, cells: Collection[int]) -> None:
         """Ask everybody for what belongs to these cells; `cell` is settled after a while."""

@@ -134,6 +134,7 @@ class CellMembership:
         elif not node.as_published:
             node.hand_over.collect(cell, (cell,))
         node.hand_over.review()
+        node.hand_over.joined()
         node.joined()
 
     # -- others who join ----------------------------------------------------------------------------------

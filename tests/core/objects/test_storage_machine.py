@@ -5,11 +5,10 @@ Every query was told, once, of all that was acknowledged and published since it 
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from pydantic import JsonValue
 
 from bypass.testing.worlds.storage import AREA, QUIET_S, StorageWorld
 from bypass.transitions import Action, Plan
@@ -28,7 +27,7 @@ HOMES = [
 
 EAST = [node for node, (x, _) in enumerate(HOMES) if x > 60.0]
 FAR = 250.0
-GRID: dict[str, Any] = {"area": list(AREA), "reach_m": 88.0}
+GRID: dict[str, JsonValue] = {"area": list(AREA), "reach_m": 88.0}
 NUMBERS = st.integers(0, len(HOMES) - 1)
 TAGS = st.sampled_from((("a",), ("a", "b"), ("b", "c"), ("a", "c")))
 FORMULAS = st.sampled_from(("a", "a & ~b", "b | c", "a & c"))
@@ -39,7 +38,7 @@ def plan_to(design: str, server: int) -> Plan:
     """A plan that exchanges storage, and routing for the one that it needs."""
     cells = design == "cells"
     routing = Action(proxy="routing", to="cells" if cells else "dsdv", set=GRID if cells else {})
-    values: dict[str, Any] = {"server": server} if design == "server" else {}
+    values: dict[str, JsonValue] = {"server": server} if design == "server" else {}
     return Plan(plan=f"to {design}", actions=(routing, Action(proxy="storage", to=design, set=values)))
 
 

@@ -93,6 +93,47 @@ def test_what_is_sent_while_nodes_disagree_is_made_up_for() -> None:
     assert asked.told == [inserted.metadata.key]
 
 
+def test_the_past_of_those_who_come_later_is_told_to_who_has_read_all_pages() -> None:
+    """A node that was alone decides, publishes, and is back long after another one has asked."""
+    world = begun(3, "server", "dsdv")
+    home, world.places[2] = world.places[2], AWAY
+    assert world.decide(2, "local").ok
+    inserted = world.insert(2, "a")
+    world.run(100.0)
+    asked = world.ask(1, "a")
+    world.run(5.0)
+    assert (asked.told, asked.own.more_past) == ([], False)
+    world.places[2] = home
+    world.run(2 * QUIET_S)
+    assert asked.told == [inserted.metadata.key]
+
+
+@pytest.mark.parametrize("seed", [2, 12, 14])
+def test_a_page_that_is_asked_for_while_others_still_switch_is_whole(seed: int) -> None:
+    places = [
+        (15.0, 15.0),
+        (20.0, 20.0),
+        (46.0, 15.0),
+        (77.0, 15.0),
+        (80.0, 18.0),
+        (15.0, 46.0),
+        (46.0, 46.0),
+        (77.0, 46.0),
+    ]
+    world = StorageWorld(places, ("server", {"server": 1}), ("dsdv", {}), seed=seed)
+    world.run(40.0)
+    inserted = [world.insert(node, "a") for node in (2, 5, 6)]
+    world.run(60.0)
+    for node in (3, 4, 7):
+        x, y = places[node]
+        world.places[node] = (x + 250.0, y + 250.0)
+    world.run(1.0)
+    assert world.decide(1, "local", "dsdv").ok
+    asked = world.ask(0, "a")
+    world.run(QUIET_S)
+    assert set(asked.told) == {each.metadata.key for each in inserted}
+
+
 def test_a_plan_to_cells_fails_in_its_dry_run_while_a_query_has_negations_alone() -> None:
     world = begun(3, "local", "dsdv")
     asked = world.ask(1, "a | ~b")

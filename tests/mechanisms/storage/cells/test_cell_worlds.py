@@ -83,6 +83,22 @@ def test_pages_of_cells_that_give_less_than_was_asked_for_leave_nothing_out() ->
     assert not told.own.more_past
 
 
+def test_who_has_not_joined_its_cell_yet_answers_when_it_has() -> None:
+    world = begun([0, 4, 8])
+    tag = tag_of(world, 4)
+    world.switch_off(1)
+    world.run(10.0)
+    ended = world.insert(0, "x", tag)
+    world.run(3.0)
+    assert ended == OK
+    world.switch_on(1)
+    world.run(0.5)
+    told = world.query(1, tag)
+    while not told.ended:
+        world.run(0.1)
+    assert (told.names, told.ended[0].ok) == (["x"], True)
+
+
 def test_an_acknowledged_object_is_at_a_second_node_though_broadcasts_are_lost() -> None:
     world = begun([0, 4, 4, 4, 8])
     world.drop_body = lambda _, datagram: isinstance(datagram.body, CellUpdate) and not datagram.targets
