@@ -127,6 +127,7 @@ class Client:
         self._mark_messages()
         self.published = published
         self._kept, self._times = kept, times
+        self._closed = False
         self._node: StorageNode | None = None
         begin = tuple(begin)
         self._prepare(begin)
@@ -228,7 +229,11 @@ class Client:
         return self._kept if self._node is None else self._node.access.kept()
 
     def close(self) -> None:
-        """Stop all mechanisms: nothing is sent or heard any more, and nobody is told."""
+        """Stop all mechanisms: nothing is sent or heard any more, and nobody is told. A second time nothing
+        happens."""
+        if self._closed:
+            return
+        self._closed = True
         self.network.silent = True
         if self._node is not None:
             self._kept = self._node.close()

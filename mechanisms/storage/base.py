@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from bypass.errors import InvalidQuery
 from bypass.mechanisms.storage.fetching import ObjectFetches, piece
+from bypass.mechanisms.storage.missed_matches import MissedMatches
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone
 from bypass.objects.node_store import NodeStore
 from bypass.objects.query import ObjectQuery, PageCursor
@@ -33,7 +34,7 @@ class StorageMechanism(Mechanism):
     mechanisms of one's own. `needs` are the services of its routing without which it does not work. What
     nodes have in their own store they give and remove for whoever asks, whatever mechanism runs: so objects
     stay reachable while some nodes have exchanged it and others have not. `fetches` brings objects from their
-    holders.
+    holders, `missed` repeats notifications that came back.
     """
 
     flag: ClassVar[int]
@@ -56,6 +57,7 @@ class StorageMechanism(Mechanism):
     def start(self) -> None:
         """Have `begin` called as soon as others may be told."""
         self.fetches = ObjectFetches(self._send, self._done)
+        self.missed = MissedMatches(self.host.after, self.tell_again)
         self.host.after(0.0, self.begin)
 
     def begin(self) -> None:
@@ -95,6 +97,8 @@ class StorageMechanism(Mechanism):
 
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Answer and sort what arrives; what only one mechanism understands goes to `take`."""
+        if self.missed:
+            self.missed.heard(origin.node)
         if isinstance(body, FoundObjects):
             self.found(body)
         elif isinstance(body, Retrieve):
@@ -124,10 +128,15 @@ class StorageMechanism(Mechanism):
         """A message that not all mechanisms understand. Ignored, by default."""
 
     def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:  # noqa: ARG002
-        """A message of this node did not reach one of its targets; of those for objects the next holder is
-        asked."""
+        """A message of this node did not reach one of its targets: of those for objects the next holder is
+        asked, notifications are repeated later."""
         if isinstance(body, Retrieve):
             self.fetches.failed(body)
+        elif isinstance(body, FoundObjects) and body.items and not body.op:
+            self.missed.add(body)
+
+    def tell_again(self, query: int, since_us: int) -> None:
+        """Tell a subscriber that has missed something of all matches since then. Nothing, by default."""
 
     def surroundings_changed(self) -> None:
         """The own cell, or which cells around are populated, has changed. Nothing, by default."""

@@ -214,12 +214,19 @@ class Local(StorageMechanism):
             if not self._over(query) and self._shared.add(query):
                 self.match_all(query)
 
-    def match_all(self, query: ObjectQuery) -> None:
-        """Tell of all that is served here and matches a query that was not known here before."""
-        page = self._served.page(query, None, MOST_ON_A_PAGE)
+    def match_all(self, query: ObjectQuery, since_us: int | None = None) -> None:
+        """Tell of all that is served here and matches a query that was not known here before, or has missed
+        something."""
+        page = self._served.page(query, None, MOST_ON_A_PAGE, since_us)
         while page.items:
             self._notify(query, page.items)
-            page = self._served.page(query, page.next, MOST_ON_A_PAGE)
+            page = self._served.page(query, page.next, MOST_ON_A_PAGE, since_us)
+
+    def tell_again(self, query: int, since_us: int) -> None:
+        """Tell of all that is served here and was published since then, if the query is still known."""
+        known = self._served.query(query)
+        if known is not None:
+            self.match_all(known, since_us)
 
     def _over(self, query: ObjectQuery) -> bool:
         return query.window.ended(self.now_us() - round(self.grace_s * MICROSECONDS))

@@ -12,7 +12,7 @@ from bypass.mechanisms.storage.object_server import ObjectServer
 from bypass.objects.catalogue import ObjectCatalogue
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone
 from bypass.objects.node_store import NodeStore
-from bypass.objects.query import ObjectQuery, Page, PageCursor
+from bypass.objects.query import MOST_ON_A_PAGE, ObjectQuery, Page, PageCursor
 from bypass.ports.storage import FLOOD, NODE
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import (
@@ -107,6 +107,10 @@ class NodeServerStore:
     def concerned(self, metadata: Metadata) -> Iterable[ObjectQuery]:
         """The queries that an object matches."""
         return self._catalogue.concerned(metadata)
+
+    def query(self, number: int) -> ObjectQuery | None:
+        """A query that is kept; None if it is not."""
+        return self._catalogue.query(number)
 
     def expire(self, before_us: int) -> None:
         """Forget queries whose windows ended at `before_us` or earlier."""
@@ -207,6 +211,16 @@ class ExternalStorage(StorageMechanism):
         """A copy that was served from here is deleted."""
         if self._served is not None:
             self._served.forget(key)
+
+    def tell_again(self, query: int, since_us: int) -> None:
+        """Tell of all that was published since then, if this is the server and the query is still kept."""
+        known = None if self._served is None else self._served.query(query)
+        if self._served is None or known is None:
+            return
+        page = self._served.page(known, None, MOST_ON_A_PAGE, since_us)
+        while page.items:
+            self._answer(FoundObjects(0, query, page.items), known.subscriber)
+            page = self._served.page(known, page.next, MOST_ON_A_PAGE, since_us)
 
     def _request(self, body: StorageMessage) -> None:
         self.host.link.send(body, (NodeAddress(self.server),))

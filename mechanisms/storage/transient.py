@@ -28,5 +28,6 @@ class Transient(Local):
         """Flood a query; there is no past to ask for."""
         super().ask(op, query, after, 0, since_us, live)
 
-    def match_all(self, query: ObjectQuery) -> None:
-        """Do nothing: what was inserted before this node learned of the query is past."""
+    def match_all(self, query: ObjectQuery, since_us: int | None = None) -> None:
+        """Do nothing: what was inserted before this node learned of the query, or while its subscriber was
+        out of reach, is past."""

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from bypass.mechanisms.families import TRANSPORT
 from bypass.scenarios.experiments.checks import CheckVerdict
+from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.inputs import EXPERIMENT, experiment_text
 from bypass.scenarios.experiments.provenance import FILE as PROVENANCE
 from bypass.scenarios.experiments.provenance import library_version
@@ -194,5 +195,8 @@ def _as_built_in(scenario: Scenario) -> bool:
     """Whether the scenario is one of the library's, unchanged but for its seed and duration."""
     if scenario.name not in builtin_names():
         return False
-    known = load(scenario.name, duration=scenario.duration)
+    try:
+        known = load(scenario.name, duration=scenario.duration)
+    except InvalidScenario:  # by itself it does not fit into this duration
+        return False
     return known.model_copy(update={"seed": scenario.seed}) == scenario

@@ -234,6 +234,11 @@ def test_a_built_in_scenario_is_rerun_by_name_if_it_is_unchanged(
     assert f"<pre>{command}</pre>" in "".join(rerun(known))
 
 
+def test_a_built_in_scenario_that_is_too_short_unless_changed_is_rerun_by_its_file() -> None:
+    known = load("thyme-static", duration=100, changes={"objects.posts.duration": 20})
+    assert "<pre>bypass run experiment.yaml</pre>" in "".join(rerun(known))
+
+
 def test_names_are_text_not_html(tmp_path: Path) -> None:
     evil = "<script>&\"'$x_1"
     steps = [step(5, "grid", evil) | {"phase": evil}]

@@ -114,7 +114,9 @@ class StorageDecisions:
             return True
         if theirs < mine:
             self.obsolete += 1
-            if self._is_time(mine, datagram.client):  # this node may have nothing to say by which it is heard
+            # A sender without storage listens to nobody. Others are told, since this node may have nothing to
+            # say by which they would hear of its decision.
+            if theirs.scheme and self._is_time(mine, datagram.client):
                 self._send(PlanCopy(self.plan().to_bytes()), datagram.client)
         elif self._is_leap(theirs):
             self.leaps += 1

@@ -162,7 +162,11 @@ class StorageNode:
             self.recover()
 
     def recover(self) -> None:
-        """Build up indexes again, soon and once, whoever asks for it."""
+        """Build up indexes again, soon and once, whoever asks for it.
+
+        After every decision, also if the mechanisms stay: nodes that follow different ones do not listen to
+        each other.
+        """
         if not self._due:
             self._due = True
             self._host.after(0.0, self._recover)
@@ -170,10 +174,12 @@ class StorageNode:
     def decided(self) -> None:
         """A plan was carried out that this node has made: all in reach are to follow it."""
         self.decisions.adopt(self.decisions.next(self.flag()), spread=True)
+        self.recover()
 
     def follow_broker(self, epoch: int) -> None:
         """A plan of the broker was carried out: its number is that of the decision."""
         self.decisions.adopt(Decision(epoch, self.flag(), 0), spread=False)
+        self.recover()
 
     def flag(self) -> int:
         """The flag of the storage mechanism that runs; 0 if none does."""
@@ -192,6 +198,7 @@ class StorageNode:
         # A decision that a neighbour had to tell may be old: queries ask for all that came since they began.
         self._heals = True
         self._follow_plan(plan)
+        self.recover()
 
     def _recover(self) -> None:
         self._due = False

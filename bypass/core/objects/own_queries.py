@@ -98,6 +98,8 @@ class OwnQuery:
             return page.more
         items = sorted(page.found.values(), key=position, reverse=True)
         more = page.more is not None or len(items) > page.limit or not complete
+        if page.more is not None:  # who gave less than it has may have others between those that are older
+            items = [each for each in items if position(each) >= page.more]
         for metadata in items[: page.limit]:
             self._tell(metadata)
         if complete and items and page.limit:

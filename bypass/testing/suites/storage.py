@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 
 from bypass.mechanisms.families import STORAGE, Family
+from bypass.mechanisms.storage.missed_matches import LONGEST_WAIT_S
 from bypass.objects.metadata import ObjectKey
 from bypass.protocol.storage import OperationStatus
 from bypass.testing.rules import Point
@@ -17,6 +18,10 @@ from bypass.testing.worlds.storage import QUIET_S, StorageWorld
 
 SETTLED_S = 4.0
 """After so long an operation has ended, and its notifications have arrived."""
+
+OUT_OF_REACH = (20.0, 20.0)
+OUT_S = 60.0
+"""A node that is out of reach for so long is given up by all."""
 
 TAGS = ("a", "b", "c")
 FORMULAS = ("a", "a & b", "a | b", "a & ~b", "(a | b) & c")
@@ -181,6 +186,22 @@ class StorageSuite(MechanismSuite):
         assert late.metadata.key in asked.told, "a query did not outlive its node's absence"
         if self.capability("keeps_past"):
             assert missed.metadata.key in asked.told, "what came while a node was away was not found"
+        assert not world.twice
+
+    def test_who_was_out_of_reach_is_told_later(self) -> None:
+        """A subscriber that no notification could reach for a while is told of what it has missed, once."""
+        if not self.capability("lossless"):
+            return
+        world = self.nodes()
+        asked = world.ask(3, "a")
+        world.run(self._wait_s)
+        home, world.places[3] = world.places[3], OUT_OF_REACH
+        world.run(SETTLED_S)
+        missed = [world.insert(node, "a") for node in (0, 2)]
+        world.run(OUT_S)
+        world.places[3] = home
+        world.run(LONGEST_WAIT_S + QUIET_S)
+        assert sorted(asked.told) == sorted(each.metadata.key for each in missed)
         assert not world.twice
 
     def test_objects_of_absent_owners(self) -> None:

@@ -12,7 +12,7 @@ from bypass.mechanisms.storage.cells.state.placement import tag_cells
 from bypass.mechanisms.storage.cells.state.replica_list import with_replica
 from bypass.mechanisms.storage.cells.state.subscribers import Reach, Subscribers
 from bypass.objects.metadata import Metadata, ObjectKey, Replica, Tombstone
-from bypass.objects.query import MOST_ON_A_PAGE
+from bypass.objects.query import MOST_ON_A_PAGE, PageCursor
 from bypass.protocol.datagrams import MOST_TARGETS, NodeAddress
 from bypass.protocol.storage import (
     Acknowledge,
@@ -131,11 +131,12 @@ class CellService:
                     self.notify(record, state.catalogue.page(query, None, node.batch, just_now).items)
             node.spreading.spread(NodeState(cell, queries=(record,)), body.op, lambda: None)
         if limit and not body.op:
-            self._tell_all_since(state, body)
+            record = QueryRecord(query, body.conjunction, body.cell, body.at_us)
+            self._tell_all_since(state, record, body.after, since_us)
         elif body.op:
             page = state.catalogue.page(query, body.after, limit, since_us) if limit else None
-            items, following = (page.items, page.next) if page is not None else ((), None)
-            found = FoundObjects(body.op, query.id, items, following, following is not None, body.conjunction)
+            items, following, more = page or ((), None, False)
+            found = FoundObjects(body.op, query.id, items, following, more, body.conjunction)
             node.host.link.send(found, (origin,))
 
     def withdraw(self, body: Withdraw, origin: NodeAddress, cell: int) -> None:
@@ -224,6 +225,8 @@ class CellService:
                 entry = self.subscribers.get(subscriber)
                 cell = None if entry is None else entry.cell
                 node.host.link.send(found, (NodeAddress(subscriber, cell),))
+            for subscriber in self.subscribers.come_back(now, 2.0 * node.wait_s):
+                self._send_waiting(subscriber, ())
         else:
             for subscriber in failed:
                 for state in self.states.values():
@@ -267,19 +270,27 @@ class CellService:
             node.host.link.send(found, (NodeAddress(subscriber, cell),))
 
     def _send_waiting(self, subscriber: int, waiting: Iterable[FoundObjects]) -> None:
+        """Send what has waited for a subscriber, and what was dropped because too much waited or too long."""
         for found in waiting:
             self._send_found(subscriber, found)
+        for query, since_us in self._missed_by(subscriber):
+            for state in self.states.values():
+                for record in [each for key, each in state.records.items() if key[0] == query]:
+                    self._tell_all_since(state, record, None, since_us)
 
-    def _tell_all_since(self, state: CellState, body: Ask) -> None:
-        """Answer to a query that the cell had lost: all that came in the meantime, as it comes."""
-        record = QueryRecord(body.query, body.conjunction, body.cell, body.at_us)
-        after = body.after
+    def _missed_by(self, subscriber: int) -> Iterable[tuple[int, int]]:
+        return () if self._node.as_published else self.subscribers.take_missed(subscriber).items()
+
+    def _tell_all_since(
+        self, state: CellState, record: QueryRecord, after: PageCursor | None, since_us: int | None
+    ) -> None:
+        """Tell all that a query has missed, as it comes: its cell had lost it, or could not reach it."""
         for _ in range(MOST_PAGES):
-            page = state.catalogue.page(body.query, after, MOST_ON_A_PAGE, body.since_us)
+            page = state.catalogue.page(record.query, after, MOST_ON_A_PAGE, since_us)
             self.notify(record, page.items)
-            after = page.next
-            if after is None:
+            if not page.more:
                 return
+            after = page.next
 
     # -- parts --------------------------------------------------------------------------------------------
 

@@ -22,7 +22,10 @@ class Reach(Enum):
 
 @dataclass(slots=True)
 class SubscriberEntry:
-    """A subscriber: its cell since `at_us` of its own clock, and what waits for its next one."""
+    """A subscriber: its cell since `at_us` of its own clock, and what waits for its next one.
+
+    `missed` has the queries of which notifications were dropped, each with the time of the oldest object.
+    """
 
     cell: int | None
     at_us: int
@@ -31,6 +34,7 @@ class SubscriberEntry:
     tried_at: float = 0.0
     trying: bool = False
     pending: deque[FoundObjects] = field(default_factory=deque)
+    missed: dict[int, int] = field(default_factory=dict)
 
 
 class Subscribers:
@@ -39,7 +43,8 @@ class Subscribers:
     A notification that comes back makes its subscriber suspect: from then on, notifications wait, at most
     `bound`, for it to say where it is, and one of them is tried again every `retry_s`. If nothing helps
     within `wait_s`, it has failed, and those that wait are dropped. A failed subscriber is tried again with
-    a new match, at most every `retry_s`: it may only have been cut off.
+    a new match, at most every `retry_s`: it may only have been cut off. Of what was dropped it is known since
+    when something was missed (`take_missed`).
     """
 
     def __init__(self) -> None:
@@ -88,7 +93,7 @@ class Subscribers:
             self._keep(entry, found, bound)
             return False
         if now < entry.tried_at + retry_s:
-            self.dropped += 1
+            self._drop(entry, found)
             return False
         entry.tried_at = now
         return True
@@ -100,7 +105,7 @@ class Subscribers:
             return
         entry.tried_at, entry.trying = now, False
         if entry.reach is Reach.FAILED:
-            self.dropped += 1
+            self._drop(entry, found)
             return
         if entry.reach is Reach.REACHABLE:
             entry.reach, entry.deadline = Reach.SUSPECT, now + wait_s
@@ -129,10 +134,32 @@ class Subscribers:
         ]
         for node in failed:
             entry = self._entries[node]
-            self.dropped += len(entry.pending)
+            for found in entry.pending:
+                self._drop(entry, found)
             entry.reach, entry.trying = Reach.FAILED, False
             entry.pending.clear()
         return failed
+
+    def come_back(self, now: float, wait_s: float) -> list[int]:
+        """Take failed subscribers for reachable that have missed something and were not tried for `wait_s`;
+        gives their numbers."""
+        due = [
+            node
+            for node, entry in self._entries.items()
+            if entry.missed and entry.reach is Reach.FAILED and now >= entry.tried_at + wait_s
+        ]
+        for node in due:
+            self._entries[node].reach, self._entries[node].tried_at = Reach.REACHABLE, now
+        return due
+
+    def take_missed(self, node: int) -> dict[int, int]:
+        """Give the queries of a reachable subscriber that have missed something, and since when (microseconds
+        of publication); they are to be told, and have missed nothing from now on."""
+        entry = self._entries.get(node)
+        if entry is None or entry.reach is not Reach.REACHABLE:
+            return {}
+        missed, entry.missed = entry.missed, {}
+        return missed
 
     def forget(self, node: int) -> None:
         """A subscriber has no queries here any more."""
@@ -141,9 +168,15 @@ class Subscribers:
             self.dropped += len(entry.pending)
 
     def _keep(self, entry: SubscriberEntry, found: FoundObjects, bound: int) -> None:
-        if len(entry.pending) >= bound:
-            self.dropped += 1
-            if bound:
-                entry.pending.popleft()
         if bound:
+            if len(entry.pending) >= bound:
+                self._drop(entry, entry.pending.popleft())
             entry.pending.append(found)
+        else:
+            self._drop(entry, found)
+
+    def _drop(self, entry: SubscriberEntry, found: FoundObjects) -> None:
+        self.dropped += 1
+        times = [each.published_us for each in found.items]
+        if times:
+            entry.missed[found.query] = min(*times, entry.missed.get(found.query, times[0]))

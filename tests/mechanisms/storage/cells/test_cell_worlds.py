@@ -53,6 +53,36 @@ def test_objects_are_found_retrieved_and_deleted() -> None:
     assert told.metadata[0].key not in world.access(9).store, "copies obey tombstones"
 
 
+def test_a_page_says_whether_there_is_more() -> None:
+    world = begun([0, 4, 8])
+    for number in range(3):
+        world.insert(0, f"o{number}", "a")
+    world.run(3.0)
+    for limit, more in ((2, True), (3, False)):
+        told = world.query(2, "a", limit=limit)
+        world.run(3.0)
+        assert told.own is not None
+        assert (len(told.names), told.own.more_past) == (limit, more)
+
+
+def test_pages_of_cells_that_give_less_than_was_asked_for_leave_nothing_out() -> None:
+    world = CellsWorld([0, 4, 8], 3, 3, settings={"batch": 2})
+    world.run(6.0)
+    names = [f"o{number}" for number in range(10)]
+    for number, name in enumerate(names):
+        world.insert(0, name, tag_of(world, 0 if number < 5 else 8))
+        world.run(1.0)
+    told = world.query(1, f"{tag_of(world, 0)} | {tag_of(world, 8)}", limit=64)
+    world.run(3.0)
+    assert told.own is not None
+    for _ in range(8):
+        if told.own.more_past:
+            world.access(1).more(told.own, 64)
+            world.run(3.0)
+    assert told.names == names[::-1]
+    assert not told.own.more_past
+
+
 def test_an_acknowledged_object_is_at_a_second_node_though_broadcasts_are_lost() -> None:
     world = begun([0, 4, 4, 4, 8])
     world.drop_body = lambda _, datagram: isinstance(datagram.body, CellUpdate) and not datagram.targets

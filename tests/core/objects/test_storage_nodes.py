@@ -1,0 +1,112 @@
+"""Nodes that store: callbacks come after calls, closing ends everything, silent nodes learn of decisions."""
+
+from __future__ import annotations
+
+import pytest
+
+from bypass.core.objects.operations import OperationResult
+from bypass.models.radio.kernels.state import S
+from bypass.objects.metadata import Metadata
+from bypass.testing.worlds.radio import cluster
+from bypass.testing.worlds.storage import QUIET_S, StorageWorld, plan_for
+from bypass.transitions import InvalidPlan
+
+AWAY = (20.0, 20.0)
+GRID = {"area": [0.0, 0.0, 1000.0, 1000.0]}
+
+
+def begun(nodes: int, storage: str, routing: str = "one-hop") -> StorageWorld:
+    world = StorageWorld(cluster(nodes), (storage, {}), (routing, GRID if routing == "cells" else {}))
+    world.run(QUIET_S)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("storage", "routing"), [("local", "one-hop"), ("server", "one-hop"), ("cells", "cells")]
+)
+def test_the_ends_of_operations_come_after_the_calls(storage: str, routing: str) -> None:
+    """Also where a mechanism is done at once, as at a node that has all itself."""
+    world = begun(1, storage, routing)
+    objects = world.client(0).objects
+    ends: list[OperationResult] = []
+    told: list[Metadata] = []
+    metadata = objects.insert(b"x", {"a"}, ended=ends.append)
+    assert ends == [], "an insertion ended before its caller had the metadata"
+    world.run(5.0)
+    objects.query("a", lambda found, _: told.append(found), ended=ends.append)
+    assert (len(ends), told) == (1, []), "a query was answered before its caller had it"
+    world.run(5.0)
+    numbers = [objects.retrieve(metadata, ends.append)]
+    assert len(ends) == 2
+    world.run(5.0)
+    numbers.append(objects.delete(metadata.key, ends.append))
+    assert len(ends) == 3
+    world.run(5.0)
+    assert [end.ok for end in ends] == [True] * 4
+    assert [end.op for end in ends[2:]] == numbers
+    assert [each.key for each in told] == [metadata.key]
+
+
+@pytest.mark.parametrize("routing", ["one-hop", "dsdv"])
+def test_a_client_is_closed_once_and_hears_of_no_failure_afterwards(routing: str) -> None:
+    world = begun(3, "server", routing)
+    world.places[0] = AWAY  # the server: what is sent to it fails later
+    world.insert(1, "a")
+    world.run(0.0005)
+    client = world.client(1)
+    client.close()
+    client.close()
+    world.run(QUIET_S)
+
+
+def test_silent_nodes_learn_of_decisions_that_they_have_missed() -> None:
+    """Over `one-hop` nobody sends anything while no operation is under way."""
+    world = begun(3, "server")
+    home, world.places[2] = world.places[2], AWAY
+    assert world.decide(1, "server", server=1).ok
+    world.run(QUIET_S)
+    world.places[2] = home
+    world.run(2 * QUIET_S)
+    assert len({world.client(node).node.decisions.current for node in world.present}) == 1
+
+
+def test_nodes_without_storage_are_not_told_of_decisions() -> None:
+    """They send announcements of routing, but listen to nobody."""
+    world = begun(3, "local", "dsdv")
+    world.client(2).engine.transition("storage", "nothing")
+    world.run(1.0)
+    acknowledged = world.system.local.counter(S.HANDSHAKE_BYTES)[2]
+    heard = world.client(1).node.decisions.obsolete
+    world.run(2 * QUIET_S)
+    assert world.client(1).node.decisions.obsolete > heard
+    assert world.system.local.counter(S.HANDSHAKE_BYTES)[2] == acknowledged, "it was sent something"
+
+
+def test_what_is_sent_while_nodes_disagree_is_made_up_for() -> None:
+    """Also if a decision changes no mechanism, and an object is inserted before others know of it."""
+    world = begun(4, "local")
+    asked = world.ask(3, "a")
+    world.run(3.0)
+    assert world.decide(0, "local", grace_s=40.0).ok
+    inserted = world.insert(0, "a")
+    world.run(QUIET_S)
+    assert asked.told == [inserted.metadata.key]
+
+
+def test_a_plan_to_cells_fails_in_its_dry_run_while_a_query_has_negations_alone() -> None:
+    world = begun(3, "local", "dsdv")
+    asked = world.ask(1, "a | ~b")
+    world.run(3.0)
+    client = world.client(1)
+    records = plan_for("cells", "cells").dry_run(client.engine)
+    assert [record.outcome for record in records] == ["planned", "failed"]
+    assert "~b" in (records[1].error or "")
+    with pytest.raises(InvalidPlan, match="~b"):
+        client.decide(plan_for("cells", "cells"))
+    assert world.active() == ["local"] * 3
+    assert world.active("routing") == ["dsdv"] * 3, "a plan that fails must leave both as they were"
+    world.withdraw(asked)
+    world.run(3.0)
+    assert client.decide(plan_for("cells", "cells")).ok
+    world.run(QUIET_S)
+    assert world.active() == ["cells"] * 3
