@@ -5,7 +5,7 @@ from bypass.models.churn.growth import Growth
 from bypass.models.churn.model import ChurnModel
 from bypass.models.churn.none import NoChurn
 from bypass.models.churn.on_off import OnOff
-from bypass.models.churn.periods import Periods
+from bypass.models.churn.periods import FixedPeriods
 from bypass.models.churn.presence import Presence
 from bypass.models.churn.ramp import Ramp
 from bypass.models.churn.recorded import Recorded
@@ -16,7 +16,7 @@ CHURN: dict[str, type[ChurnModel]] = {
     "growth": Growth,
     "on-off": OnOff,
     "recorded": Recorded,
-    "periods": Periods,
+    "periods": FixedPeriods,
     "crashes": Crashes,
 }
 
@@ -24,10 +24,10 @@ __all__ = [
     "CHURN",
     "ChurnModel",
     "Crashes",
+    "FixedPeriods",
     "Growth",
     "NoChurn",
     "OnOff",
-    "Periods",
     "Presence",
     "Ramp",
     "Recorded",

@@ -15,7 +15,7 @@ from bypass.support.units import MICROSECONDS
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Periods(ChurnModel):
+class FixedPeriods(ChurnModel):
     """A `share` of the clients, whom chance picks, is by turns there for `on` and away for `off` seconds.
 
     At the end of each period such a client changes its state with probability `flips`, and otherwise stays as

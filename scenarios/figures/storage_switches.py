@@ -10,7 +10,7 @@ from bypass.scenarios.figures.measures import EventColumn
 from bypass.scenarios.figures.usage import ClientExecution
 
 SWITCH_S = 30.0
-"""A switch lasts so long at most (s): what is owed from its beginning on counts as owed during it."""
+"""A switch lasts so long (s), or until the next one: what is owed meanwhile counts as owed during it."""
 
 Told = tuple[float, float | None]  # from when on (s) something is owed, and after how long (s) it was told
 
@@ -67,8 +67,9 @@ def store_switches(
     """The switches between phases. `radio` are bytes sent in each second, `executions` all transitions."""
     pairs, switched = list(told), _switched(executions)
     found = []
-    for before, after in pairwise(phases):
-        at, end = after.start_s, after.start_s + SWITCH_S
+    nexts = [*(phase.start_s for phase in phases[2:]), float("inf")]
+    for (before, after), following in zip(pairwise(phases), nexts, strict=False):
+        at, end = after.start_s, min(after.start_s + SWITCH_S, following)
         times = [moment for moment, _ in switched if at <= moment < end]
         own = [delay for begins, delay in pairs if at <= begins < end]
         recall, second = _given(own), int(at)
@@ -78,7 +79,7 @@ def store_switches(
                 phase=after.name,
                 clients=len({client for moment, client in switched if at <= moment < end}),
                 seconds=max(times) - min(times) if times else float("nan"),
-                bytes=int(radio[second : second + int(SWITCH_S)].sum()),
+                bytes=int(radio[second : int(end)].sum()),
                 bytes_before=int(radio[max(0, second - int(SWITCH_S)) : second].sum()),
                 owed=len(own),
                 recall=recall,
