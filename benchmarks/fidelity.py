@@ -27,9 +27,9 @@ from bypass.scenarios.experiments.provenance import git_state, input_hashes
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.experiments.variants import reduction, variants
 from bypass.scenarios.report.result import Result, assembled
-from bypass.scenarios.runs.experiment import Experiment
 from bypass.scenarios.runs.loader import builtin_names, load
 from bypass.scenarios.runs.paths import check_paths
+from bypass.scenarios.runs.preparation import prepared
 from bypass.scenarios.runs.trial import Trial
 
 PACKAGE = Path(bypass.__file__).parent
@@ -39,7 +39,7 @@ def carry_out(trial: Trial, folder: Path, code: dict[str, str]) -> tuple[str, fl
     """Run a trial and keep its figures, with what they depend on; gives its key and how long it took (s)."""
     began = time.perf_counter()
     experiment = Scenario.model_validate(trial.experiment)
-    summary = Result(experiment, {trial.variant: Experiment(experiment, trial.seed).run()}).summary()
+    summary = Result(experiment, {trial.variant: prepared(experiment, trial.seed).run()}).summary()
     trial.succeeded(folder, summary | {"code": code})
     return trial.key, time.perf_counter() - began
 

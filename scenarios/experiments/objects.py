@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
@@ -21,6 +22,9 @@ class ObjectSettings(BaseModel):
     `operations` say besides. If `publishers` is above 0, clients below that share of all publish alone, and
     the others subscribe alone. Whoever is told of an object of somebody else fetches it with probability
     `retrieve`. Pages of the past have `page` objects, and all of them are asked for.
+
+    The node of a `server` whose number is not set, here or in a plan, is the client nearest to the middle of
+    the world out of those that are always there and stand still.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -40,6 +44,13 @@ class ObjectSettings(BaseModel):
     def first(self) -> Action:
         """The action by which a client begins to store."""
         return Action(proxy="storage", to=self.storage, set=dict(self.set))
+
+    def stretched(self, factor: float) -> dict[str, Any]:
+        """The settings, as a file has them, with all times so many times as long."""
+        data = self.model_dump(mode="json", exclude_unset=True)
+        data |= {"start": self.start * factor, "joins": self.joins * factor}
+        data["posts"] = data.get("posts", {}) | {"duration": self.posts.duration * factor}
+        return data
 
     @field_validator("file")
     @classmethod

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bypass.objects.metadata import ObjectKey
-from bypass.scenarios.figures.measures import Stats
+from bypass.places.cell_grid import CellGrid
+from bypass.scenarios.figures.measures import EventColumn, Stats
+from bypass.scenarios.figures.storage_switches import (
+    StorePhase,
+    StoreSwitch,
+    by_name,
+    store_phases,
+    store_switches,
+)
+from bypass.scenarios.figures.usage import ClientExecution
 
 OPERATIONS = ("insert", "subscribe", "retrieve", "delete", "unsubscribe", "page")
 TRAFFIC = (
@@ -80,6 +88,15 @@ class StoreWatch:
         return owed
 
 
+class StoreLayout(NamedTuple):
+    """Where nodes are in the end, the grid of their cells if they have one, and how many tags of objects
+    each cell is responsible for."""
+
+    places: Sequence[tuple[float, float]] = ()
+    grid: CellGrid | None = None
+    keyed: Mapping[int, int] = {}
+
+
 class StoreFigures(NamedTuple):
     """The figures of a run with a store."""
 
@@ -95,8 +112,10 @@ class StoreFigures(NamedTuple):
     longest_notification_s: float
     traffic: Mapping[str, int]
     design: Mapping[str, float]
-    cells: Mapping[int, int]
     skipped: int
+    layout: StoreLayout
+    phases: tuple[StorePhase, ...]
+    switches: tuple[StoreSwitch, ...]
 
     def summary(self) -> dict[str, Any]:
         """The figures by the names that the summary has."""
@@ -116,8 +135,10 @@ class StoreFigures(NamedTuple):
             "control_share": self.traffic["control_bytes"] / phy,
             "forwarded_share": self.traffic["forwarded_bytes"] / phy,
             "design": dict(self.design),
-            "most_loaded_cell": max(self.cells.values(), default=0),
+            "most_loaded_cell": max(self.layout.keyed.values(), default=0),
             "skipped": self.skipped,
+            "store_phases": by_name(self.phases),
+            "store_switches": [switch.summary() for switch in self.switches],
         }
 
 
@@ -127,14 +148,23 @@ def store_figures(
     held: set[ObjectKey],
     traffic: Mapping[str, int],
     design: Mapping[str, float],
-    cells: Mapping[int, int],
+    layout: StoreLayout,
+    phases: Sequence[tuple[str, float]],
+    radio: EventColumn,
+    executions: Iterable[ClientExecution],
 ) -> StoreFigures:
     """Make figures of what was watched.
 
     `found` are the objects that were to be had at the end, `held` those of which somebody has the bytes then.
+    `phases` are names and beginnings (s), `radio` are the bytes that radios sent in each second.
     """
     owed = watch.owed()
-    delays = [watch.told[pair][0] - begins for pair, begins in owed.items() if pair in watch.told]
+    told = [
+        (begins, watch.told[pair][0] - begins if pair in watch.told else None)
+        for pair, begins in owed.items()
+    ]
+    delays = [delay for _, delay in told if delay is not None]
+    stretches = store_phases(phases, told)
     kept = {post.key for post in watch.posts.values() if post.acknowledged and post.deleted == np.inf}
     ends: dict[str, list[OperationEnd]] = {name: [] for name in OPERATIONS}
     for end in watch.ends:
@@ -155,15 +185,17 @@ def store_figures(
         longest_notification_s=max(delays, default=float("nan")),
         traffic=traffic,
         design=design,
-        cells=cells,
         skipped=watch.skipped,
+        layout=layout,
+        phases=stretches,
+        switches=store_switches(stretches, told, radio, executions),
     )
 
 
-def no_store_figures() -> StoreFigures:
-    """The figures of a run in which nobody did anything."""
-    nothing = dict.fromkeys(TRAFFIC, 0)
-    return store_figures(StoreWatch(), set(), set(), nothing, Counter[str](), {})
+def no_store_figures(phases: Sequence[tuple[str, float]]) -> StoreFigures:
+    """The figures of a run with these phases (name, beginning in s) in which nobody did anything."""
+    traffic, radio = dict.fromkeys(TRAFFIC, 0), np.zeros(1, np.int64)
+    return store_figures(StoreWatch(), set(), set(), traffic, {}, StoreLayout(), phases, radio, ())
 
 
 def _share(truths: Iterable[bool]) -> float:

@@ -390,10 +390,10 @@ class Experiment:
 
 
 def _main_mechanism(mechanisms: dict[str, Any]) -> str:
-    """The name of a phase without one: the filter scheme or, if the broker is told nothing, the
-    dissemination."""
+    """The name of a phase without one: the store, the scheme or, without a broker, the dissemination."""
     alone = mechanisms.get("mode", {}).get("name") == AdHoc.name and "direct" in mechanisms
-    return str(mechanisms["direct" if alone else "filter"]["name"])
+    proxy = "storage" if "storage" in mechanisms else "direct" if alone else "filter"
+    return str(mechanisms[proxy]["name"])
 
 
 def _application(event: Event, handle: object) -> None:

@@ -24,9 +24,10 @@ def load(
 ) -> Scenario:
     """A built-in scenario or a YAML file, with changes: dotted keys to values.
 
-    Another `duration` stretches or shrinks the timeline with it; runs of a duration of their own become no
-    longer than that. A check whose figure is not there any more says so. Raises InvalidScenario, also if the
-    file makes no sense before the changes.
+    Another `duration` stretches or shrinks the timeline with it, and the time in which objects are stored;
+    runs of a duration, or a number of `clients`, of their own become no longer, or larger, than asked for.
+    A check whose figure is not there any more says so. Raises InvalidScenario, also if the file makes no
+    sense before the changes.
     """
     source, data = str(scenario), read(scenario)
     written = validated(source, data)
@@ -36,8 +37,13 @@ def load(
         for own in data.get("runs", {}).values():
             if "duration" in own:
                 own["duration"] = min(own["duration"], duration)
+        if written.objects is not None:
+            data["objects"] = written.objects.stretched(duration / written.duration)
         data["duration"] = duration
     if clients is not None:
+        for own in data.get("runs", {}).values():
+            if "clients" in own:
+                own["clients"] = min(own["clients"], clients)
         data["clients"] = clients
     loaded = validated(source, changed(source, data, changes or {}))
     variants(loaded)

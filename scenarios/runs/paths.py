@@ -99,7 +99,9 @@ def _blank(scenario: Scenario) -> Run:
         local=dict.fromkeys(LOCAL_COUNTERS, 0),
         plans_sent=0,
         script=None if scenario.script is None else ScriptCounts(0, 0, 0),
-        store=None if scenario.objects is None else no_store_figures(),
+        store=None
+        if scenario.objects is None
+        else no_store_figures([(phase.name, phase.start_s) for phase in phases]),
     )
 
 
@@ -108,6 +110,8 @@ def _phase_names(scenario: Scenario) -> list[str]:
     begun = {action.proxy: action.to or "" for action in scenario.begin}
     alone = begun.get("mode") == AdHoc.name and "direct" in begun
     proxy, used = ("direct", begun["direct"]) if alone else ("filter", scenario.filter.scheme)
+    if scenario.objects is not None:
+        proxy, used = "storage", scenario.objects.storage
     names = [scenario.phase or used]
     for step in scenario.timeline:
         for action in step.plan.actions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -13,18 +13,19 @@ from bypass.core.objects.access import ObjectAccess
 from bypass.core.objects.operations import Ended, OperationResult
 from bypass.core.objects.own_queries import OwnQuery
 from bypass.errors import BypassError
+from bypass.mechanisms.storage.server import ExternalStorage
 from bypass.models.maps import AttractionPoint
 from bypass.models.radio.kernels.state import S
 from bypass.models.storage.operations import OperationKind
 from bypass.objects.metadata import Metadata, ObjectKey
-from bypass.places.cell_grid import CellGrid
 from bypass.scenarios.experiments.objects import ObjectSettings
-from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.experiments.schema import Scenario, Step
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.figures.storage import (
     FollowedTag,
     OperationEnd,
     StoredPost,
+    StoreLayout,
     StoreWatch,
     store_figures,
 )
@@ -92,7 +93,8 @@ class StorageExperiment(Experiment):
         """Have a client take part in the store, unless it has gone meanwhile."""
         if self.system.clients[number] is not client or not self._active[number]:
             return
-        outcome = self.system.clients[number].carry_out(Plan(plan="store", actions=(self._settings.first,)))
+        first = Plan(plan="store", actions=(self._settings.first,))
+        outcome = self.system.clients[number].carry_out(self._with_server(first))
         if not outcome.ok:
             raise ExperimentFailed(f"client {number} cannot store by {self._settings.storage!r}: {outcome}")
 
@@ -100,6 +102,48 @@ class StorageExperiment(Experiment):
         super()._settle()
         for number in np.flatnonzero(self._active).tolist():
             self._design[self.system.clients[number].engine.active("storage").name] += 1
+
+    def _step(self, step: Step) -> None:
+        """Have the node in the middle decide, since there is no broker; the others follow it."""
+        self._mark()
+        outcome = self.system.clients[self._middle].decide(self._with_server(step.plan))
+        if not outcome.ok:
+            raise ExperimentFailed(f"plan {step.plan.plan!r} at {step.at} s: {outcome}")
+
+    def _with_server(self, plan: Plan) -> Plan:
+        """The plan with the number of the server, where it sets none."""
+        return plan.model_copy(
+            update={
+                "actions": tuple(
+                    action.model_copy(update={"set": {"server": self._middle, **action.set}})
+                    if action.to == ExternalStorage.name
+                    else action
+                    for action in plan.actions
+                )
+            }
+        )
+
+    @cached_property
+    def _middle(self) -> int:
+        """The client nearest to the middle out of those that are always there and stand still; out of all if
+        there is none."""
+        x, y = (column.copy() for column in self._trace.positions(0.0))
+        later_x, later_y = self._trace.positions(self.scenario.duration)
+        stays = (x == later_x) & (y == later_y) & (np.diff(self._presence.offsets) == 1)
+        world = self.scenario.world
+        away = np.hypot(x - world.width / 2, y - world.height / 2)
+        return int(np.argmin(np.where(stays, away, np.inf) if stays.any() else away))
+
+    def _mark(self) -> None:
+        super()._mark()
+        there = [self.system.clients[number] for number in self._storing()]
+        for proxy in ("storage", "routing"):
+            used = Counter(client.engine.active(proxy).name for client in there)
+            for name, number in used.most_common(1):
+                example = next(c for c in there if c.engine.active(proxy).name == name).engine.active(proxy)
+                self._mechanisms[-1][proxy] = {
+                    "name": name, "parameters": example.settings(), "clients": number,
+                }  # fmt: skip
 
     # -- what clients do ----------------------------------------------------------------------------------
 
@@ -192,8 +236,7 @@ class StorageExperiment(Experiment):
             for name, columns in COLUMNS.items()
         }
         super()._drain()
-        present = [n for n in np.flatnonzero(self._active).tolist() if self._stores(n)]
-        if present:
+        if present := self._storing():
             self._probe(self.system.clients[present[0]].objects)
         self.system.run_until(self.system.clock.now() + PROBE_S)
 
@@ -220,27 +263,33 @@ class StorageExperiment(Experiment):
 
     def _result(self, wall_s: float) -> Run:
         held: set[ObjectKey] = set()
-        cells: Counter[int] = Counter()
-        for number in np.flatnonzero(self._active).tolist():
-            if self._stores(number):
-                client = self.system.clients[number]
-                store = client.objects.store
-                held |= {metadata.key for metadata in (*store.own, *store.replicas)}
-        grid = self._grid()
-        if grid is not None:
-            for post in self._watched.posts.values():
-                cells.update(grid.cell_of_tag("", tag) for tag in post.tags)
+        for number in self._storing():
+            store = self.system.clients[number].objects.store
+            held |= {metadata.key for metadata in (*store.own, *store.replicas)}
         seconds = max(sum(self._design.values()), 1)
+        run = super()._result(wall_s)
         figures = store_figures(
             self._watched,
             self._found,
             held,
             self._traffic,
             {name: count / seconds for name, count in self._design.items() if name != Nothing.name},
-            cells,
+            self._layout(),
+            [(phase.name, phase.start_s) for phase in run.phases],
+            run.traffic["adhoc_up"],
+            run.executions,
         )
-        return replace(super()._result(wall_s), store=figures)
+        return replace(run, store=figures)
 
-    def _grid(self) -> CellGrid | None:
-        clients = [self.system.clients[n] for n in np.flatnonzero(self._active).tolist() if self._stores(n)]
-        return clients[0].node.routing.grid() if clients else None
+    def _layout(self) -> StoreLayout:
+        storing, keyed = self._storing(), Counter[int]()
+        grid = self.system.clients[storing[0]].node.routing.grid() if storing else None
+        if grid is not None:
+            for post in self._watched.posts.values():
+                keyed.update(grid.cell_of_tag("", tag) for tag in post.tags)
+        end = self.scenario.duration
+        return StoreLayout([self._trace.position(number, end) for number in storing], grid, keyed)
+
+    def _storing(self) -> list[int]:
+        """The clients that are there and have a store."""
+        return [n for n in np.flatnonzero(self._active).tolist() if self._stores(n)]
