@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import chisquare, expon, kstest
 
-from bypass.models.churn import CHURN, ChurnModel, Growth, NoChurn, OnOff, Presence, Ramp, Recorded
+from bypass.models.churn import (
+    CHURN,
+    ChurnModel,
+    Crashes,
+    FixedPeriods,
+    Growth,
+    NoChurn,
+    OnOff,
+    Presence,
+    Ramp,
+    Recorded,
+)
 from bypass.models.queueing import InvalidConnectivity
 from bypass.models.request import InvalidRequest
 from bypass.support.counter_rng import Purpose, uniform_pair
@@ -242,7 +253,8 @@ def test_a_record_that_cannot_be_read_is_refused_at_once(tmp_path: Path) -> None
 
 def test_models_are_found_by_name() -> None:
     own = {"none": NoChurn, "ramp": Ramp, "growth": Growth, "on-off": OnOff}
-    assert dict(CHURN) == {**own, "recorded": Recorded}
+    failing = {"periods": FixedPeriods, "crashes": Crashes}
+    assert dict(CHURN) == {**own, **failing, "recorded": Recorded}
     for name, model in CHURN.items():
         values: dict[str, Any] = {"path": RECORD} if name == "recorded" else {}
         assert len(model(**values).schedule(3, 10.0, 1)) == 3
