@@ -37,6 +37,7 @@ from bypass.transitions import Nothing, Plan
 STORE = -3  # the number of its random streams among those of hosts
 PROBED_TOGETHER = 8  # tags that one query at the end asks for
 PROBE_S = 20.0
+PROBE_EVERY_S = 2.0  # between two of them: floods of all at once would be lost
 
 COLUMNS = {
     "phy_bytes": (S.BYTES_UP, S.HANDSHAKE_BYTES),
@@ -237,23 +238,24 @@ class StorageExperiment(Experiment):
         }
         super()._drain()
         if present := self._storing():
-            self._probe(self.system.clients[present[0]].objects)
+            objects = self.system.clients[present[0]].objects
+            tags = sorted({tag for post in self._watched.posts.values() for tag in post.tags})
+            for first in range(0, len(tags), PROBED_TOGETHER):
+                self._probe(objects, " | ".join(tags[first : first + PROBED_TOGETHER]))
+                self.system.run_until(self.system.clock.now() + PROBE_EVERY_S)
         self.system.run_until(self.system.clock.now() + PROBE_S)
 
-    def _probe(self, objects: ObjectAccess) -> None:
-        tags = sorted({tag for post in self._watched.posts.values() for tag in post.tags})
-        for first in range(0, len(tags), PROBED_TOGETHER):
-            asked: list[OwnQuery] = []
+    def _probe(self, objects: ObjectAccess, formula: str) -> None:
+        asked: list[OwnQuery] = []
 
-            def further(result: OperationResult, asked: list[OwnQuery] = asked) -> None:
-                if result.ok and asked and asked[0].more_past:
-                    objects.more(asked[0], 64, further)
+        def further(result: OperationResult) -> None:
+            if result.ok and asked and asked[0].more_past:
+                objects.more(asked[0], 64, further)
 
-            formula = " | ".join(tags[first : first + PROBED_TOGETHER])
-            try:
-                asked.append(objects.query(formula, self._notice, limit=64, ended=further))
-            except BypassError as error:
-                raise ExperimentFailed(f"at the end: {error}") from None
+        try:
+            asked.append(objects.query(formula, self._notice, limit=64, ended=further))
+        except BypassError as error:
+            raise ExperimentFailed(f"at the end: {error}") from None
 
     def _notice(self, metadata: Metadata, _: OwnQuery) -> None:
         self._found.add(metadata.key)
