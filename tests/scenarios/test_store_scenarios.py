@@ -64,7 +64,7 @@ def test_a_short_form_has_the_figures_of_a_store(name: str, run: str, changes: d
 
 
 def test_all_follow_a_plan_from_design_to_design_without_a_broker() -> None:
-    area = {"timeline.0.plan.actions.0.set.area": [0, 0, 160, 80]}
+    area: dict[str, Any] = {"timeline.0.plan.actions.0.set.area": [0, 0, 160, 80]}
     extra = figures("storage-transitions", **area)
     assert [switch["clients"] for switch in extra["store_switches"]] == [16, 16, 16]
     assert all(switch["bytes"] > 0 and switch["seconds"] < 5 for switch in extra["store_switches"])
