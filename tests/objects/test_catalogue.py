@@ -19,7 +19,7 @@ from bypass.objects.tags import TagFormula
 from bypass.objects.window import TimeWindow
 from tests.object_strategies import make_metadata, objects, queries, times
 
-repeatable = settings(derandomize=True, deadline=None, max_examples=200)
+repeatable = settings(derandomize=True, deadline=None, max_examples=100)
 
 
 def wanted(query: ObjectQuery, metadata: Metadata) -> bool:
@@ -74,7 +74,7 @@ def filled(known: list[Metadata]) -> tuple[ObjectCatalogue, dict[ObjectKey, Meta
     return catalogue, present
 
 
-@settings(repeatable, max_examples=500)
+@settings(repeatable, max_examples=200)
 @given(queries, objects)
 def test_a_query_matches_by_the_rule(query: ObjectQuery, metadata: Metadata) -> None:
     assert query.matches(metadata) is wanted(query, metadata)
@@ -183,7 +183,7 @@ class Paging(RuleBasedStateMachine):
 
 
 TestPaging = Paging.TestCase
-TestPaging.settings = settings(derandomize=True, deadline=None, max_examples=60, stateful_step_count=40)
+TestPaging.settings = settings(derandomize=True, deadline=None, max_examples=25, stateful_step_count=40)
 
 
 @repeatable

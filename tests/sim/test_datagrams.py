@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.events.event import Event
+from bypass.mechanisms.transports import RadioTransport
 from bypass.models.radio.kernels.state import S
-from bypass.models.radio.radio import WIFI
+from bypass.models.radio.radio import WIFI, RadioModel
 from bypass.ports.datagrams import DatagramLoss
 from bypass.protocol.datagrams import Datagram
 from bypass.protocol.wire import datagram_size
 from bypass.sim.clock import VirtualClock
 from bypass.sim.datagrams import FRAGMENT_HEADER, LONGEST_FRAME, MOST_LONG, longest_frame
 from bypass.sim.radios import LocalNetwork
-from examples.lora import Lora
 from tests.conftest import Point
 from tests.datagram_nodes import Node, datagram
 from tests.vicinity import Vicinity, row
@@ -172,6 +172,15 @@ def test_a_broadcast_that_lacks_a_fragment_is_lost() -> None:
     assert three.nodes[1].calls == [("arrived", 0, 2)]
     assert three.nodes[2].calls == [("arrived", 0, 1), ("arrived", 0, 2)]
     assert three.lost(1) == {DatagramLoss.INCOMPLETE: 1}
+
+
+class Lora(RadioTransport):
+    """Reaches far, and is slow."""
+
+    radio = "lora"
+    model = RadioModel(
+        reach=800, interference=1000, exponent=3, broadcast_rate=0.05, unicast_rate=0.05, rts=False
+    )
 
 
 def test_slow_radios_send_shorter_frames() -> None:

@@ -49,11 +49,16 @@ def ignore(result: OperationResult) -> None:
     """Do nothing: the default of who does not want to know how an operation ends."""
 
 
+Undeleted = dict[ObjectKey, tuple[Metadata, bytes]]
+"""Deletions without an answer: what is to be deleted, and the secret that opens its commitment."""
+
+
 @dataclass(slots=True)
 class KeptObjects:
     """All that a node has of objects and queries while its client is gone; the next client goes on with it.
 
-    `left_us` is when it was last there, None: never before.
+    `undeleted` are its deletions that were not answered, and `left_us` is when it was last there, None: never
+    before.
     """
 
     store: NodeStore
@@ -61,6 +66,7 @@ class KeptObjects:
     operations: int = 0
     placed: int = 0
     left_us: int | None = None
+    undeleted: Undeleted = field(default_factory=dict)
 
 
 class ObjectAccess:
@@ -90,7 +96,8 @@ class ObjectAccess:
         self._names = 0
         self._retrieving: dict[int, Metadata] = {}
         self._withdrawn: dict[int, ObjectQuery] = {}
-        self._undeleted: dict[ObjectKey, tuple[Metadata, bytes]] = {}  # deletions without an answer
+        self._undeleted: Undeleted = dict(kept.undeleted)
+        self._deleting: set[ObjectKey] = set()  # those of them that are being tried
 
     def now_us(self) -> int:
         """The time in microseconds, by which objects are published."""
@@ -109,7 +116,12 @@ class ObjectAccess:
     def kept(self) -> KeptObjects:
         """Give all that the node's next client goes on with."""
         return KeptObjects(
-            self.store, list(self.queries), self.operations.begun, self.queries.placed, self.now_us()
+            self.store,
+            list(self.queries),
+            self.operations.begun,
+            self.queries.placed,
+            self.now_us(),
+            dict(self._undeleted),
         )
 
     # -- the application's interface ----------------------------------------------------------------------
@@ -170,7 +182,7 @@ class ObjectAccess:
         self._check(ended)
         if key.owner != self._host.id:
             raise NotOwner(f"object {key}: expected one of client {self._host.id}")
-        known = self._undeleted.pop(key, None)
+        known = self._undeleted.get(key)
         if known is None:
             metadata = self.store.metadata(key)
             if metadata is None:
@@ -181,8 +193,9 @@ class ObjectAccess:
 
         def deletion_ended(result: OperationResult) -> None:
             if result.status == OperationStatus.TIMEOUT:  # the application is told; it goes on being tried
-                _remember(self._undeleted, key, (metadata, secret))
                 self.operations.begin(attempt, deleted_at_last, retries=FOREVER)
+            else:
+                deleted_at_last(result)
             ended(result)
 
         def attempt(op: int) -> None:
@@ -190,8 +203,12 @@ class ObjectAccess:
 
         def deleted_at_last(_: OperationResult) -> None:
             self._undeleted.pop(key, None)
+            self._deleting.discard(key)
 
-        return self.operations.begin(attempt, deletion_ended)
+        number = self.operations.begin(attempt, deletion_ended)
+        self._deleting.add(key)
+        _remember(self._undeleted, key, known)
+        return number
 
     def query(
         self,
@@ -347,7 +364,7 @@ class ObjectAccess:
 
     def delete_again(self) -> None:
         """Try the deletions that ended without an answer once more."""
-        for key in list(self._undeleted):
+        for key in self._undeleted.keys() - self._deleting:
             self.delete(key)
 
     # -- parts --------------------------------------------------------------------------------------------

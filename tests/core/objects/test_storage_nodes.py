@@ -151,3 +151,21 @@ def test_a_plan_to_cells_fails_in_its_dry_run_while_a_query_has_negations_alone(
     assert client.decide(plan_for("cells", "cells")).ok
     world.run(QUIET_S)
     assert world.active() == ["cells"] * 3
+
+
+def test_a_deletion_that_nobody_answered_goes_on_in_the_next_life() -> None:
+    world = begun(3, "server")
+    stored = world.client(1).objects.insert(b"x", {"a"}, name="x")
+    world.run(QUIET_S)
+    home, world.places[0] = world.places[0], AWAY  # the server
+    world.client(1).objects.delete(stored.key)
+    world.run(1.0)
+    world.system.leave(1)
+    world.run(1.0)
+    world.places[0] = home
+    world.system.join(1)
+    world.run(2 * QUIET_S)
+    told: list[Metadata] = []
+    world.client(2).objects.query("a", lambda found, _: told.append(found))
+    world.run(QUIET_S)
+    assert told == []
