@@ -7,17 +7,17 @@ are called later, in virtual or in real time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from bypass.core.object_times import ObjectTimes as ObjectTimes
+from bypass.core.objects.kept_objects import KeptObjects as KeptObjects
+from bypass.core.objects.kept_objects import Undeleted
 from bypass.core.objects.operations import FOREVER, Ended, OperationResult, Operations
 from bypass.core.objects.own_queries import MatchCallback, OwnQuery, QueryTable
 from bypass.errors import InvalidCallback, InvalidQuery, NotOwner, OperationFailed, UnknownObject, shown
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone, check_given, content_hash
-from bypass.objects.node_store import NodeStore
 from bypass.objects.query import MOST_ON_A_PAGE, USUAL_PAGE, ObjectQuery, PageCursor
 from bypass.objects.tags import TagFormula
 from bypass.objects.window import TimeWindow, parse_time
@@ -47,26 +47,6 @@ def microseconds(host: Host) -> int:
 
 def ignore(result: OperationResult) -> None:
     """Do nothing: the default of who does not want to know how an operation ends."""
-
-
-Undeleted = dict[ObjectKey, tuple[Metadata, bytes]]
-"""Deletions without an answer: what is to be deleted, and the secret that opens its commitment."""
-
-
-@dataclass(slots=True)
-class KeptObjects:
-    """All that a node has of objects and queries while its client is gone; the next client goes on with it.
-
-    `undeleted` are its deletions that were not answered, and `left_us` is when it was last there, None: never
-    before.
-    """
-
-    store: NodeStore
-    queries: list[OwnQuery] = field(default_factory=list)
-    operations: int = 0
-    placed: int = 0
-    left_us: int | None = None
-    undeleted: Undeleted = field(default_factory=dict)
 
 
 class ObjectAccess:

@@ -156,7 +156,7 @@ TestStorageMachine.settings = settings(
 
 
 @pytest.mark.soak
-class TestOtherHistories(StorageMachine.TestCase):  # type: ignore[misc] # made at run time
+class TestOtherHistories(StorageMachine.TestCase):  # type: ignore[misc, valid-type] # made at run time
     """Other histories each time, many of them: not all of them hold yet (docs/storage.md)."""
 
     settings = settings(
