@@ -83,6 +83,7 @@ def test_the_process_of_connectors_takes_all_events(tmp_path: Path) -> None:
         async with connect(endpoint(broker), open=True, name="sensor") as sensor:
             while not (folder.logs / "connectors").exists() or not appended(folder.logs / "connectors"):
                 await sensor.publish(Event(number=0))
+                await asyncio.sleep(0.01)  # until the process is up, and not more than a client may publish
 
     with running(config(tmp_path)) as broker:
         module = [sys.executable, "-m", "bypass.ingest.service.connector_process", str(folder.path)]
