@@ -102,7 +102,7 @@ class Client:
         self.number = welcome.client
 
     def receive(self) -> list[Message]:
-        """What has come in the next packet."""
+        """Give the messages of the next packet."""
         if not self.socket.poll(int(PATIENCE_S * 1000)):
             raise TimeoutError("the broker does not answer")
         return [decode(data) for data in unpack(self.socket.recv())]

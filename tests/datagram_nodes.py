@@ -12,7 +12,7 @@ from bypass.protocol.datagrams import Beacon, Datagram, DatagramScope, NodeAddre
 from bypass.protocol.storage import Retrieved
 
 Call = tuple[str, int, int]
-"""What the link told: that a datagram `arrived` or `failed`, whose it was, and its number."""
+"""A call of the link: that a datagram `arrived` or `failed`, whose it was, and its number."""
 
 
 def datagram(sender: int, number: int, size: int = 0, origin: int | None = None) -> Datagram:

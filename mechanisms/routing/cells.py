@@ -197,7 +197,7 @@ class CellRouting(RoutingMechanism):
             if recovery is not None and not lies_in(standing.grid, recovery):
                 recovery = None
             return next_step(standing.grid, standing.cell, target, recovery, cells)
-        # Who does not serve is in no cell: any node that serves knows the way from where it is.
+        # A node that does not serve is in no cell: any node that serves knows the way from where it is.
         return CellStep(nearest(standing.grid, target, cells), None) if cells else None
 
     def _forward(

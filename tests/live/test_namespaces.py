@@ -293,7 +293,7 @@ async def meet(*processes: Process) -> None:
 
 
 def test_datagrams_go_through_the_network_in_which_a_neighbour_is(networks: Networks) -> None:
-    """Who is in two networks reaches both neighbours; these do not know each other; one is unplugged."""
+    """A client in two networks reaches both neighbours; these do not know each other; one is unplugged."""
     for bridge in ("left", "right"):
         networks.bridge(bridge)
 

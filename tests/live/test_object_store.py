@@ -159,7 +159,7 @@ def arrived(path: Path, query: ObjectQuery) -> list[Metadata]:
 def test_each_past_match_is_on_one_page_while_the_store_changes(
     changes: list[tuple[Metadata, bool]], query: ObjectQuery, limit: int
 ) -> None:
-    """What is there all the time is found once; what comes and goes at most once."""
+    """An object that is there all the time is found once; one that comes and goes at most once."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "objects")
         with stored(path) as store:
@@ -243,7 +243,7 @@ def test_uploads_go_on_after_a_restart_and_are_checked(tmp_path: Path) -> None:
 
 
 def test_an_upload_whose_name_was_taken_meanwhile_leaves_no_bytes(tmp_path: Path) -> None:
-    """Who inserts a small object under the name of a large one that is on its way must not fill the disk
+    """A client that inserts a small object under the name of a large one that is on its way must not fill the disk
     with bytes that count for nobody."""
     data = bytes(PART_BYTES + 1)
     large = described("one", "a", data=data)
@@ -293,7 +293,7 @@ def test_only_the_owner_deletes_and_nothing_comes_back(tmp_path: Path) -> None:
 
 
 def test_bytes_of_an_object_that_is_deleted_meanwhile_are_not_cut_off(tmp_path: Path) -> None:
-    """Who has the key alone cannot check them."""
+    """A client that has the key alone cannot check them."""
     one = described("one", "a")
     with stored(tmp_path / "o") as store, closing(connect(tmp_path / "o")) as connection:
         store.apply([put(one)])

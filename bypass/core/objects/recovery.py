@@ -56,7 +56,7 @@ class ObjectRecovery:
         access.operations.try_again()
         for own in access.queries:
             if not own.query.window.ended(since_us):
-                # What is older comes with later pages; the rest may not have been there when pages were told.
+                # Older objects come with later pages; the rest may not have been there when pages were told.
                 access.recover(own, max(since_us, own.told_since_us - round(MARGIN_S * MICROSECONDS)))
         access.delete_again()
         self._announce([metadata.key for metadata in access.store.own])
