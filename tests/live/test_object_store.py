@@ -243,7 +243,7 @@ def test_uploads_go_on_after_a_restart_and_are_checked(tmp_path: Path) -> None:
 
 
 def test_an_upload_whose_name_was_taken_meanwhile_leaves_no_bytes(tmp_path: Path) -> None:
-    """A client that inserts a small object under the name of a large one that is on its way must not fill the disk
+    """A small object that is inserted under the name of a large one on its way must not fill the disk
     with bytes that count for nobody."""
     data = bytes(PART_BYTES + 1)
     large = described("one", "a", data=data)
