@@ -82,7 +82,7 @@ class LiveObjects:
         self._uplink.received(message)
 
     def connected(self, client: Client, renewed: bool) -> None:
-        """There is another connection; `renewed`: to a broker that has forgotten the client."""
+        """Go on over another connection; `renewed`: to a broker that has forgotten the client."""
         if renewed:
             self._uplink.forget()
             why = OperationFailed("the broker has forgotten this client: expected to be asked again")
@@ -92,8 +92,8 @@ class LiveObjects:
             client.objects.operations.try_again()
 
     def end(self, why: Exception, ours: bool) -> None:
-        """Nothing will be answered any more: whoever waits for an answer is told why. `ours`: as the
-        application wished, so that those who iterate just come to the end."""
+        """End all queries and operations that wait, with an error. `ours`: as the application wished; then
+        iterations over matches end without one."""
         matches, self._matches = self._matches, {}
         for each in matches.values():
             each.end(None if ours and each.opened else why)

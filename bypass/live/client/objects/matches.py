@@ -70,8 +70,8 @@ class ObjectMatches:
     """The matches of one query. `async for` takes pages of the past, the latest first, and what comes.
 
     Made by `Connection.query`; to be used as `async with`, which withdraws the query at the end. Iterating
-    ends when the window is over, or the connection closed. What is not taken waits, so much of it here, the
-    rest at the broker.
+    ends when the window is over, or the connection closed. A bounded number of matches waits here to be
+    taken, the rest at the broker.
     """
 
     def __init__(
@@ -147,17 +147,17 @@ class ObjectMatches:
     # -- for who made it ----------------------------------------------------------------------------------
 
     def matched(self, metadata: Metadata, own: OwnQuery) -> None:  # noqa: ARG002 - as callbacks are called
-        """An object matches."""
+        """Queue an object that matches."""
         self._waiting.append(metadata)
         self._changed.set()
 
     def reached(self, arrival: int) -> None:
-        """All that has arrived up to a number is among what waits here, or was taken."""
+        """Queue the number of arrival that is confirmed once everything before it was taken."""
         self._waiting.append(arrival)
         self._changed.set()
 
     def begun(self, error: BypassError | None) -> None:
-        """The first page is complete, or the query was refused."""
+        """Note that the first page is complete, or by which error the query was refused."""
         self.opened, self._error = True, error
         self._changed.set()
 
@@ -170,7 +170,7 @@ class ObjectMatches:
             raise self._error
 
     def end(self, error: Exception | None) -> None:
-        """Nothing will come any more; None: as the application wished."""
+        """End the matches; None: as the application wished."""
         self._over = True
         self._error = self._error or error
         self._changed.set()
