@@ -63,11 +63,13 @@ def test_a_client_loads_what_it_needs_and_takes_little(tmp_path: Path) -> None:
     region = {"area": [0, 0, 1000, 1000], "origin": [49.8, 8.6]}
     with running(config(tmp_path, region=region)) as service:
         endpoint = service.server.endpoints[0]
-        runs = [tell(CONNECT, endpoint, f"client-{n}") for n in range(5)]
+        runs, bare = [], []
+        for n in range(5):  # in turn, since others may use the machine
+            runs.append(tell(CONNECT, endpoint, f"client-{n}"))
+            bare.append(tell(BARE)["seconds"])
     assert set(runs[0]["modules"]) & HEAVY == set()
     assert min(run["megabytes"] for run in runs) <= MOST_MEGABYTES
-    bare = min(tell(BARE)["seconds"] for _ in range(5))
-    assert min(run["seconds"] for run in runs) <= MOST_TIMES * bare
+    assert min(run["seconds"] for run in runs) <= MOST_TIMES * min(bare)
 
 
 def test_a_scheme_of_ones_own_makes_it_no_heavier(tmp_path: Path) -> None:
