@@ -11,14 +11,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bypass.ingest.adaptation.controller import run_controller
+from bypass.ingest.batch_sync import sync_commits
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.folder_lock import only_one
 from bypass.ingest.queries.kept_cursor import needs_old_files
 from bypass.ingest.service.checkpoint_repair import repair_checkpoint
 from bypass.ingest.service.process import process_arguments, stop_signal
+from bypass.ingest.service.table_repair import repair_tables
 from bypass.ingest.stream.progress import read_warnings
 from bypass.ingest.stream.query import start_query
 from bypass.ingest.tables.compaction import compact, remove_orphans
+from bypass.ingest.tables.delta import forget_commits
 from bypass.ingest.tables.letters import compact_letters, expire_letters
 from bypass.ingest.tables.retention import expire_regions
 from bypass.models.compute.spark_session import spark_session
@@ -49,10 +52,11 @@ def run_stream(
     ):
         told = _tell_warnings(folder, 0, logging.DEBUG)  # those of earlier runs were told
         repair_checkpoint(folder)
+        repair_tables(folder)
         query = start_query(spark, folder.path, most=most, synced=synced)
         log.info("the stream runs")
         beside = [
-            threading.Thread(target=_keep_house, args=(folder, stop, letter_days), daemon=True),
+            threading.Thread(target=_keep_house, args=(folder, stop, letter_days, synced), daemon=True),
             threading.Thread(target=run_controller, args=(folder, stop), daemon=True),
         ]
         for each in beside:
@@ -75,7 +79,7 @@ def _tell_warnings(folder: IngestFolder, after: int, level: int = logging.WARNIN
     return after
 
 
-def _keep_house(folder: IngestFolder, stop: threading.Event, letter_days: int) -> None:
+def _keep_house(folder: IngestFolder, stop: threading.Event, letter_days: int, synced: bool = False) -> None:
     chores: dict[str, Callable[[], object]] = {
         "retention": lambda: _expire(folder),
         "compaction": lambda: _compact(folder),
@@ -85,7 +89,11 @@ def _keep_house(folder: IngestFolder, stop: threading.Event, letter_days: int) -
         "compaction of dead letters": lambda: compact_letters(folder.dead_letters),
         "the removal of old files": lambda: _remove_old_files(folder),
         "the removal of old files of dead letters": lambda: remove_orphans(folder.dead_letters),
+        "the removal of old commits": lambda: forget_commits(folder.measurements),
+        "the removal of old commits of dead letters": lambda: forget_commits(folder.dead_letters),
     }
+    if synced:
+        chores["the syncing of commits"] = lambda: sync_commits(folder, time.time() - 2 * COMPACT_S)
     while not stop.wait(COMPACT_S):
         for name, chore in chores.items():
             try:
