@@ -63,9 +63,7 @@ def _repair_commits(table: Path, commits: Path, stored: int) -> None:
     if has < stored:
         for path, content in damaged.items():
             replace_file(path, content)
-        problem = (
-            f"{table}: has batches up to {has}: expected batch {stored}, which was done: restore the folder"
-        )
+        problem = f"{table}: has batches up to {has}: expected {stored}, which was done: restore the folder"
         if damaged:
             raise DamagedTable(problem)
         log.warning("%s", problem)
