@@ -13,6 +13,7 @@ from typing import Any
 from bypass import Action, Connection, Neighbours, Plan, connect
 from bypass.errors import BypassError
 from bypass.live.client.objects.matches import ObjectMatch
+from bypass.mechanisms.routing.dsdv import Dsdv
 
 KEY = b"the key of a grid of nodes"
 AREA = [0.0, 0.0, 300.0, 300.0]
@@ -51,7 +52,7 @@ class NodeProgram:
         try:
             say("done", number, await does)
         except BypassError as error:
-            say("failed", number, type(error).__name__)
+            say("failed", number, repr(error))
 
     async def do_insert(self, name: str, size: str) -> str:
         key = await self.me.insert(name.encode() * int(size), {"a", name}, name=name)
@@ -90,7 +91,8 @@ class NodeProgram:
         return self.me.mechanisms["storage"]
 
     async def do_hops(self, node: str) -> object:
-        return self.me._exchange.usable().node.routing.hops_to(int(node))  # type: ignore[attr-defined]
+        routing = self.me._exchange.usable().engine.active("routing")
+        return routing.hops_to(int(node)) if isinstance(routing, Dsdv) else None
 
 
 def say(*words: object) -> None:

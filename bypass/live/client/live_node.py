@@ -136,7 +136,7 @@ class LiveNode:
             client.engine.set_defaults(proxy, self._values)
 
     def welcome(self) -> Welcome:
-        """What a broker would say of this client."""
+        """The answer that a broker would give to this client."""
         everywhere = (-math.inf, -math.inf, math.inf, math.inf)
         answer = Welcome(secrets.randbelow(MOST_EARLIER), math.inf, everywhere, capabilities=CAPABILITIES)
         answer.client, answer.scheme = self.number, self._registry.flags.of(COMMON_SCHEME)
