@@ -74,3 +74,14 @@ async def test_objects_are_found_fetched_and_deleted(port: int, storage: str) ->
         with pytest.raises(UnknownObject):
             await one.delete(keys[4]._replace(name="never"))
         assert one.mechanisms["storage"] == storage
+
+
+@pytest.mark.parametrize("storage", ["local", "cells"])
+@on_loop
+async def test_an_object_that_no_message_can_hold_is_fetched_in_pieces(port: int, storage: str) -> None:
+    large = bytes(range(250)) * 5000
+    async with node(1, port, storage) as one, node(2, port, storage) as two:
+        await met(one, two)
+        await one.insert(large, {"a"}, name="large")
+        async with asyncio.timeout(LIMIT), two.query("a") as found:
+            assert await (await anext(found)).retrieve() == large
