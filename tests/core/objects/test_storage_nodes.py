@@ -9,7 +9,7 @@ from bypass.models.radio.kernels.state import S
 from bypass.objects.metadata import Metadata
 from bypass.testing.worlds.radio import cluster
 from bypass.testing.worlds.storage import QUIET_S, StorageWorld, plan_for
-from bypass.transitions import InvalidPlan
+from bypass.transitions import Action, InvalidPlan, Plan
 
 AWAY = (20.0, 20.0)
 GRID = {"area": [0.0, 0.0, 1000.0, 1000.0]}
@@ -213,3 +213,41 @@ def test_all_that_is_published_after_a_query_is_told_whatever_room_its_page_has(
     inserted = [world.insert(node, "b", "c") for node in (1, 2, 1)]
     world.run(QUIET_S)
     assert set(asked.told) == {each.metadata.key for each in inserted}
+
+
+def test_nodes_of_two_namespaces_do_not_meet() -> None:
+    """They share a radio. Each namespace has its own grid, and makes its own decisions."""
+    world = begun(6, "local")
+    others = range(3, 6)
+    for node in others:
+        world.client(node).engine.transition("routing", "one-hop", set={"namespace": "b"})
+    world.run(QUIET_S)
+    there = world.ask(4, "x")
+    here = world.ask(1, "x")
+    for storage, side in (("cells", 40.0), ("local", None), ("cells", 25.0)):
+        grid = {"side": side, **GRID} if side else {}
+        routing = Action(proxy="routing", to="cells" if side else "dsdv", set=grid)
+        plan = Plan(plan=storage, actions=(routing, Action(proxy="storage", to=storage)))
+        assert world.client(0).decide(plan).ok
+        world.run(QUIET_S)
+        assert len({world.client(node).node.decisions.current for node in range(3)}) == 1
+        inserted = world.insert(2, "x")
+        world.run(QUIET_S)
+        assert inserted.acknowledged
+        assert here.told[-1] == inserted.metadata.key
+    for node in others:
+        client = world.client(node)
+        assert client.node.decisions.current.epoch == 0
+        assert client.engine.active("storage").name == "local"
+        assert client.engine.active("routing").namespace == "b"  # type: ignore[attr-defined]
+    assert (len(here.told), there.told) == (3, [])
+    world.insert(5, "x")
+    world.run(QUIET_S)
+    assert (len(here.told), len(there.told)) == (3, 1)
+    assert world.decide(3, "server", "dsdv", server=3).ok
+    world.run(QUIET_S)
+    assert {world.client(node).node.decisions.current.initiator for node in others} == {3}
+    assert {world.client(node).node.decisions.current.initiator for node in range(3)} == {0}
+    world.insert(5, "x")
+    world.run(QUIET_S)
+    assert (len(here.told), len(there.told)) == (3, 2)
