@@ -65,7 +65,7 @@ class CacheSuite(MechanismSuite):
         self.for_all(has, calls=_calls())
 
     def test_it_keeps_its_bounds_in_bytes(self) -> None:
-        """An entry larger than the whole cache is refused, and the one that it would have replaced is gone."""
+        """An entry larger than the cache is refused, and the one that it would have replaced is gone."""
 
         def keeps(calls: list[Call]) -> None:
             world = self.cache(most_bytes=MOST_BYTES)
