@@ -103,10 +103,10 @@ PACKAGES = {
     ),
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
-        "ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
+        "CacheSuite ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
         "GatewayLogicSuite GatewaySelectionSuite LiveWorld LocatedSubscriber LogSuite MobilitySuite "
-        "ModeSuite ParserSuite PrecomputeSuite RoutingSuite SimulatedWorld StorageSuite SystemMachine "
-        "TransportSuite UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios "
+        "ModeSuite ParserSuite PartitionSuite PrecomputeSuite RoutingSuite SimulatedWorld StorageSuite "
+        "SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios "
         "subscriptions walks write_replay"
     ),
 }

@@ -6,10 +6,9 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import merge
-from itertools import islice
 
 from bypass.objects.metadata import Metadata, ObjectKey
-from bypass.objects.query import ObjectQuery, Page, PageCursor, position
+from bypass.objects.query import PAGE_BYTES, ObjectQuery, Page, PageCursor, position
 from bypass.objects.query_index import QueryIndex
 from bypass.objects.tags import Conjunction
 
@@ -73,14 +72,21 @@ class ObjectCatalogue:
     def page(
         self, query: ObjectQuery, after: PageCursor | None, limit: int, since_us: int | None = None
     ) -> Page:
-        """The matches of a query that come after a position, the latest first, at most `limit` (above 0).
+        """The matches of a query that come after a position, the latest first, at most `limit` (above 0), and
+        fewer if they have more than PAGE_BYTES.
 
         `since_us` leaves out what was published before. The time that this takes depends on how many objects
         have the rarest positive tag of each conjunction; on all objects, if one has negations alone.
         """
-        found = list(islice(self._matches(query, after, since_us), limit + 1))
-        items = tuple(found[:limit])
-        return Page(items, position(items[-1]) if items else after, len(found) > limit)
+        items: list[Metadata] = []
+        size, more = 0, False
+        for metadata in self._matches(query, after, since_us):
+            size += metadata.told_bytes
+            if len(items) == limit or (items and size > PAGE_BYTES):
+                more = True
+                break
+            items.append(metadata)
+        return Page(tuple(items), position(items[-1]) if items else after, more)
 
     def add_query(self, query: ObjectQuery) -> bool:
         """Keep a query, or replace the one of the same number. Whether it is new."""

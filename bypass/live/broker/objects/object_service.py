@@ -29,7 +29,7 @@ from bypass.live.broker.objects.pages import FoundPage, PageScan
 from bypass.live.broker.objects.transfers import Transfers
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.store.database import StoreFailed
-from bypass.objects.query import MOST_ON_A_PAGE
+from bypass.objects.query import MOST_ON_A_PAGE, PAGE_BYTES
 from bypass.protocol.storage import (
     Acknowledge,
     Ask,
@@ -315,10 +315,20 @@ class ObjectService:
 
     def _push(self, live: LiveQuery, matches: list[ArrivedObject]) -> None:
         if self._is_here(live.client, live.route):
-            for first in range(0, len(matches), MOST_ON_A_PAGE):
-                some = matches[first : first + MOST_ON_A_PAGE]
-                items = tuple(each.metadata for each in some)
-                self._send(live.route, FoundObjects(0, live.query.id, items, arrived=some[-1].arrival))
+            some: list[ArrivedObject] = []
+            size = 0
+            for each in matches:
+                if some and (len(some) == MOST_ON_A_PAGE or size + len(each.record) > PAGE_BYTES):
+                    self._tell(live, some)
+                    some, size = [], 0
+                some.append(each)
+                size += len(each.record)
+            if some:
+                self._tell(live, some)
+
+    def _tell(self, live: LiveQuery, some: list[ArrivedObject]) -> None:
+        items = tuple(each.metadata for each in some)
+        self._send(live.route, FoundObjects(0, live.query.id, items, arrived=some[-1].arrival))
 
     def _catch_up(self, live: LiveQuery) -> None:
         """Read as many objects for a query that is behind as its client has room for."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bypass.live.broker.objects.words import Word, count_words
 from bypass.objects.metadata import Metadata, ObjectKey
-from bypass.objects.query import ObjectQuery, PageCursor
+from bypass.objects.query import PAGE_BYTES, ObjectQuery, PageCursor
 from bypass.objects.window import FIRST_US, LAST_US
 
 Query = Callable[..., sqlite3.Cursor]
@@ -83,7 +83,8 @@ class _Stream:
 
 
 class PageScan:
-    """A search for one page: the first `limit` matches of a query after a position.
+    """A search for one page: the first `limit` matches of a query after a position, or fewer if these have
+    more than PAGE_BYTES.
 
     Objects that arrived after the number `newest` are left out: a live query brings them. `advance` does a
     bounded part of the work, so that other reads have their turn in between. An object that is inserted or
@@ -141,9 +142,15 @@ class PageScan:
         ended = all(each.exhausted and not each.found for each in self._streams)
         if len(self._records) <= self._limit and not ended:
             return None
-        page = self._records[: self._limit]
-        after = page[-1][0] if page else self._after
-        return FoundPage([record for _, record in page], after, len(self._records) > self._limit)
+        page: list[bytes] = []
+        after, size = self._after, 0
+        for at, record in self._records[: self._limit]:
+            size += len(record)
+            if page and size > PAGE_BYTES:
+                break
+            page.append(record)
+            after = at
+        return FoundPage(page, after, len(self._records) > len(page))
 
     def _plan(self, query: Query) -> list[_Stream]:
         namespace = self._query.namespace

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from bypass.core.objects.own_queries import OwnQuery
-from bypass.errors import BypassError
+from bypass.errors import BypassError, QuotaExceeded
 from bypass.objects.metadata import Metadata, ObjectKey
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 LATE_S = 2.0
 """So long after the end of a window objects may still arrive that were published in it."""
+
+MOST_WAITING = 4096
+"""Matches that nobody has taken yet. A broker stops long before; nodes tell whatever comes."""
 
 
 class ObjectMatch:
@@ -71,7 +74,7 @@ class ObjectMatches:
 
     Made by `Connection.query`; to be used as `async with`, which withdraws the query at the end. Iterating
     ends when the window is over, or the connection closed. A bounded number of matches waits here to be
-    taken, the rest at the broker.
+    taken, the rest at the broker; without a broker, the query ends with QuotaExceeded if more come.
     """
 
     def __init__(
@@ -146,8 +149,13 @@ class ObjectMatches:
 
     # -- for who made it ----------------------------------------------------------------------------------
 
-    def matched(self, metadata: Metadata, own: OwnQuery) -> None:  # noqa: ARG002 - as callbacks are called
-        """Queue an object that matches."""
+    def matched(self, metadata: Metadata, own: OwnQuery) -> None:
+        """Queue an object that matches. A query of which too many wait ends, once those are taken."""
+        if len(self._waiting) >= MOST_WAITING:
+            why = f"query {own.query.id}: {MOST_WAITING} matches wait: expected that they are taken"
+            self.end(QuotaExceeded(why))
+            self._withdraw(own)
+            return
         self._waiting.append(metadata)
         self._changed.set()
 
