@@ -35,15 +35,6 @@ def test_imports_that_must_stay_light_load_nothing_heavy(code: str) -> None:
     assert not modules_after(code) & HEAVY
 
 
-def test_a_client_starts_without_rules_and_stores_of_objects() -> None:
-    probe = "from bypass import connect\nimport sys\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
-    loaded = done.stdout.split()
-    assert "bypass.core.client" in loaded
-    rooms = ("bypass.transitions.rules", "bypass.core.objects", "bypass.mechanisms.storage")
-    assert [name for name in loaded if name.startswith(rooms)] == []
-
-
 def test_a_plan_needs_no_compiler_and_no_table_format() -> None:
     loaded = modules_after("from bypass import Event, Plan, attr")
     assert not loaded & {"matplotlib", "numba", "pyarrow", "scipy"}
