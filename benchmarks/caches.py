@@ -112,7 +112,7 @@ def main() -> None:
 
     taken = rounds(actions, options.repetitions)
     best = optimum(trace, capacity)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "cache": name,
             "hits_percent": 100 * max(counted[name]) / len(trace),

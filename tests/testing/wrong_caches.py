@@ -10,8 +10,7 @@ from typing import Any
 from bypass.mechanisms.caches.amc import Amc, Sizes
 from bypass.mechanisms.caches.fifo import Fifo
 from bypass.mechanisms.caches.lru import Lru
-from bypass.mechanisms.caches.partition import EntryCounts
-from bypass.ports.caches import CacheEntry, CacheKey
+from bypass.ports.caches import CacheEntry, CacheKey, EntryCounts
 
 
 class EvictsSilently(Lru):

@@ -14,6 +14,7 @@ from bypass.errors import InvalidCallback
 from bypass.mechanisms import Registry
 from bypass.mechanisms.caches.keys import InvalidCacheEntry
 from bypass.mechanisms.families import CACHE
+from bypass.ports.caches import CacheEntry
 from bypass.testing.worlds.caches import CacheNode, CacheWorld
 from bypass.transitions import InvalidParameter, TransitionFailed
 from tests.cache_traces import made_trace
@@ -149,7 +150,8 @@ def test_what_cannot_be_a_listener_or_a_bound_is_refused() -> None:
 
 
 def test_a_listener_that_was_removed_is_told_nothing_more() -> None:
-    node, told = CacheNode("lru", {"capacity": 1}), []
+    node = CacheNode("lru", {"capacity": 1})
+    told: list[CacheEntry] = []
     node.cache.add_listener(told.append)
     node.cache.put("a", True)
     node.cache.put("b", True)
@@ -162,6 +164,7 @@ def test_a_listener_that_was_removed_is_told_nothing_more() -> None:
 PROGRAM = """
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import CACHE
+from bypass.ports.caches import CacheEntry
 from bypass.testing.worlds.caches import CacheNode
 from tests.cache_traces import made_trace
 for name in Registry().kinds(CACHE):
