@@ -11,6 +11,7 @@ from pydantic import Field
 from bypass.mechanisms.caches.fifo import Fifo
 from bypass.mechanisms.caches.keys import key_digest
 from bypass.mechanisms.caches.sketch import FrequencySketch
+from bypass.mechanisms.caches.w_tiny_lfu import WTinyLfu
 from bypass.ports.caches import CacheEntry
 from bypass.testing.worlds.caches import CacheWorld
 from bypass.transitions import Action, Plan, TransferState, TransitionFailed
@@ -26,7 +27,7 @@ class CountingFifo(Fifo):
     ]
 
     def adopt(self, entries: Iterable[CacheEntry]) -> None:
-        self.sketch = self.sketch.resized(self.capacity)
+        self.sketch.resize(self.capacity)
         super().adopt(entries)
 
     def added(self, entry: CacheEntry) -> None:
@@ -52,6 +53,23 @@ def test_a_sketch_moves_where_both_have_one() -> None:
         assert {"frequency sketch", "cache content"} <= {*record.moved}
         assert sketch(world).count(key_digest("gone")) >= 7
         world.check()
+
+
+class DyingTinyLfu(WTinyLfu):
+    def start(self) -> None:
+        super().start()
+        for number in range(200):
+            self.sketch.add(key_digest(number))
+        raise RuntimeError("no")
+
+
+def test_a_sketch_stays_as_it_was_if_a_transition_fails() -> None:
+    world = CacheWorld("w-tiny-lfu", {"capacity": 20}, [DyingTinyLfu])
+    for _ in range(7):
+        world.put("a")
+    with pytest.raises(TransitionFailed):
+        world.change("dying-tiny-lfu", capacity=400)
+    assert [sketch(world).count(key_digest(key)) for key in ("a", 1, 2)] == [7, 0, 0]
 
 
 def test_a_sketch_that_nobody_takes_is_said_to_be_dropped() -> None:

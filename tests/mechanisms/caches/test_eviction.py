@@ -129,6 +129,7 @@ def test_hits_on_a_made_trace_are_those_that_were_measured(name: str) -> None:
         (("a", True, -1), r"^size of 'a' -1: expected a whole number from 0 on$"),
         (("a", True, 2.5), r"^size of 'a' 2.5: expected"),
         (("a", True, 1, [{}]), r"^key \{\}: expected"),
+        (("a", True, 1, "beach"), r"^tags of 'a' 'beach': expected a collection of tags$"),
     ],
 )
 def test_what_cannot_be_an_entry_is_refused(arguments: tuple[Any, ...], problem: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,18 +71,18 @@ def test_another_size_forgets_nothing(uses: list[int], capacity: int) -> None:
     for key in uses:
         sketch.add(key_digest(key))
     before = {key: sketch.count(key_digest(key)) for key in uses}
-    other = sketch.resized(capacity)
+    other = deepcopy(sketch)
+    other.resize(capacity)
     for key, count in before.items():
         assert other.count(key_digest(key)) >= count
-    other.add(key_digest("later"))
-    assert {key: sketch.count(key_digest(key)) for key in uses} == before
 
 
 def test_a_wider_sketch_gives_the_same_counts() -> None:
     sketch = FrequencySketch(100, seed=9)
     for key in range(300):
         sketch.add(key_digest(key), key % 4)
-    wide = sketch.resized(1600)
+    wide = deepcopy(sketch)
+    wide.resize(1600)
     assert [wide.count(key_digest(key)) for key in range(900)] == [
         sketch.count(key_digest(key)) for key in range(900)
     ]
