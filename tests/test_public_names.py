@@ -77,6 +77,14 @@ PACKAGES = {
         "InvalidMap InvalidTrace LocalEngine SparkEngine SparkUnavailable Trace WorkerLost lay_out "
         "spark_engine write_trace"
     ),
+    "bypass.mechanisms.routing": "CellRouting Dsdv OneHop RoutingMechanism",
+    "bypass.mechanisms.storage": (
+        "BrokerStorage Cells ExternalStorage LastK Local Pull StorageMechanism Transient Ttl"
+    ),
+    "bypass.objects": (
+        "Metadata NodeStore ObjectCatalogue ObjectKey ObjectQuery PageCursor Replica StoredObject TagFormula "
+        "TimeWindow Tombstone"
+    ),
     "bypass.places": "Fix GeoLocation LocationRequest Place PlanarLocation Projection Region",
     "bypass.ports": "Host SubHandle Unless",
     "bypass.protocol": "ContextMessage MalformedMessage Publish SchemeContext",
