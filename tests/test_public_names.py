@@ -97,8 +97,8 @@ PACKAGES = {
         "CacheSuite ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
         "GatewayLogicSuite GatewaySelectionSuite LiveWorld LocatedSubscriber LogSuite MobilitySuite "
         "ModeSuite ParserSuite PartitionSuite PrecomputeSuite RoutingSuite SimulatedWorld StorageSuite "
-        "SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite events filters places plans "
-        "radii scenarios subscriptions walks write_replay"
+        "SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite events filters places "
+        "plans radii scenarios subscriptions walks write_replay"
     ),
 }
 
