@@ -182,11 +182,13 @@ class DeviceRegistry:
             self._insert(changed, version)
         return version
 
-    def remove(self, device: str) -> int:
-        """Remove a device; gives the version from which it is unknown. Raises UnknownDevice."""
+    def remove(self, *devices: str) -> int:
+        """Remove devices, all or none; gives the version from which they are unknown. Raises
+        UnknownDevice."""
         with self._change() as version:
-            self._known(device)
-            self._end(device, version)
+            for device in devices:
+                self._known(device)
+                self._end(device, version)
         return version
 
     # -- versions -----------------------------------------------------------------------------------------
