@@ -75,3 +75,18 @@ def test_devices_are_removed_all_or_none(tmp_path: Path, capsys: pytest.CaptureF
     pipeline.append(*((name, message(name, 1_763_459_000_000, v=1)) for name in "abc"))
     progress = pipeline.run()
     assert (progress.stored, progress.dead_letters) == (1, {"unknown device": 2})
+
+
+@pytest.mark.parametrize("command", ["status", "register", "unregister"])
+def test_a_registry_that_cannot_be_opened_is_said_in_one_line(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Pipeline(tmp_path / "ingest").folder
+    for path in folder.path.glob("registry.db*"):
+        path.unlink()
+    folder.registry.write_bytes(b"no database" * 100)
+    (tmp_path / "devices.yaml").write_text("{id: pump}")
+    more = {"status": (), "register": (tmp_path / "devices.yaml",), "unregister": ("pump",)}[command]
+    _, error = refused(capsys, "ingest", command, "--folder", folder.path, *more)
+    expected = f"{folder.registry}: file is not a database: expected a registry that can be opened"
+    assert error == expected
