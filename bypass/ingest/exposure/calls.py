@@ -181,7 +181,8 @@ class Calls:
     def _check_metadata(self, known: list[DeviceRecord], devices: list[Device]) -> None:
         """Refuse more metadata than a tenant may have: a query by metadata reads all of it. Raises
         DeviceConflict."""
-        size = {each.id: _metadata_bytes(each.metadata) for each in (*known, *devices)}
+        size = {record.id: _metadata_bytes(record.metadata) for record in known}
+        size |= {device.id: _metadata_bytes(device.metadata) for device in devices}
         most = self._limits.metadata_per_tenant
         if sum(size.values()) > most:
             raise DeviceConflict(f"tenant: would have over {most} bytes of metadata: expected no more")
