@@ -47,8 +47,9 @@ class StorageDecisions:
     """The decision that a node follows, and how it learns of larger ones.
 
     `follow(plan, decision)` carries out a plan of a neighbour, and raises TransitionError if that is not
-    possible. Decisions are those of a `namespace`. Counted are decisions that were `followed`, plans that were `refused` or failed, epochs too far
-    ahead (`leaps`), and datagrams that were dropped because their sender follows an older decision
+    possible. Nodes of another `namespace` make their own decisions. Counted are decisions that were
+    `followed`, plans that were `refused` or failed, epochs too far ahead (`leaps`), and datagrams that were
+    dropped because their sender follows an older decision
     (`obsolete`) or a newer one (`newer`).
     """
 
