@@ -65,6 +65,7 @@ class Standalone:
             self.failure = NotConnected(f"node {shown(self._node.name)}: it was closed")
             self._exchange.end(self.failure, ours=True)
             self._node.close()
+            await asyncio.sleep(0)  # sockets are closed in the next turn: then others can use the addresses
         self.connected = False
         self._reached.set()
 
