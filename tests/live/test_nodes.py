@@ -139,7 +139,9 @@ async def test_events_go_to_those_in_reach(port: int) -> None:
                     async with asyncio.timeout(0.3):
                         event = await anext(heard)
             assert event["n"] == 1
-            assert (await anext(all_of_them)).publisher.number == one.number
+            publisher = (await anext(all_of_them)).publisher
+            assert publisher is not None
+            assert publisher.number == one.number
         await two.unsubscribe(heard)
         assert (one.missed, one.kept, one.resubscribing) == (0, (), 0)
 
@@ -242,6 +244,31 @@ async def test_what_needs_a_broker_says_so(port: int) -> None:
         assert await one.retrieve(key) == b"x"
     with pytest.raises(NotConnected, match="node 1"):
         await one.insert(b"x", {"a"})
+
+
+@on_loop
+async def test_a_node_is_connected_while_another_one_is_in_reach(port: int) -> None:
+    quick = {**QUICK["local"], "forget_s": 0.5}
+    states: list[str] = []
+
+    def note(state: str) -> None:
+        states.append(state)
+        raise ValueError("what an application does here is its own business")
+
+    async with node(1, port, set=quick) as one:
+        one.on_state = note
+        assert not one.connected
+        assert await one.open() is one
+        async with node(2, port, set=quick):
+            await met(one)
+        async with asyncio.timeout(LIMIT):
+            while one.connected:
+                await asyncio.sleep(0.02)
+    assert states == ["connected", "disconnected"]
+    with pytest.raises(NotConnected, match="it was closed"):
+        await one.open()
+    with pytest.raises(NotConnected, match="it was closed"):
+        await one.until_connected()
 
 
 @on_loop
