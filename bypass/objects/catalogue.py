@@ -18,7 +18,7 @@ _Word = tuple[str, str]  # a namespace, and a tag in it
 class ObjectCatalogue:
     """Metadata by key and by tag, and the queries that wait for more. Used by every design of a store.
 
-    Whether an object may be added at all (tombstones, quotas, whose it is) others decide before.
+    Its callers decide before whether an object may be added: by tombstones, quotas and ownership.
     """
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class ObjectCatalogue:
 
 
 def _indexed(metadata: Metadata) -> tuple[PageCursor, str, frozenset[str]]:
-    """The part of metadata that decides where it is in the index."""
+    """The parts of metadata on which its places in the index depend."""
     return position(metadata), metadata.namespace, metadata.tags
 
 

@@ -32,6 +32,7 @@ SPREAD_S = 0.05
 DECIDED_PROXIES = (ROUTING_PROXY, STORAGE_PROXY)
 """A plan of a neighbour may name these alone, in this order."""
 
+_OF_PLANS = frozenset((PlanRequest, PlanCopy))
 
 NO_DECISION = Decision(0, 0, 0)
 """That of a node without storage, which listens to nobody."""
@@ -47,10 +48,9 @@ class StorageDecisions:
     """The decision that a node follows, and how it learns of larger ones.
 
     `follow(plan, decision)` carries out a plan of a neighbour, and raises TransitionError if that is not
-    possible. Nodes of another `namespace` make their own decisions. Counted are decisions that were
-    `followed`, plans that were `refused` or failed, epochs too far ahead (`leaps`), and datagrams that were
-    dropped because their sender follows an older decision
-    (`obsolete`) or a newer one (`newer`).
+    possible. Decisions are those of a `namespace`. Counted are decisions that were `followed`, plans that
+    were `refused` or failed, epochs too far ahead (`leaps`), and datagrams that were dropped because their
+    sender follows an older decision (`obsolete`) or a newer one (`newer`).
     """
 
     def __init__(
@@ -107,7 +107,10 @@ class StorageDecisions:
 
         A sender that follows an older decision is told of this one.
         """
-        body, theirs, mine = datagram.body, datagram.decision, self.current
+        body, mine = datagram.body, self.current
+        if (datagram.epoch, datagram.scheme, datagram.initiator) == mine and type(body) not in _OF_PLANS:
+            return True  # as nearly always
+        theirs = datagram.decision
         if isinstance(body, PlanRequest):
             if mine > body.decision or mine == body.decision:
                 self._send(PlanCopy(self.plan().to_bytes()), datagram.client)
@@ -117,8 +120,6 @@ class StorageDecisions:
                 # Later, because nothing can be exchanged while it is being called.
                 self._host.after(0.0, self._take, body.plan, theirs)
             return False
-        if theirs == mine:
-            return True
         if theirs < mine:
             self.obsolete += 1
             # A sender without storage listens to nobody. Others are told, since this node may have nothing to

@@ -173,6 +173,50 @@ def test_a_deletion_that_nobody_answered_goes_on_in_the_next_life() -> None:
     assert told == []
 
 
+def test_an_object_that_is_deleted_before_a_server_had_it_does_not_come_back() -> None:
+    """Its owner goes on announcing it; the deletion is done at once, after the server was given up."""
+    world = begun(3, "local")
+    stored = world.insert(1, "a")
+    world.run(1.0)
+    home, world.places[0] = world.places[0], AWAY
+    assert world.decide(1, "server", server=0).ok
+    world.run(1.0)
+    assert world.decide(1, "local").ok
+    world.delete(stored.metadata.key)
+    world.run(1.0)
+    world.places[0] = home
+    world.run(2 * QUIET_S)
+    assert world.found_by(2, "a") == set()
+
+
+def test_a_page_that_comes_back_is_told_later() -> None:
+    """Nobody asks for it again: the node that has asked knows nothing of it."""
+    world = StorageWorld(cluster(3), ("local", {}), ("dsdv", {"queue": 0}))
+    world.run(QUIET_S)
+    inserted = world.insert(1, "a")
+    home, world.places[0] = world.places[0], AWAY
+    world.run(92.0)  # no way leads there any more, and the next announcement comes in 8 s
+    world.places[0] = home
+    world.run(0.1)
+    asked = world.ask(0, "a", until="now")
+    world.run(2.0)
+    assert (asked.told, asked.own.more_past) == ([], False), "there was a way for the answer"
+    world.run(60.0)
+    assert asked.told == [inserted.metadata.key]
+
+
+def test_all_that_is_published_after_a_query_is_told_whatever_room_its_page_has() -> None:
+    """The cell answers seconds later: by then, objects have come that are not of the past."""
+    world = StorageWorld([(15.0, 15.0), (46.0, 15.0), (15.0, 46.0)], ("local", {}), ("dsdv", {}))
+    world.run(QUIET_S)
+    assert world.client(0).decide(plan_for("cells", "cells", batch=20)).ok
+    world.run(1.0)
+    asked = world.ask(0, "b | c", limit=1)
+    inserted = [world.insert(node, "b", "c") for node in (1, 2, 1)]
+    world.run(QUIET_S)
+    assert set(asked.told) == {each.metadata.key for each in inserted}
+
+
 def test_nodes_of_two_namespaces_do_not_meet() -> None:
     """They share a radio. Each namespace has its own grid, and makes its own decisions."""
     world = begun(6, "local")

@@ -66,8 +66,8 @@ class LiveObjects(ABC):
         """There is another connection; `renewed`: to a broker that has forgotten the client."""
 
     def end(self, why: Exception, ours: bool) -> None:
-        """Nothing will be answered any more: whoever waits for an answer is told why. `ours`: as the
-        application wished, so that those who iterate just come to the end."""
+        """End all queries and operations that wait, with an error. `ours`: as the application wished; then
+        iterations over matches end without one."""
         matches, self._matches = self._matches, {}
         for each in matches.values():
             each.end(None if ours and each.opened else why)
