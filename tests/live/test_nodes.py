@@ -217,6 +217,27 @@ async def test_a_node_says_who_keeps_its_objects(port: int) -> None:
         assert not await one.kept_by_others(await one.insert(b"x", {"b"}))
 
 
+@pytest.mark.parametrize(("active", "kept"), [("cell", True), ("off", False)])
+@on_loop
+async def test_the_bytes_of_a_visitor_stay_with_others_if_copies_are_made(
+    port: int, active: str, kept: bool
+) -> None:
+    """Nobody else is in its cell: a node of the next one has them for that cell."""
+    values = {**QUICK["cells"], "active": active}
+    async with (
+        node(1, port, "cells", set=values) as one,
+        node(15, port, "cells", set=values, visiting=True) as guest,
+    ):
+        await met(one, guest)
+        key = await guest.insert(b"x" * 1000, {"a"})
+        assert guest._exchange.usable().node.routing.serving() is False
+        assert await guest.kept_by_others(key) is kept
+        guest._exchange.usable().close()  # it is gone without a word
+        async with asyncio.timeout(LIMIT), one.query("a", until="now") as found:
+            match = await anext(found)
+        assert (one._exchange.usable().objects.store.metadata(match.key) is not None) is kept
+
+
 def test_without_asyncio(port: int) -> None:
     def blocking(number: int) -> BlockingConnection:
         nearby = Neighbours(KEY, (f"127.0.4.{number}/8",), port)
