@@ -23,7 +23,7 @@ from bypass.objects.tags import TagFormula
 from bypass.objects.window import TimeWindow, parse_time
 from bypass.ports.host import Host
 from bypass.ports.storage import Storage
-from bypass.protocol.storage import FoundObjects, OperationStatus
+from bypass.protocol.storage import FoundObjects, NodeCounts, OperationStatus
 from bypass.support.callbacks import is_plain_function
 from bypass.support.units import MICROSECONDS
 
@@ -68,6 +68,7 @@ class ObjectAccess:
         self.store = kept.store
         self.queries = queries
         self.operations = Operations(host, times.timeout_s, times.retries, kept.operations)
+        self.counts = NodeCounts()
         self.forged = 0  # answers whose bytes are not those of the object
         self.unwanted = 0  # objects for queries that are not, or no longer, asked
         self._host = host
@@ -138,6 +139,7 @@ class ObjectAccess:
         )  # fmt: skip
         stored = StoredObject(metadata, data)
         self.store.publish(stored, secret)
+        self.counts.inserted(len(metadata.tags))
 
         def attempt(op: int) -> None:
             if key in self.store:
@@ -187,6 +189,7 @@ class ObjectAccess:
 
         number = self.operations.begin(attempt, deletion_ended)
         self._deleting.add(key)
+        self.counts.deletes += 1
         _remember(self._undeleted, key, known)
         return number
 
@@ -242,6 +245,7 @@ class ObjectAccess:
         except BaseException:
             self.queries.remove(number)
             raise
+        self.counts.subscribed(len(query.formula.conjunctions()))
         return own
 
     def more(self, own: OwnQuery, limit: int = USUAL_PAGE, ended: Ended = ignore) -> int:
@@ -253,6 +257,7 @@ class ObjectAccess:
         self._check(ended)
         _check_limit(limit, 1)
         self._check_known(own)
+        self.counts.pages += 1
         return self._ask_page(own, limit, False, ended)
 
     def withdraw(self, own: OwnQuery, ended: Ended = ignore) -> int:
@@ -261,6 +266,7 @@ class ObjectAccess:
         self._check_known(own)
         self.queries.remove(own.query.id)
         _remember(self._withdrawn, own.query.id, own.query)
+        self.counts.withdrawals += 1
         return self.operations.begin(lambda op: self._storage.withdraw(op, own.query), ended)
 
     def retrieve(self, metadata: Metadata, ended: Ended) -> int:
@@ -273,6 +279,8 @@ class ObjectAccess:
         here = self.store.get(metadata.key)
         if here is not None and metadata.describes(here.data):
             return self.operations.begin(lambda op: self.done(op, OperationStatus.OK, data=here.data), ended)
+
+        self.counts.retrieves += 1
 
         def attempt(op: int) -> None:
             self._retrieving[op] = metadata
