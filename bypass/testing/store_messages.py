@@ -33,8 +33,8 @@ OPERATIONS = ("insert", "retrieve", "subscribe", "notify", "delete", "withdraw",
 """The operations of cost formulas; `confirm` is what a node of a cell says to the one that has told it."""
 
 APART = ("repeated", "upkeep", "reports", "routing", "survey", "decisions")
-"""What no formula has: messages that had been sent before, and their answers; joining, moving and repairing;
-reports of what did not arrive; beacons and tables; questions for counts; plans."""
+"""The messages that no formula has: repetitions, and their answers; joining, moving and repairing; reports of
+what did not arrive; beacons and tables; questions for counts; plans."""
 
 _PLAIN: dict[type, str] = {
     Insert: "insert",

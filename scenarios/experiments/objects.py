@@ -54,7 +54,7 @@ class PlannerModel(BaseModel):
 
 
 class WorkloadStage(BaseModel):
-    """What clients do for a while: they publish `posts` and do what `operations` say besides."""
+    """A stretch of a workload: clients publish `posts` and do what `operations` say besides."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

@@ -24,7 +24,7 @@ AREA = "area"
 
 
 class ExecutedAction(Protocol):
-    """What a rule engine is told of an action of a plan: its id begins with that of the plan."""
+    """An action of a plan that was executed; its id begins with that of the plan."""
 
     @property
     def id(self) -> str: ...

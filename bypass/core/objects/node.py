@@ -134,6 +134,7 @@ class StorageNode:
         self._closed = True
         self.access.operations.drop()
         self.recovery.end()
+        self.survey.end()
         self.decisions.current = NO_DECISION
         return kept
 

@@ -56,6 +56,11 @@ class NodeSurvey:
         if origin.node is not None:
             self.answers[origin.node] = counts
 
+    def end(self) -> None:
+        """Answer nobody any more: the client is gone."""
+        self._asking.clear()
+
     def _answer(self, origin: NodeAddress) -> None:
-        self._asking.discard(origin)
-        self._routing.send(self._count(), (origin,))
+        if origin in self._asking:
+            self._asking.discard(origin)
+            self._routing.send(self._count(), (origin,))
