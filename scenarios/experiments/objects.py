@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -149,15 +149,21 @@ class ObjectSettings(BaseModel):
         """The operations of so many clients. Raises InvalidPosts for a file that cannot be used."""
         posts = self.posts.draw(clients, seed) if self.file is None else read_posts(self.file)
         drawn = self.operations.draw(posts, clients, self.posts.duration, seed)
-        begin = 0.0
-        for number, (before, stage) in enumerate(pairwise(self._all_stages), 1):
-            begin += before.length
+        for number, stage in enumerate(self.stages, 1):
             own = seed + (number << 32)
             further = stage.operations.draw(
                 stage.posts.draw(clients, own), clients, stage.posts.duration, own
             )
-            drawn = drawn.followed_by(further, round(begin * MICROSECONDS))
+            drawn = drawn.followed_by(
+                further, round((self.stage_starts[number] - self.operations_from) * MICROSECONDS)
+            )
         return drawn
+
+    @property
+    def stage_starts(self) -> list[float]:
+        """The times (s) at which stages begin."""
+        lengths = [stage.length for stage in self._all_stages[:-1]]
+        return [*accumulate(lengths, initial=self.operations_from)]
 
     @property
     def _all_stages(self) -> tuple[WorkloadStage, ...]:

@@ -291,6 +291,7 @@ class StorageExperiment(Experiment):
             {name: count / seconds for name, count in self._design.items() if name != Nothing.name},
             self._layout(),
             [(phase.name, phase.start_s) for phase in run.phases],
+            self._settings.stage_starts,
             run.traffic["adhoc_up"],
             run.executions,
         )
