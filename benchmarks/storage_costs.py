@@ -196,7 +196,7 @@ def ratio(one: float, other: float) -> float:
 
 def show_formulas(trials: list[Trial]) -> None:
     """Print formulas beside counted messages."""
-    rows = [
+    rows: list[list[str | float]] = [
         [
             trial.nodes, trial.mix, trial.way, trial.sent(),
             ratio(trial.predicted.transmissions(), trial.sent()),
