@@ -63,7 +63,8 @@ class Dsdv(RoutingMechanism):
         self._members = CellMembers()
         self._waiting: dict[int, deque[tuple[Datagram, NodeAddress]]] = {}
         self._queued = 0
-        self._alarm: tuple[float, Timer] | None = None
+        self._alarm: Timer | None = None
+        self._alarm_due = math.inf
         self._update: Timer = self.host.after(SOON_S * self._draw(), self._tell_all)
 
     def set_update_s(self, value: float) -> None:
@@ -102,7 +103,8 @@ class Dsdv(RoutingMechanism):
             self._queued -= len(self._waiting[found])
             for datagram, target in self._waiting.pop(found):
                 self._forward(datagram, (target,))
-        self._tell_news_later(now)
+        if self._ways.earliest < self._alarm_due:
+            self._tell_news_later(now)
 
     def _tell_all(self) -> None:
         now = self.host.now()
@@ -114,17 +116,15 @@ class Dsdv(RoutingMechanism):
     def _tell_news_later(self, now: float) -> None:
         """Set the alarm for the first change that may be announced, unless it is set for that or earlier."""
         due = self._ways.earliest
-        if due == math.inf:
+        if due >= self._alarm_due:
             return
         if self._alarm is not None:
-            if self._alarm[0] <= due:
-                return
-            self._alarm[1].cancel()
+            self._alarm.cancel()
         delay = max(due - now, 0.0) + (self.together_s or SOON_S * self._draw())
-        self._alarm = (due, self.host.after(delay, self._tell_news))
+        self._alarm, self._alarm_due = self.host.after(delay, self._tell_news), due
 
     def _tell_news(self) -> None:
-        self._alarm = None
+        self._alarm, self._alarm_due = None, math.inf
         now = self.host.now()
         self._announce(self._ways.news(now))
         self._tell_news_later(now)
