@@ -18,7 +18,7 @@ from bypass.errors import InvalidCallback, InvalidQuery, NotOwner, OperationFail
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone, check_given, content_hash
-from bypass.objects.query import MOST_ON_A_PAGE, USUAL_PAGE, ObjectQuery, PageCursor
+from bypass.objects.query import MOST_ON_A_PAGE, USUAL_PAGE, ObjectQuery, PageCursor, check_page
 from bypass.objects.tags import TagFormula
 from bypass.objects.window import TimeWindow, parse_time
 from bypass.ports.host import Host
@@ -214,7 +214,7 @@ class ObjectAccess:
         self._check(ended)
         if not is_plain_function(callback):
             raise InvalidCallback(f"callback {shown(callback)}: expected a plain function")
-        _check_limit(limit, 0)
+        check_page(limit, 0)
         now_us = self.now_us()
         number = self._host.id << 32 | self.queries.placed + 1
         query = ObjectQuery(
@@ -253,7 +253,7 @@ class ObjectAccess:
         MOST_ON_A_PAGE, QuotaExceeded and OperationFailed.
         """
         self._check(ended)
-        _check_limit(limit, 1)
+        check_page(limit, 1)
         self._check_known(own)
         self.counts.pages += 1
         return self._ask_page(own, limit, False, ended)
@@ -385,11 +385,6 @@ class ObjectAccess:
     def _check_known(self, own: OwnQuery) -> None:
         if self.queries.get(own.query.id) is not own:
             raise InvalidQuery(f"query {own.query.id}: expected one that is not withdrawn")
-
-
-def _check_limit(limit: int, least: int) -> None:
-    if type(limit) is not int or not least <= limit <= MOST_ON_A_PAGE:
-        raise InvalidQuery(f"page of {shown(limit)} objects: expected {least} to {MOST_ON_A_PAGE}")
 
 
 def _extra(metadata: Metadata) -> float:
