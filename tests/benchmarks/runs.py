@@ -70,6 +70,7 @@ REPEATED = {
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
     "agreement": ["--clients", "20", "--duration", "6"],
     "fuzz": ["--frames", "10000"],
+    "storage_costs": ["--sizes", "16", "--mixes", "quiet", "--duration", "30"],
     "hostile": ["--frames", "6000"],
     "crashes": ["--kills", "1", "--publishers", "1", "--subscribers", "1"],
     "ingest_crashes": [
