@@ -203,6 +203,7 @@ class RoutingMechanism(Mechanism):
             self._reported(body)
         elif isinstance(body, StorageMessage):
             self.counters.delivered += 1
+            self.counters.bodies[type(body).__name__] += 1
             self.sink.received(body, datagram.origin, target)
 
     def give_up(self, datagram: Datagram, target: NodeAddress, reason: DropReason) -> None:

@@ -27,7 +27,8 @@ class DropReason(StrEnum):
 class RoutingCounters:
     """Bodies that this node has `sent`, once for each target, that were `delivered` to it, and own ones that
     were `reported` as undeliverable; datagrams of others that it has `forwarded`, unicasts that `failed`;
-    messages of routing itself (`control`) and their size (`control_bytes`); `dropped` by reason.
+    messages of routing itself (`control`) and their size (`control_bytes`); `dropped` by reason. `bodies` are
+    those delivered, by the names of their classes.
     """
 
     sent: int = 0
@@ -38,3 +39,4 @@ class RoutingCounters:
     control: int = 0
     control_bytes: int = 0
     dropped: Counter[DropReason] = field(default_factory=Counter)
+    bodies: Counter[str] = field(default_factory=Counter)
