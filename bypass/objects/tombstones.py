@@ -46,6 +46,11 @@ class Tombstones:
         marks = self._by_owner.get(key.owner, {})
         return [each for (named, _), each in marks.items() if named == key]
 
+    def has_room(self, tombstone: Tombstone) -> bool:
+        """Whether none has to go for a tombstone."""
+        marks = self._by_owner.get(tombstone.key.owner)
+        return len(self._by_owner) < MOST_OWNERS if marks is None else len(marks) < MOST_PER_OWNER
+
     def displaced_by(self, tombstone: Tombstone) -> tuple[Tombstone, ...] | None:
         """Those that have to go for a tombstone; None if it is here. Raises InvalidObject."""
         check_key(tombstone.key)

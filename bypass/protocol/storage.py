@@ -237,6 +237,8 @@ class DigestKind(IntEnum):
     """Some that the sender has: who lacks some says so, and who has them all, too."""
     WANTED = 3
     """Those of an offer that are wanted; none, if nothing is lacking."""
+    SHARED = 4
+    """One for each part of what all nodes are to know, of no cell: neighbours tell the parts that differ."""
 
 
 @dataclass(slots=True)

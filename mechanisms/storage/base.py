@@ -6,9 +6,12 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from bypass.errors import InvalidQuery
+from bypass.errors import InvalidObject, InvalidQuery
+from bypass.mechanisms.storage.comparison import NeighbourComparison
 from bypass.mechanisms.storage.fetching import ObjectFetches, piece
 from bypass.mechanisms.storage.missed_matches import MissedMatches
+from bypass.mechanisms.storage.shared_state import SharedState
+from bypass.objects.catalogue import ObjectCatalogue
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone
 from bypass.objects.node_store import NodeStore
 from bypass.objects.query import ObjectQuery, PageCursor
@@ -16,15 +19,21 @@ from bypass.ports.storage import OwnQueries
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import (
     Acknowledge,
+    DigestKind,
     FoundObjects,
+    NodeState,
     OperationStatus,
     Remove,
     Retrieve,
     Retrieved,
+    StateDigest,
     StorageMessage,
 )
 from bypass.support.units import MICROSECONDS
 from bypass.transitions import Mechanism, TransferState
+
+COMPARE_S = 10.0
+"""Neighbours compare what was deleted so often (s), unless a mechanism says otherwise."""
 
 
 class StorageMechanism(Mechanism):
@@ -35,6 +44,10 @@ class StorageMechanism(Mechanism):
     nodes have in their own store they give and remove for whoever asks, whatever mechanism runs: so objects
     stay reachable while some nodes have exchanged it and others have not. `fetches` brings objects from their
     holders, `missed` repeats notifications that came back.
+
+    A tombstone that one node knows reaches all: whatever mechanism runs, neighbours compare theirs every
+    `compare_s` seconds, and when something is new. So no copy brings a deleted object back, wherever it was
+    when the object was deleted.
     """
 
     flag: ClassVar[int]
@@ -58,10 +71,22 @@ class StorageMechanism(Mechanism):
         """Have `begin` called as soon as others may be told."""
         self.fetches = ObjectFetches(self._send, self._done)
         self.missed = MissedMatches(self.host.after, self.tell_again)
+        self.comparison = NeighbourComparison(
+            self.host, SharedState(ObjectCatalogue(), self.store.tombstones)
+        )
         self.host.after(0.0, self.begin)
 
     def begin(self) -> None:
-        """Build up what is not handed over, such as indexes, with the help of others. Nothing, by default."""
+        """Build up what is not handed over, such as indexes, with the help of others; compare with neighbours
+        from now on."""
+        if self.compare_s:
+            self.comparison.tell_soon()
+            self._compare_later()
+
+    @property
+    def compare_s(self) -> float:
+        """Seconds between two comparisons with neighbours, about; 0: there are none."""
+        return COMPARE_S
 
     # -- what the application does ------------------------------------------------------------------------
 
@@ -108,8 +133,13 @@ class StorageMechanism(Mechanism):
         elif isinstance(body, Acknowledge):
             self.acknowledged(body, origin)
         elif isinstance(body, Remove):
-            if self.store.bury(Tombstone(body.key, body.opening)):
-                self.removed(body.key)
+            self.bury(Tombstone(body.key, body.opening))
+        elif isinstance(body, StateDigest) and body.kind is DigestKind.SHARED:
+            if self.compare_s:
+                self.comparison.digested(body)
+        elif isinstance(body, NodeState) and body.cell is None:
+            self.comparison.told(body)
+            self.learn(body)
         else:
             self.take(body, origin, target)
 
@@ -120,6 +150,24 @@ class StorageMechanism(Mechanism):
     def acknowledged(self, answer: Acknowledge, origin: NodeAddress) -> None:  # noqa: ARG002 - mechanisms may ask
         """A node says what became of an operation. Ends it, by default."""
         self.host.link.done(answer.op, answer.status, answer.detail)
+
+    def learn(self, state: NodeState) -> None:
+        """A neighbour tells what all nodes are to know: bury what was deleted, and pass that on."""
+        tombstones = self.store.tombstones
+        news = [each for each in state.tombstones if each not in tombstones and tombstones.has_room(each)]
+        for tombstone in news:
+            self.bury(tombstone)
+        if news and self.compare_s:
+            self.comparison.tell_soon()
+
+    def bury(self, tombstone: Tombstone) -> None:
+        """Delete an object whose commitment a tombstone opens, here and for good. One that cannot be a
+        tombstone is ignored."""
+        try:
+            if self.store.bury(tombstone):
+                self.removed(tombstone.key)
+        except InvalidObject:
+            return
 
     def removed(self, key: ObjectKey) -> None:
         """A copy that was here is deleted, as its owner wanted. Nothing more, by default."""
@@ -147,6 +195,16 @@ class StorageMechanism(Mechanism):
         """The time in microseconds, by which objects are published."""
         now: float = self.host.now()
         return round(now * MICROSECONDS)
+
+    def compare(self) -> None:
+        """Have neighbours compare what they know with what this node knows."""
+        self.comparison.tell()
+        self._compare_later()
+
+    def _compare_later(self) -> None:
+        if self.compare_s:
+            jitter = 0.5 + self.host.random("repair").random()
+            self.host.after(self.compare_s * jitter, self.compare)
 
     def _send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         self.host.link.send(body, targets)

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from bypass.mechanisms.storage.base import StorageMechanism
+from bypass.mechanisms.storage.comparison import NeighbourComparison
 from bypass.mechanisms.storage.shared_state import SharedState
 from bypass.objects.catalogue import ObjectCatalogue
 from bypass.objects.metadata import Metadata, ObjectKey, Replica, StoredObject
@@ -21,17 +22,23 @@ from bypass.protocol.storage import (
     NodeState,
     OperationStatus,
     Remove,
-    StateDigest,
     StorageMessage,
     Withdraw,
 )
 from bypass.support.units import MICROSECONDS
 from bypass.transitions import MechanismState
+from bypass.transitions.recent import Recent
 
 OK = OperationStatus.OK
 
 FRESH_S = 5.0
 """For so long after a switch, some nodes may follow the decision before it."""
+
+
+class _AnsweredQueries(Recent[int, ObjectQuery]):
+    """The queries of which pages were answered lately, by number."""
+
+    LIMIT = 1024
 
 
 class Local(StorageMechanism):
@@ -58,6 +65,8 @@ class Local(StorageMechanism):
         super().start()
         self._served = ObjectCatalogue()  # own objects, adopted ones, and everybody's queries
         self._shared = SharedState(self._served, self.store.tombstones)
+        self.comparison = NeighbourComparison(self.host, self._shared, lambda: self.join_delay_s)
+        self._answered = _AnsweredQueries()
         self._joined = False
         self._began: float = self.host.now()
         for metadata in self.store.own:
@@ -71,6 +80,15 @@ class Local(StorageMechanism):
             self._shared.add(query)
         self._join(self.join_retries)
         self._compare_later()
+
+    @property
+    def compare_s(self) -> float:
+        return self.repair_s
+
+    def compare(self) -> None:
+        """Forget queries that are over, before others are told of them."""
+        self._shared.expire(self.now_us() - round(self.grace_s * MICROSECONDS))
+        super().compare()
 
     # -- what the application does ------------------------------------------------------------------------
 
@@ -124,7 +142,7 @@ class Local(StorageMechanism):
     # -- what others say ----------------------------------------------------------------------------------
 
     def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:  # noqa: ARG002
-        """Keep and answer queries; help newcomers, and neighbours that know something else."""
+        """Keep and answer queries; help newcomers."""
         if isinstance(body, Ask):
             self.asked(body)
         elif isinstance(body, Withdraw):
@@ -134,13 +152,12 @@ class Local(StorageMechanism):
             draw = self.host.random("join")
             if draw.random() < self.join_coin:
                 self.host.after(self.join_delay_s * draw.random(), self._help, origin)
-        elif isinstance(body, StateDigest):
-            differing = self._shared.differing(body)
-            if differing:
-                delay = self.join_delay_s * self.host.random("repair").random()
-                self.host.after(delay, self._tell_state, differing)
-        elif isinstance(body, NodeState):
-            self._learn(body)
+
+    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
+        """A page that did not arrive is told later, as notifications are: nobody asks for it again."""
+        super().undeliverable(body, target)
+        if isinstance(body, FoundObjects) and body.items and body.op:
+            self.missed.add(body)
 
     def removed(self, key: ObjectKey) -> None:
         """A copy that was served from here is deleted."""
@@ -166,6 +183,8 @@ class Local(StorageMechanism):
         limit = min(request.limit, MOST_ON_A_PAGE)
         page = self._served.page(query, request.after, limit, request.since_us)
         if page.items:
+            if request.op:
+                self._answered[query.id] = query
             found = FoundObjects(request.op, query.id, page.items, page.next, page.more)
             self._tell(query, found)
 
@@ -197,28 +216,12 @@ class Local(StorageMechanism):
         for part in self._shared.parts():
             self.host.link.send(part, (newcomer,))
 
-    def _compare_later(self) -> None:
-        if self.repair_s:
-            jitter = 0.5 + self.host.random("repair").random()
-            self.host.after(self.repair_s * jitter, self._compare)
-
-    def _compare(self) -> None:
-        self._shared.expire(self.now_us() - round(self.grace_s * MICROSECONDS))
-        self.host.link.tell_neighbours(self._shared.digest())
-        self._compare_later()
-
-    def _tell_state(self, buckets: list[int]) -> None:
-        for part in self._shared.parts(buckets):
-            self.host.link.tell_neighbours(part)
-
-    def _learn(self, state: NodeState) -> None:
+    def learn(self, state: NodeState) -> None:
         """Keep what is new, and match new queries against what is served here."""
         self._joined = True
+        super().learn(state)
         for number in state.withdrawn:
             self._shared.withdraw(number)
-        for tombstone in state.tombstones:
-            if self.store.bury(tombstone):
-                self.removed(tombstone.key)
         for record in state.queries:
             query = record.query
             if not self._over(query) and self._shared.add(query):
@@ -233,9 +236,10 @@ class Local(StorageMechanism):
             page = self._served.page(query, page.next, MOST_ON_A_PAGE, since_us)
 
     def tell_again(self, query: int, since_us: int) -> None:
-        """Tell of all that is served here and was published since then, if the query is still known."""
-        known = self._served.query(query)
-        if known is not None:
+        """Tell of all that is served here and was published since then, if the query is still known, or was
+        answered lately."""
+        known = self._served.query(query) or self._answered.get(query)
+        if known is not None and not self._shared.is_withdrawn(query):
             self.match_all(known, since_us)
 
     def _over(self, query: ObjectQuery) -> bool:

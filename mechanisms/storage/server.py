@@ -147,9 +147,8 @@ class ExternalStorage(StorageMechanism):
 
     def begin(self) -> None:
         """Have others register their queries, if this is the server."""
-        if self._served is not None:
-            self.host.link.flood(JoinRequest())
-            self._expire()
+        super().begin()
+        self._have_registered()
 
     # -- what the application does ------------------------------------------------------------------------
 
@@ -233,8 +232,13 @@ class ExternalStorage(StorageMechanism):
             self._logic = ObjectServer(self._served, self._answer, self.now_us)
 
     def _moved(self) -> None:
-        self.begin()
+        self._have_registered()
         self.host.link.recover()
+
+    def _have_registered(self) -> None:
+        if self._served is not None:
+            self.host.link.flood(JoinRequest())
+            self._expire()
 
     def _answer(self, body: StorageMessage, node: int) -> None:
         self.host.link.send(body, (NodeAddress(node),))

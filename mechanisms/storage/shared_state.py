@@ -1,19 +1,16 @@
-"""The state that all nodes of a design without servers share: the queries of everybody, and what is over.
-
-Floods get lost, and networks part and meet again. So nodes compare what they know by a short digest, and tell
-each other the part in which they differ.
-"""
+"""The state that all nodes share: what was deleted, and, in designs without servers, the queries of everybody
+and which of them are over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 
 from bypass.objects.catalogue import ObjectCatalogue
 from bypass.objects.metadata import Tombstone
 from bypass.objects.query import ObjectQuery
 from bypass.objects.tombstones import Tombstones
-from bypass.protocol.storage import MOST_ITEMS, NodeState, QueryRecord, StateDigest
+from bypass.protocol.storage import MOST_ITEMS, DigestKind, NodeState, QueryRecord, StateDigest
 from bypass.transitions.recent import Recent
 
 BUCKETS = 16
@@ -30,7 +27,7 @@ class WithdrawnQueries(Recent[int, None]):
 
 
 class SharedState:
-    """The queries of everybody, the withdrawn ones, and the deleted objects, as one node knows them."""
+    """The deleted objects, the queries of a catalogue, and the withdrawn ones, as one node knows them."""
 
     def __init__(self, catalogue: ObjectCatalogue, tombstones: Tombstones) -> None:
         self.refused = 0  # queries beyond MOST_QUERIES_EACH
@@ -61,6 +58,10 @@ class SharedState:
             self._uncount(query)
         return True
 
+    def is_withdrawn(self, number: int) -> bool:
+        """Whether a query was withdrawn lately."""
+        return number in self._withdrawn
+
     def expire(self, before_us: int) -> None:
         """Forget queries whose windows ended at `before_us` or earlier."""
         for query in self._catalogue.expire(before_us):
@@ -71,7 +72,7 @@ class SharedState:
         hashes = [0] * BUCKETS
         for number in self._numbers():
             hashes[number % BUCKETS] ^= number
-        return StateDigest(0, tuple(hashes))
+        return StateDigest(0, tuple(hashes), DigestKind.SHARED)
 
     def differing(self, digest: StateDigest) -> list[int]:
         """The parts in which a neighbour's state differs; all of them if it compares otherwise."""
@@ -80,12 +81,18 @@ class SharedState:
             return list(range(BUCKETS))
         return [n for n in range(BUCKETS) if mine[n] != digest.entries[n]]
 
-    def parts(self, buckets: Iterable[int] = range(BUCKETS)) -> list[NodeState]:
-        """The given parts of the state, as messages."""
+    def parts(
+        self, buckets: Iterable[int] = range(BUCKETS), without: Collection[int] = ()
+    ) -> list[NodeState]:
+        """The given parts of the state, without what has some hashes, as messages; at least one."""
         chosen = set(buckets)
-        queries = [q for q in self._catalogue.queries() if _query_hash(q.id) % BUCKETS in chosen]
-        withdrawn = [n for n in self._withdrawn if _withdrawn_hash(n) % BUCKETS in chosen]
-        tombstones = [t for t in self._tombstones if _tombstone_hash(t) % BUCKETS in chosen]
+
+        def is_wanted(number: int) -> bool:
+            return number % BUCKETS in chosen and number not in without
+
+        queries = [q for q in self._catalogue.queries() if is_wanted(_query_hash(q.id))]
+        withdrawn = [n for n in self._withdrawn if is_wanted(_withdrawn_hash(n))]
+        tombstones = [t for t in self._tombstones if is_wanted(_tombstone_hash(t))]
         count = max(1, *(-(-len(each) // MOST_ITEMS) for each in (queries, withdrawn, tombstones)))
         return [
             NodeState(
@@ -97,6 +104,15 @@ class SharedState:
             )
             for first in range(0, count * MOST_ITEMS, MOST_ITEMS)
         ]
+
+    @staticmethod
+    def hashes(state: NodeState) -> set[int]:
+        """The hashes of all that a message has."""
+        return {
+            *(_query_hash(record.query.id) for record in state.queries),
+            *map(_withdrawn_hash, state.withdrawn),
+            *map(_tombstone_hash, state.tombstones),
+        }
 
     def _numbers(self) -> Iterator[int]:
         yield from (_query_hash(query.id) for query in self._catalogue.queries())

@@ -139,18 +139,16 @@ class ObjectAccess:
         stored = StoredObject(metadata, data)
         self.store.publish(stored, secret)
 
-        def attempt(op: int) -> None:
-            if key in self.store:
-                self._storage.insert(op, stored, active)
-            else:  # deleted meanwhile: an attempt must not come after the deletion
-                self.operations.done(op, OperationStatus.REFUSED, f"object {key} was deleted")
-
         def insertion_ended(result: OperationResult) -> None:
             if result.status in OBJECT_REFUSED:
                 self.store.bury(Tombstone(key, secret))
             ended(result)
 
-        self.operations.begin(attempt, insertion_ended, extra_s=_extra(metadata))
+        self.operations.begin(
+            lambda op: self._insert_unless_deleted(op, stored, active),
+            insertion_ended,
+            extra_s=_extra(metadata),
+        )
         return metadata
 
     def delete(self, key: ObjectKey, ended: Ended = ignore) -> int:
@@ -229,7 +227,7 @@ class ObjectAccess:
         live = not query.window.ended(now_us)
 
         def query_ended(result: OperationResult) -> None:
-            if result.status == OperationStatus.TIMEOUT and live:
+            if live and (result.status == OperationStatus.TIMEOUT or own.is_crowded):
                 self.recover(own, own.placed_us)  # the application is told, and the query goes on being tried
             elif not result.ok and result.status != OperationStatus.TIMEOUT:
                 self.queries.remove(number)
@@ -336,7 +334,7 @@ class ObjectAccess:
     def announce(self, stored: StoredObject, ended: Ended = ignore) -> int:
         """Have the mechanism that runs now know of an object that is here; until it is done."""
         return self.operations.begin(
-            lambda op: self._storage.insert(op, stored, None),
+            lambda op: self._insert_unless_deleted(op, stored, None),
             ended,
             extra_s=_extra(stored.metadata),
             retries=FOREVER,
@@ -348,6 +346,13 @@ class ObjectAccess:
             self.delete(key)
 
     # -- parts --------------------------------------------------------------------------------------------
+
+    def _insert_unless_deleted(self, op: int, stored: StoredObject, active: bool | None) -> None:
+        """Have an object inserted; if it was deleted meanwhile, an attempt must not come after that."""
+        if stored.key in self.store:
+            self._storage.insert(op, stored, active)
+        else:
+            self.operations.done(op, OperationStatus.REFUSED, f"object {stored.key} was deleted")
 
     def _ask_page(self, own: OwnQuery, limit: int, live: bool, ended: Ended) -> int:
         def attempt(op: int) -> None:

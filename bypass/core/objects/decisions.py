@@ -48,13 +48,18 @@ class StorageDecisions:
     """The decision that a node follows, and how it learns of larger ones.
 
     `follow(plan, decision)` carries out a plan of a neighbour, and raises TransitionError if that is not
-    possible. Counted are decisions that were `followed`, plans that were `refused` or failed, epochs too far
-    ahead (`leaps`), and datagrams that were dropped because their sender follows an older decision
-    (`obsolete`) or a newer one (`newer`).
+    possible. Decisions are those of a `namespace`. Counted are decisions that were `followed`, plans that
+    were `refused` or failed, epochs too far ahead (`leaps`), and datagrams that were dropped because their
+    sender follows an older decision (`obsolete`) or a newer one (`newer`).
     """
 
     def __init__(
-        self, host: Host, engine: Engine, port: DatagramPort, follow: Callable[[Plan, Decision], None]
+        self,
+        host: Host,
+        engine: Engine,
+        port: DatagramPort,
+        follow: Callable[[Plan, Decision], None],
+        namespace: Callable[[], str],
     ) -> None:
         self.current = NO_DECISION
         self.followed = self.refused = self.leaps = self.obsolete = self.newer = 0
@@ -62,6 +67,7 @@ class StorageDecisions:
         self._engine = engine
         self._port = port
         self._follow = follow
+        self._namespace = namespace
         self._asked = _Asked()
         self._number: int = host.random("decision-numbers").getrandbits(32)
         self._draw = host.random("decision-jitter").random
@@ -172,7 +178,15 @@ class StorageDecisions:
     def _datagram(self, body: StorageMessage, scope: DatagramScope, *targets: NodeAddress) -> Datagram:
         self._number = (self._number + 1) & 0xFFFFFFFF
         number = self._host.id << 32 | self._number
-        return Datagram(number, NodeAddress(self._host.id), targets, scope, body, client=self._host.id)
+        return Datagram(
+            number,
+            NodeAddress(self._host.id),
+            targets,
+            scope,
+            body,
+            namespace=self._namespace(),
+            client=self._host.id,
+        )
 
 
 def _ignore() -> None:

@@ -68,6 +68,12 @@ class OwnQuery:
             return 0
         return self.placed_us if self.cursor is None else self.cursor.published_us
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether pages are full of objects that were published since the query was placed: others of that
+        time, which no page should have to be asked for, may have found no room."""
+        return self.more_past and self.cursor is not None and self.cursor.published_us >= self.placed_us
+
     def open_page(self, op: int, limit: int | None) -> None:
         """Expect a page of so many objects by an operation; None: all that it brings is told at once."""
         self._pages.setdefault(op, _OpenPage(limit))

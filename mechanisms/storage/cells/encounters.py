@@ -78,3 +78,4 @@ class Encounters:
             node.host.after(COMPARE_WITHIN_S * node.random.random(), node.repair.offer_own)
             node.host.after(COMPARE_WITHIN_S * (1 + node.random.random()), node.repair.offer_copies)
             node.hand_over.probe_soon()
+            node.comparison.tell_soon()

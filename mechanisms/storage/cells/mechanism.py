@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from random import Random
 from typing import Annotated, ClassVar, Literal
 
@@ -114,9 +115,14 @@ class Cells(StorageMechanism):
 
     def begin(self) -> None:
         """Listen for the nodes of the cell, and join them."""
+        super().begin()
         self._locate()
         self.membership.begin()
         self.host.after(TICK_S * self.random.random(), self._tick)
+
+    @property
+    def compare_s(self) -> float:
+        return 0.0 if self.as_published else self.register_s
 
     # -- what parts ask -----------------------------------------------------------------------------------
 
@@ -138,11 +144,6 @@ class Cells(StorageMechanism):
         """How long queries are kept after the end of their windows."""
         return round(self.grace_s * MICROSECONDS)
 
-    def now_us(self) -> int:
-        """The time by which objects are published."""
-        now: float = self.host.now()
-        return round(now * MICROSECONDS)
-
     def mates(self) -> list[int]:
         """The other nodes that work for the own cell, by number."""
         cell = self.cell
@@ -160,6 +161,7 @@ class Cells(StorageMechanism):
         self.whereabouts.tell(with_copies=True)
         if not self.as_published:
             self._registered_at = self.host.now()
+            self.comparison.tell_soon()
             self.host.after(self.random.random(), self.repair.offer_own)
             self.host.after(1.0 + self.random.random(), self.repair.offer_copies)
 
@@ -209,10 +211,10 @@ class Cells(StorageMechanism):
             self.service.heard(origin)
         if isinstance(body, FoundObjects):
             self.requests.found(body)
-        elif isinstance(body, Remove):
-            self._remove(body, spread=target is not None and target.node is None)
         else:
             super().received(body, origin, target)
+            if isinstance(body, Remove) and target is not None and target.node is None:
+                self.spreading.tell(body)
 
     def acknowledged(self, answer: Acknowledge, origin: NodeAddress) -> None:  # noqa: ARG002
         if not self.spreading.confirmed(answer.op, answer.cells):
@@ -283,7 +285,7 @@ class Cells(StorageMechanism):
         elif isinstance(body, MoveNode):
             self.service.note_move(body)
         elif isinstance(body, Remove):
-            self._remove(body, spread=False)
+            self.bury(Tombstone(body.key, body.opening))
         elif isinstance(body, CopyObject):
             self._keep_copy(body)
 
@@ -299,13 +301,9 @@ class Cells(StorageMechanism):
             self.hand_over.settle((part.cell,))
             self.spreading.tell(part)
 
-    def _remove(self, body: Remove, *, spread: bool) -> None:
-        try:
-            self.service.bury(Tombstone(body.key, body.opening))
-        except InvalidObject:
-            return
-        if spread:
-            self.spreading.tell(body)
+    def bury(self, tombstone: Tombstone) -> None:
+        with suppress(InvalidObject):
+            self.service.bury(tombstone)
 
     def _copy(self, body: CopyObject, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Keep a copy of an object of this cell, and tell the others if it came for all of them."""

@@ -9,7 +9,7 @@ from bypass.models.radio.kernels.state import S
 from bypass.objects.metadata import Metadata
 from bypass.testing.worlds.radio import cluster
 from bypass.testing.worlds.storage import QUIET_S, StorageWorld, plan_for
-from bypass.transitions import InvalidPlan
+from bypass.transitions import Action, InvalidPlan, Plan
 
 AWAY = (20.0, 20.0)
 GRID = {"area": [0.0, 0.0, 1000.0, 1000.0]}
@@ -169,3 +169,85 @@ def test_a_deletion_that_nobody_answered_goes_on_in_the_next_life() -> None:
     world.client(2).objects.query("a", lambda found, _: told.append(found))
     world.run(QUIET_S)
     assert told == []
+
+
+def test_an_object_that_is_deleted_before_a_server_had_it_does_not_come_back() -> None:
+    """Its owner goes on announcing it; the deletion is done at once, after the server was given up."""
+    world = begun(3, "local")
+    stored = world.insert(1, "a")
+    world.run(1.0)
+    home, world.places[0] = world.places[0], AWAY
+    assert world.decide(1, "server", server=0).ok
+    world.run(1.0)
+    assert world.decide(1, "local").ok
+    world.delete(stored.metadata.key)
+    world.run(1.0)
+    world.places[0] = home
+    world.run(2 * QUIET_S)
+    assert world.found_by(2, "a") == set()
+
+
+def test_a_page_that_comes_back_is_told_later() -> None:
+    """Nobody asks for it again: the node that has asked knows nothing of it."""
+    world = StorageWorld(cluster(3), ("local", {}), ("dsdv", {"queue": 0}))
+    world.run(QUIET_S)
+    inserted = world.insert(1, "a")
+    home, world.places[0] = world.places[0], AWAY
+    world.run(92.0)  # no way leads there any more, and the next announcement comes in 8 s
+    world.places[0] = home
+    world.run(0.1)
+    asked = world.ask(0, "a", until="now")
+    world.run(2.0)
+    assert (asked.told, asked.own.more_past) == ([], False), "there was a way for the answer"
+    world.run(60.0)
+    assert asked.told == [inserted.metadata.key]
+
+
+def test_all_that_is_published_after_a_query_is_told_whatever_room_its_page_has() -> None:
+    """The cell answers seconds later: by then, objects have come that are not of the past."""
+    world = StorageWorld([(15.0, 15.0), (46.0, 15.0), (15.0, 46.0)], ("local", {}), ("dsdv", {}))
+    world.run(QUIET_S)
+    assert world.client(0).decide(plan_for("cells", "cells", batch=20)).ok
+    world.run(1.0)
+    asked = world.ask(0, "b | c", limit=1)
+    inserted = [world.insert(node, "b", "c") for node in (1, 2, 1)]
+    world.run(QUIET_S)
+    assert set(asked.told) == {each.metadata.key for each in inserted}
+
+
+def test_nodes_of_two_namespaces_do_not_meet() -> None:
+    """They share a radio. Each namespace has its own grid, and makes its own decisions."""
+    world = begun(6, "local")
+    others = range(3, 6)
+    for node in others:
+        world.client(node).engine.transition("routing", "one-hop", set={"namespace": "b"})
+    world.run(QUIET_S)
+    there = world.ask(4, "x")
+    here = world.ask(1, "x")
+    for storage, side in (("cells", 40.0), ("local", None), ("cells", 25.0)):
+        grid = {"side": side, **GRID} if side else {}
+        routing = Action(proxy="routing", to="cells" if side else "dsdv", set=grid)
+        plan = Plan(plan=storage, actions=(routing, Action(proxy="storage", to=storage)))
+        assert world.client(0).decide(plan).ok
+        world.run(QUIET_S)
+        assert len({world.client(node).node.decisions.current for node in range(3)}) == 1
+        inserted = world.insert(2, "x")
+        world.run(QUIET_S)
+        assert inserted.acknowledged
+        assert here.told[-1] == inserted.metadata.key
+    for node in others:
+        client = world.client(node)
+        assert client.node.decisions.current.epoch == 0
+        assert client.engine.active("storage").name == "local"
+        assert client.engine.active("routing").namespace == "b"  # type: ignore[attr-defined]
+    assert (len(here.told), there.told) == (3, [])
+    world.insert(5, "x")
+    world.run(QUIET_S)
+    assert (len(here.told), len(there.told)) == (3, 1)
+    assert world.decide(3, "server", "dsdv", server=3).ok
+    world.run(QUIET_S)
+    assert {world.client(node).node.decisions.current.initiator for node in others} == {3}
+    assert {world.client(node).node.decisions.current.initiator for node in range(3)} == {0}
+    world.insert(5, "x")
+    world.run(QUIET_S)
+    assert (len(here.told), len(there.told)) == (3, 2)
