@@ -29,7 +29,8 @@ class RoutingCounters:
     were `reported` as undeliverable; `ways` of operations that ended here because the target was this node,
     and the `hops` of these, and the same for its cell (`cell_ways`, `cell_hops`); datagrams of others that it
     has `forwarded`, unicasts that `failed`; messages of routing itself (`control`) and their size
-    (`control_bytes`); `dropped` by reason.
+    (`control_bytes`); `dropped` by reason. `bodies` are those delivered, by
+    the names of their classes.
     """
 
     sent: int = 0
@@ -44,6 +45,7 @@ class RoutingCounters:
     control: int = 0
     control_bytes: int = 0
     dropped: Counter[DropReason] = field(default_factory=Counter)
+    bodies: Counter[str] = field(default_factory=Counter)
 
     def arrived(self, hops: int, *, to_cell: bool) -> None:
         """Count a way of so many hops that has ended here."""

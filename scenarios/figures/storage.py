@@ -11,6 +11,7 @@ import numpy as np
 from bypass.objects.metadata import ObjectKey
 from bypass.places.cell_grid import CellGrid
 from bypass.scenarios.figures.measures import EventColumn, Stats
+from bypass.scenarios.figures.storage_loads import NodeLoad, energy_figures
 from bypass.scenarios.figures.storage_switches import (
     StorePhase,
     StoreStage,
@@ -30,8 +31,9 @@ TRAFFIC = (
 
 
 class OperationEnd(NamedTuple):
-    """An operation that has ended, and how long (s) it took."""
+    """An operation of a node that has ended, and how long (s) it took."""
 
+    node: int
     operation: str
     ok: bool
     seconds: float
@@ -91,10 +93,10 @@ class StoreWatch:
 
 
 class StoreLayout(NamedTuple):
-    """Where nodes are in the end, the grid of their cells if they have one, and how many tags of objects
-    each cell is responsible for."""
+    """The nodes with their loads, the grid of their cells if they have one, and how many tags of objects each
+    cell is responsible for."""
 
-    places: Sequence[tuple[float, float]] = ()
+    loads: Sequence[NodeLoad] = ()
     grid: CellGrid | None = None
     keyed: Mapping[int, int] = {}
 
@@ -139,6 +141,7 @@ class StoreFigures(NamedTuple):
             "forwarded_share": self.traffic["forwarded_bytes"] / phy,
             "design": dict(self.design),
             "most_loaded_cell": max(self.layout.keyed.values(), default=0),
+            "energy": energy_figures(self.layout.loads),
             "skipped": self.skipped,
             "store_phases": by_name(self.phases),
             "store_switches": [switch.summary() for switch in self.switches],

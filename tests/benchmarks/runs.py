@@ -29,6 +29,7 @@ NEARBY = {
         *("--duration", "3", "--scale-duration", "3", "--most", "100", "--repetitions", "1"),
     ],
     "radio": ["--duration", "1", "--seeds", "1"],
+    "storage_speed": ["--seconds", "2", "--designs", "cells", "--sizes", "16", "--repetitions", "1"],
 }
 EVALUATION = {
     "traces": ["--clients", "30", "--duration", "45", "--repetitions", "1"],
@@ -68,6 +69,10 @@ REGRESSION = {
 # What these look for, tests look for with the same parts.
 REPEATED = {
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
+    "thyme": [
+        *("--scenarios", "static", "--designs", "cells", "--values", "16", "--duration", "36"),
+        *("--seeds", "2", "--processes", "1"),
+    ],
     "agreement": ["--clients", "20", "--duration", "6"],
     "fuzz": ["--frames", "10000"],
     "storage_costs": ["--sizes", "16", "--mixes", "quiet", "--duration", "30"],
