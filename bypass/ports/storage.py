@@ -117,8 +117,9 @@ class StorageLink(Protocol):
         """Objects match a query of this node: of a page if `found.op` is the number of an operation, else as
         they come (0). What was told before is left out by the client."""
 
-    def recover(self) -> None:
-        """Announce own objects and ask again for all own queries, soon: others have lost what they knew."""
+    def recover(self, missing_us: int) -> None:
+        """Announce own objects and ask again for all own queries, soon: others have lost what they knew, and
+        nobody may have told this node of what was published since `missing_us`."""
 
 
 class OwnQueries(Protocol):

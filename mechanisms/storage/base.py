@@ -71,9 +71,8 @@ class StorageMechanism(Mechanism):
         """Have `begin` called as soon as others may be told."""
         self.fetches = ObjectFetches(self._send, self._done)
         self.missed = MissedMatches(self.host.after, self.tell_again)
-        self.comparison = NeighbourComparison(
-            self.host, SharedState(ObjectCatalogue(), self.store.tombstones)
-        )
+        shared = SharedState(ObjectCatalogue(), self.store.tombstones)
+        self.comparison = NeighbourComparison(self.host, shared, self.tell_neighbours)
         self.host.after(0.0, self.begin)
 
     def begin(self) -> None:
@@ -205,6 +204,10 @@ class StorageMechanism(Mechanism):
         if self.compare_s:
             jitter = 0.5 + self.host.random("repair").random()
             self.host.after(self.compare_s * jitter, self.compare)
+
+    def tell_neighbours(self, body: StorageMessage) -> None:
+        """Tell all in reach."""
+        self.host.link.tell_neighbours(body)
 
     def _send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         self.host.link.send(body, targets)

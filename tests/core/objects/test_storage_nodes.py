@@ -7,6 +7,8 @@ import pytest
 from bypass.core.objects.operations import OperationResult
 from bypass.models.radio.kernels.state import S
 from bypass.objects.metadata import Metadata
+from bypass.protocol.datagrams import NodeAddress
+from bypass.protocol.storage import NodeState, QueryRecord
 from bypass.testing.worlds.radio import cluster
 from bypass.testing.worlds.storage import QUIET_S, StorageWorld, plan_for
 from bypass.transitions import InvalidPlan
@@ -213,3 +215,34 @@ def test_all_that_is_published_after_a_query_is_told_whatever_room_its_page_has(
     inserted = [world.insert(node, "b", "c") for node in (1, 2, 1)]
     world.run(QUIET_S)
     assert set(asked.told) == {each.metadata.key for each in inserted}
+
+
+def test_a_query_that_is_asked_again_is_answered_by_a_node_that_learns_of_it_from_others() -> None:
+    """A node that has not heard the flood knows the query from before, but not what was missed since then."""
+    world = begun(2, "local")
+    asked = world.ask(0, "a")
+    world.run(1.0)
+    inserted = world.insert(1, "a")
+    world.run(1.0)
+    assert (asked.told, asked.own.duplicates) == ([inserted.metadata.key], 0)
+    again = QueryRecord(asked.own.query, at_us=world.client(0).objects.now_us())
+    world.client(1).node.received(NodeState(queries=(again,)), NodeAddress(0), None)
+    world.run(1.0)
+    assert asked.own.duplicates == 1
+
+
+def test_a_server_that_lost_its_queries_gets_them_from_whoever_did_not_hear_it() -> None:
+    """A node that is out of reach while the server begins anew, and tells all that it has no queries."""
+    world = begun(3, "server")
+    asked = world.ask(2, "a")
+    world.run(1.0)
+    home, world.places[2] = world.places[2], AWAY
+    world.leave(0)
+    world.run(1.0)
+    world.join(0)
+    world.run(10.0)
+    inserted = world.insert(1, "a")
+    world.run(100.0)
+    world.places[2] = home
+    world.run(150.0)
+    assert asked.told == [inserted.metadata.key]
