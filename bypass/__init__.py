@@ -1,7 +1,7 @@
 """Location-based publish/subscribe whose mechanisms can be exchanged while it runs.
 
-What most applications and experiments need is here. The rest is in `bypass.events`, `bypass.places`,
-`bypass.live`, `bypass.transitions`, `bypass.mechanisms`, `bypass.core`, `bypass.models` and
+What most applications and experiments need is here. The rest is in `bypass.events`, `bypass.objects`,
+`bypass.places`, `bypass.live`, `bypass.transitions`, `bypass.mechanisms`, `bypass.core`, `bypass.models` and
 `bypass.scenarios`, each with its errors, and in `bypass.errors`; all errors derive from `BypassError`.
 Names whose modules need more than the standard library are imported when they are first used, so that
 `import bypass` costs next to nothing.

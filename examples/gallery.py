@@ -11,7 +11,7 @@ from subprocess import DEVNULL, Popen
 
 import bypass
 from bypass.live import Connection, ObjectMatch
-from bypass.objects.metadata import ObjectKey
+from bypass.objects import ObjectKey
 
 
 class Gallery:

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from bypass import MechanismState, Region, Registry, SimulatedSystem
-from bypass.mechanisms.routing.one_hop import OneHop
-from bypass.mechanisms.storage.local import Local
+from bypass.mechanisms.routing import OneHop
+from bypass.mechanisms.storage import Local
 from bypass.models.mobility import RandomWaypoint
-from bypass.objects.metadata import Metadata
+from bypass.objects import Metadata
 from bypass.protocol.datagrams import Datagram
 from bypass.transitions import Action
 

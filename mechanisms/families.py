@@ -17,6 +17,7 @@ from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
 from bypass.mechanisms.precompute.base import Precompute
 from bypass.mechanisms.row_models import RowModel
+from bypass.ports.caches import Cache, Partitioning
 from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT
 from bypass.ports.proxies import Dissemination, GatewayLogic, GatewaySelection, LocalTransport, Mode
 from bypass.ports.routing import Routing
@@ -267,6 +268,29 @@ DURABILITY = Family(
         "bypass.mechanisms.durability:FullSync",
     ),
 )
+CACHE = Family(
+    "cache",
+    "bypass.mechanisms.caches.base:CacheMechanism",
+    (FamilyProxy("cache", "edge", Cache, first="w-tiny-lfu"),),
+    (
+        "bypass.mechanisms.caches.w_tiny_lfu:WTinyLfu",
+        "bypass.mechanisms.caches.lru:Lru",
+        "bypass.mechanisms.caches.lfu:Lfu",
+        "bypass.mechanisms.caches.fifo:Fifo",
+        "bypass.mechanisms.caches.s3_fifo:S3Fifo",
+        "bypass.mechanisms.caches.random_2_lru:Random2Lru",
+    ),
+)
+PARTITION = Family(
+    "partition",
+    "bypass.mechanisms.caches.partition:CachePartition",
+    (FamilyProxy("partition", "edge", Partitioning, first="amc"),),
+    (
+        "bypass.mechanisms.caches.amc:Amc",
+        "bypass.mechanisms.caches.amc:BoundedAmc",
+        "bypass.mechanisms.caches.partition:Flat",
+    ),
+)
 
 FAMILIES = (
     TRANSPORT,
@@ -281,6 +305,8 @@ FAMILIES = (
     ROW_MODEL,
     DISTRIBUTION,
     DURABILITY,
+    CACHE,
+    PARTITION,
 )
 
 

@@ -43,9 +43,9 @@ def function(name: str) -> Any:
     return getattr(found, "callback", found)  # that of a command
 
 
-def test_there_are_seven_walks() -> None:
+def test_there_are_eight_walks() -> None:
     walks = PAGE.read_text().split("\n### ")[1:]
-    assert len(walks) == 7
+    assert len(walks) == 8
     assert all("\n1. `bypass" in walk for walk in walks)
 
 
@@ -105,6 +105,26 @@ def test_a_live_event_takes_the_walk_of_the_page(tmp_path: Path) -> None:
 
     with recording(steps) as calls, running(config(tmp_path)) as service:
         asyncio.run(publish(service.server.endpoints[0], calls))
+    assert passed(steps, calls) == steps
+
+
+def test_an_object_at_a_live_broker_takes_the_walk_of_the_page(tmp_path: Path) -> None:
+    steps = walk("An object, at a live broker")
+    assert len(steps) >= 15
+
+    async def store(endpoint: str, calls: list[str]) -> None:
+        async with (
+            connect(endpoint, open=True, name="owner") as owner,
+            connect(endpoint, open=True, name="subscriber") as subscriber,
+            subscriber.query("sunset", since="now") as found,
+        ):
+            calls.clear()
+            key = await owner.insert(b"#" * 900, {"beach", "sunset"})
+            match = await asyncio.wait_for(anext(found), PATIENCE_S)
+            assert (match.key, await match.retrieve()) == (key, b"#" * 900)
+
+    with recording(steps) as calls, running(config(tmp_path)) as service:
+        asyncio.run(store(service.server.endpoints[0], calls))
     assert passed(steps, calls) == steps
 
 

@@ -77,6 +77,14 @@ PACKAGES = {
         "InvalidMap InvalidTrace LocalEngine SparkEngine SparkUnavailable Trace WorkerLost lay_out "
         "spark_engine write_trace"
     ),
+    "bypass.mechanisms.routing": "CellRouting Dsdv OneHop RoutingMechanism",
+    "bypass.mechanisms.storage": (
+        "BrokerStorage Cells ExternalStorage LastK Local Pull StorageMechanism Transient Ttl"
+    ),
+    "bypass.objects": (
+        "Metadata NodeStore ObjectCatalogue ObjectKey ObjectQuery PageCursor Replica StoredObject TagFormula "
+        "TimeWindow Tombstone"
+    ),
     "bypass.places": "Fix GeoLocation LocationRequest Place PlanarLocation Projection Region",
     "bypass.ports": "Host SubHandle Unless",
     "bypass.protocol": "ContextMessage MalformedMessage Publish SchemeContext",
@@ -86,11 +94,11 @@ PACKAGES = {
     ),
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
-        "ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
+        "CacheSuite ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
         "GatewayLogicSuite GatewaySelectionSuite LiveWorld LocatedSubscriber LogSuite MobilitySuite "
-        "ModeSuite ParserSuite PrecomputeSuite RoutingSuite SimulatedWorld StorageSuite SystemMachine "
-        "TransportSuite UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios "
-        "subscriptions walks write_replay"
+        "ModeSuite ParserSuite PartitionSuite PrecomputeSuite RoutingSuite SimulatedWorld StorageSuite "
+        "SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite events filters places "
+        "plans radii scenarios subscriptions walks write_replay"
     ),
 }
 

@@ -326,7 +326,7 @@ class Client:
         self.registry.prepare(self.engine, "client", actions)
         self.nearby.learn()
         if self._node is not None:
-            from bypass.core.objects.fitting import check_fit
+            from bypass.core.objects.compatibility import check_fit
 
             check_fit(self.registry, self.engine, actions, not self.network.silent)
 

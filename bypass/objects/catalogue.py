@@ -6,10 +6,9 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import merge
-from itertools import islice
 
 from bypass.objects.metadata import Metadata, ObjectKey
-from bypass.objects.query import ObjectQuery, Page, PageCursor, position
+from bypass.objects.query import PAGE_BYTES, ObjectQuery, Page, PageCursor, position
 from bypass.objects.query_index import QueryIndex
 from bypass.objects.tags import Conjunction
 
@@ -19,7 +18,7 @@ _Word = tuple[str, str]  # a namespace, and a tag in it
 class ObjectCatalogue:
     """Metadata by key and by tag, and the queries that wait for more. Used by every design of a store.
 
-    Whether an object may be added at all (tombstones, quotas, whose it is) others decide before.
+    Its callers decide before whether an object may be added: by tombstones, quotas and ownership.
     """
 
     def __init__(self) -> None:
@@ -73,14 +72,21 @@ class ObjectCatalogue:
     def page(
         self, query: ObjectQuery, after: PageCursor | None, limit: int, since_us: int | None = None
     ) -> Page:
-        """The matches of a query that come after a position, the latest first, at most `limit` (above 0).
+        """The matches of a query that come after a position, the latest first, at most `limit` (above 0), and
+        fewer if they have more than PAGE_BYTES.
 
         `since_us` leaves out what was published before. The time that this takes depends on how many objects
         have the rarest positive tag of each conjunction; on all objects, if one has negations alone.
         """
-        found = list(islice(self._matches(query, after, since_us), limit + 1))
-        items = tuple(found[:limit])
-        return Page(items, position(items[-1]) if items else after, len(found) > limit)
+        items: list[Metadata] = []
+        size, more = 0, False
+        for metadata in self._matches(query, after, since_us):
+            size += metadata.told_bytes
+            if len(items) == limit or (items and size > PAGE_BYTES):
+                more = True
+                break
+            items.append(metadata)
+        return Page(tuple(items), position(items[-1]) if items else after, more)
 
     def add_query(self, query: ObjectQuery) -> bool:
         """Keep a query, or replace the one of the same number. Whether it is new."""
@@ -140,7 +146,7 @@ class ObjectCatalogue:
 
 
 def _indexed(metadata: Metadata) -> tuple[PageCursor, str, frozenset[str]]:
-    """The part of metadata that decides where it is in the index."""
+    """The parts of metadata on which its places in the index depend."""
     return position(metadata), metadata.namespace, metadata.tags
 
 

@@ -26,6 +26,9 @@ MOST_REPLICAS = 16
 HASH_BYTES = 32
 LONGEST_OPENING = 64
 
+_FIXED_BYTES, _TAG_BYTES = 640, 68
+"""Bytes of names, hashes and copies, at most; and of a tag."""
+
 MOST_NODES = 2**32
 """Nodes and cells have numbers below this."""
 
@@ -92,6 +95,12 @@ class Metadata:
     def opened_by(self, opening: bytes) -> bool:
         """Whether a deletion with this opening is the owner's."""
         return content_hash(opening) == self.commitment
+
+    @property
+    def told_bytes(self) -> int:
+        """As many bytes as it takes to tell of the object, or some more."""
+        size = _FIXED_BYTES + len(self.summary) + _TAG_BYTES * len(self.tags)
+        return size if self.attributes is None else size + 2 * _attributes_size(self.attributes)
 
     def describes(self, data: bytes) -> bool:
         """Whether these are the bytes of the object."""
@@ -204,9 +213,13 @@ def _check_attributes(attributes: Event) -> None:
         raise InvalidObject(
             f"object with {len(attributes.attributes)} attributes: expected at most {MOST_ATTRIBUTES}"
         )
-    size = sum(len(name) + _length(value) for name, value in attributes.attributes)
+    size = _attributes_size(attributes)
     if size > LONGEST_ATTRIBUTES:
         raise InvalidObject(f"object's attributes of {size} bytes: expected at most {LONGEST_ATTRIBUTES}")
+
+
+def _attributes_size(attributes: Event) -> int:
+    return sum(len(name) + _length(value) for name, value in attributes.attributes)
 
 
 def _length(value: Any) -> int:

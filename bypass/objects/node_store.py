@@ -47,7 +47,7 @@ class NodeStore:
 
     @property
     def room(self) -> int:
-        """Bytes that copies may have before an earlier one must go."""
+        """The bytes that are free for copies; a larger copy evicts earlier ones."""
         return self._most_replica_bytes - self.replica_bytes
 
     def metadata(self, key: ObjectKey) -> Metadata | None:
@@ -133,12 +133,12 @@ class NodeStore:
         return drops
 
     def release(self, key: ObjectKey) -> None:
-        """Let go of an object of this node that somebody else keeps for it from now on."""
+        """Drop an own object, without a tombstone: somebody else keeps it from now on."""
         if self._own.pop(key, None) is not None:
             self._persistence.release(key)
 
     def close(self) -> None:
-        """Let go of files. The store cannot be used afterwards."""
+        """Close the files. The store cannot be used afterwards."""
         self._persistence.close()
 
     def _note(self, held: HeldObject) -> None:

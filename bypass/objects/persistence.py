@@ -40,7 +40,7 @@ class Persistence(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files."""
+        """Close the files."""
         ...
 
 

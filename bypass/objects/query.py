@@ -17,6 +17,8 @@ from bypass.objects.window import ALWAYS, TimeWindow
 MOST_FILTERS = 32
 MOST_ON_A_PAGE = 64
 USUAL_PAGE = 20
+PAGE_BYTES = 128 << 10
+"""A page ends before its metadata has more bytes than this, or after one object."""
 
 _NOTHING = Event()
 

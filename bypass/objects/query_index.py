@@ -1,4 +1,4 @@
-"""Queries by tag: an object asks only those that it may match."""
+"""An index of queries by tag: it gives the queries that an object may match."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class SqlitePersistence:
             self._drop([key])
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
     def _drop(self, keys: Sequence[ObjectKey]) -> None:

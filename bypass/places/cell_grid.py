@@ -79,9 +79,10 @@ class CellGrid:
 
     def steps_squared(self, a: int, b: int) -> int:
         """The square of the distance in sides: a whole number, so that equal distances are equal."""
-        column, row = self.column_and_row(a)
-        other_column, other_row = self.column_and_row(b)
-        return (column - other_column) ** 2 + (row - other_row) ** 2
+        columns, cells = self.columns, self.columns * self.rows
+        if not (0 <= a < cells and 0 <= b < cells):
+            raise InvalidLocation(f"cells {a} and {b}: expected 0 to {cells - 1}")
+        return int((a % columns - b % columns) ** 2 + (a // columns - b // columns) ** 2)
 
     def adjacent(self, cell: int) -> tuple[int, ...]:
         """The up to eight cells around a cell, in the order of their numbers."""

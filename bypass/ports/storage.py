@@ -76,6 +76,9 @@ class Storage(Protocol):
     def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         """A message of this node did not reach one of its targets."""
 
+    def doubtful(self, body: StorageMessage, target: NodeAddress) -> None:
+        """A message of this node may not have reached one of its targets: the way there broke."""
+
     def surroundings_changed(self) -> None:
         """The own cell, whether this node serves it, or the populated cells in reach are others now."""
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         subscriptions,
         walks,
     )
+    from bypass.testing.suites.caches import CacheSuite
     from bypass.testing.suites.dissemination import DisseminationSuite
     from bypass.testing.suites.filter_schemes import FilterSchemeSuite
     from bypass.testing.suites.gateway_logics import GatewayLogicSuite
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from bypass.testing.suites.models.mobility import MobilitySuite
     from bypass.testing.suites.models.workloads import WorkloadSuite
     from bypass.testing.suites.modes import ModeSuite
+    from bypass.testing.suites.partitions import PartitionSuite
     from bypass.testing.suites.pipeline.connectors import ConnectorSuite
     from bypass.testing.suites.pipeline.logs import LogSuite
     from bypass.testing.suites.pipeline.parsers import ParserSuite
@@ -48,6 +50,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "CacheSuite": "bypass.testing.suites.caches",
             "ChurnSuite": "bypass.testing.suites.models.churn",
             "ConnectorSuite": "bypass.testing.suites.pipeline.connectors",
             "DisseminationSuite": "bypass.testing.suites.dissemination",
@@ -61,6 +64,7 @@ else:
             "MobilitySuite": "bypass.testing.suites.models.mobility",
             "ModeSuite": "bypass.testing.suites.modes",
             "ParserSuite": "bypass.testing.suites.pipeline.parsers",
+            "PartitionSuite": "bypass.testing.suites.partitions",
             "PrecomputeSuite": "bypass.testing.suites.pipeline.precompute",
             "RoutingSuite": "bypass.testing.suites.routing",
             "SimulatedWorld": "bypass.testing.worlds.simulated",
@@ -83,6 +87,7 @@ else:
     )
 
 __all__ = [
+    "CacheSuite",
     "ChurnSuite",
     "ConnectorSuite",
     "DisseminationSuite",
@@ -96,6 +101,7 @@ __all__ = [
     "MobilitySuite",
     "ModeSuite",
     "ParserSuite",
+    "PartitionSuite",
     "PrecomputeSuite",
     "RoutingSuite",
     "SimulatedWorld",

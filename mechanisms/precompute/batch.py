@@ -19,7 +19,7 @@ class MinuteBatch(Precompute):
     """Holds measurements in buckets, one for each device, metric and minute of the device's clock.
 
     A bucket goes into the table `hold` seconds after it was begun: then a row of the batched model has the
-    whole minute. Nothing is left out.
+    whole minute. It goes early where too much is held. Nothing is left out.
     """
 
     name = "batch"

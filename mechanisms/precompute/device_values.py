@@ -7,9 +7,13 @@ from typing import Any, Generic, TypeVar
 
 V = TypeVar("V", int, float)
 
+MOST_METRICS = 1000
+"""Metrics that are known of a device, which names them: those with the latest values."""
+
 
 class DeviceValues(Generic[V]):
-    """A number for each metric of a device, which knows what has changed since it was last asked."""
+    """A number for each metric of a device, which knows what has changed since it was last asked. If a device
+    has too many, the metric whose value is the oldest is forgotten."""
 
     def __init__(self) -> None:
         self._values: dict[str, dict[str, V]] = {}
@@ -21,7 +25,11 @@ class DeviceValues(Generic[V]):
 
     def set(self, device: str, metric: str, value: V) -> None:
         """Give a metric a value."""
-        self._values.setdefault(device, {})[metric] = value
+        values = self._values.setdefault(device, {})
+        values.pop(metric, None)  # the latest are last
+        values[metric] = value
+        if len(values) > MOST_METRICS:
+            del values[next(iter(values))]
         self._changed.add(device)
 
     def forget(self, device: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping
+from math import isfinite
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -113,7 +114,7 @@ class MeanPerWindow(Precompute):
     Double with the time of the first measurement. Text and bytes are kept as they are.
 
     A window ends with the first measurement of another one, or when twice its time has passed: a device whose
-    clock stands still ends it, too.
+    clock stands still ends it, too. It ends early where too much is held.
     """
 
     window: Annotated[float, MechanismState("window"), Field(gt=0, le=86_400)] = 60.0
@@ -153,7 +154,9 @@ class MeanPerWindow(Precompute):
 
     def _end(self, content: list[HeldMeasurement]) -> None:
         origin, first, _ = content[0]
-        mean = sum(float(each.measurement.value) for each in content) / len(content)
+        values = [float(each.measurement.value) for each in content]
+        total = sum(values)  # of the largest numbers there is no sum, but a mean
+        mean = total / len(values) if isfinite(total) else sum(value / len(values) for value in values)
         self.host.keep(origin, [first._replace(type="Double", value=mean)])
         for number, held in enumerate(content):
             if held.accounts:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import Any
 
 from bypass.mechanisms.precompute.base import HeldMeasurement
 from bypass.ports.measurements import Measurement, MessageOrigin
+
+MOST_HELD = 250_000
+"""Measurements that are held at most, of one part of the devices: memory is as large as there are."""
+
+_FEW = 1000
 
 
 class HeldBuckets:
@@ -19,7 +24,9 @@ class HeldBuckets:
         self._buckets: dict[str, dict[tuple[str, int], tuple[int, list[tuple[int, HeldMeasurement]]]]] = {}
         """Device -> metric and number -> when it was begun (ms), and what it has, by serial number."""
         self._begun: list[tuple[int, str, str, int]] = []  # a heap; some of these buckets may be gone
+        self._most_begun = _FEW
         self._serial = 0
+        self._held = 0
         self._changes: dict[int, tuple[int, int, HeldMeasurement] | None] = {}
 
     def put(self, held: HeldMeasurement, number: int, now: int) -> None:
@@ -34,14 +41,15 @@ class HeldBuckets:
         _, content = buckets.pop((metric, number), (0, []))
         if not buckets:
             self._buckets.pop(device, None)
+        self._held -= len(content)
         for serial, _ in content:
             self._changes[serial] = None
         return [held for _, held in content]
 
     def pop_begun(self, until: int) -> Iterator[tuple[str, str, int, list[HeldMeasurement]]]:
-        """Take out all buckets that were begun until a time (ms), the oldest first: device, metric, number
-        and content."""
-        while self._begun and self._begun[0][0] <= until:
+        """Take out all buckets that were begun until a time (ms), and more while too much is held, the oldest
+        first: device, metric, number and content."""
+        while self._begun and (self._begun[0][0] <= until or self._held > MOST_HELD):
             begun, device, metric, number = heappop(self._begun)
             bucket = self._buckets.get(device, {}).get((metric, number))
             if bucket is not None and bucket[0] == begun:
@@ -86,7 +94,20 @@ class HeldBuckets:
         if bucket is None:
             bucket = buckets[metric, number] = begun, []
             heappush(self._begun, (begun, device, metric, number))
+            if len(self._begun) > self._most_begun:
+                self._leave_out_gone()
         bucket[1].append((serial, held))
+        self._held += 1
+
+    def _leave_out_gone(self) -> None:
+        """Have the heap name the buckets that are there alone; it may become twice as long again."""
+        self._begun = [
+            (begun, device, metric, number)
+            for device, buckets in self._buckets.items()
+            for (metric, number), (begun, _) in buckets.items()
+        ]
+        heapify(self._begun)
+        self._most_begun = 2 * len(self._begun) + _FEW
 
     def _begun_at(self, held: HeldMeasurement, number: int) -> int:
         return self._buckets[held.origin.device][held.measurement.metric, number][0]

@@ -63,7 +63,8 @@ class Dsdv(RoutingMechanism):
         self._members = CellMembers()
         self._waiting: dict[int, deque[tuple[Datagram, NodeAddress]]] = {}
         self._queued = 0
-        self._alarm: tuple[float, Timer] | None = None
+        self._alarm: Timer | None = None
+        self._alarm_due = math.inf
         self._update: Timer = self.host.after(SOON_S * self._draw(), self._tell_all)
 
     def set_update_s(self, value: float) -> None:
@@ -102,29 +103,29 @@ class Dsdv(RoutingMechanism):
             self._queued -= len(self._waiting[found])
             for datagram, target in self._waiting.pop(found):
                 self._forward(datagram, (target,))
-        self._tell_news_later(now)
+        if self._ways.earliest < self._alarm_due:
+            self._tell_news_later(now)
 
     def _tell_all(self) -> None:
         now = self.host.now()
         self._members.expire(now - self.hold * self.update_s)
         self._ways.expire(now - self.hold * self.update_s, now)
+        self._doubt_broken(now)
         self._announce(self._ways.whole(now))
         self._update = self.host.after(self.update_s + APART_S * self._draw(), self._tell_all)
 
     def _tell_news_later(self, now: float) -> None:
         """Set the alarm for the first change that may be announced, unless it is set for that or earlier."""
         due = self._ways.earliest
-        if due == math.inf:
+        if due >= self._alarm_due:
             return
         if self._alarm is not None:
-            if self._alarm[0] <= due:
-                return
-            self._alarm[1].cancel()
+            self._alarm.cancel()
         delay = max(due - now, 0.0) + (self.together_s or SOON_S * self._draw())
-        self._alarm = (due, self.host.after(delay, self._tell_news))
+        self._alarm, self._alarm_due = self.host.after(delay, self._tell_news), due
 
     def _tell_news(self) -> None:
-        self._alarm = None
+        self._alarm, self._alarm_due = None, math.inf
         now = self.host.now()
         self._announce(self._ways.news(now))
         self._tell_news_later(now)
@@ -157,9 +158,18 @@ class Dsdv(RoutingMechanism):
     def _failed_at(self, datagram: Datagram, targets: tuple[NodeAddress, ...], neighbour: int) -> None:
         """A neighbour did not take a datagram: try again, or find or wait for another way if it is gone."""
         known = self._members.get(neighbour) is not None
-        if (not known or self._members.failed(neighbour)) and self._ways.lose(neighbour, self.host.now()):
-            self._tell_news_later(self.host.now())
+        now: float = self.host.now()
+        if (not known or self._members.failed(neighbour)) and self._ways.lose(neighbour, now):
+            self._doubt_broken(now)
+            self._tell_news_later(now)
         self._forward(datagram, targets)
+
+    def _doubt_broken(self, now: float) -> None:
+        """Doubt what was sent lately over ways that are broken now: it may have waited at a node that has
+        gone, or whose report had no way back."""
+        broken = self._ways.take_broken()
+        if broken:
+            self.doubt(broken, now - self.hold * self.update_s - self.queue_s)
 
     def _wait(self, datagram: Datagram, target: NodeAddress, node: int) -> None:
         """Keep a datagram until there is a way; reports do not wait."""

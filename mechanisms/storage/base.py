@@ -52,6 +52,8 @@ class StorageMechanism(Mechanism):
 
     flag: ClassVar[int]
     needs: ClassVar[frozenset[str]] = frozenset()
+    answers_once: ClassVar[bool] = False
+    """Whether a node that asks for a page does not know who has to answer, and does not ask again."""
     keyed: ClassVar[bool] = False
     """Whether queries are found by a tag: one of which a conjunction has negations alone cannot be kept."""
 
@@ -174,12 +176,18 @@ class StorageMechanism(Mechanism):
     def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """A message that not all mechanisms understand. Ignored, by default."""
 
-    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:  # noqa: ARG002
+    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         """A message of this node did not reach one of its targets: of those for objects the next holder is
         asked, notifications are repeated later."""
         if isinstance(body, Retrieve):
             self.fetches.failed(body)
-        elif isinstance(body, FoundObjects) and body.items and not body.op:
+        else:
+            self.doubtful(body, target)
+
+    def doubtful(self, body: StorageMessage, target: NodeAddress) -> None:  # noqa: ARG002
+        """A message of this node may not have reached one of its targets: notifications are repeated later,
+        and answers if nobody asks for them again."""
+        if isinstance(body, FoundObjects) and body.items and (self.answers_once or not body.op):
             self.missed.add(body)
 
     def tell_again(self, query: int, since_us: int) -> None:

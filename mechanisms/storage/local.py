@@ -56,6 +56,7 @@ class Local(StorageMechanism):
 
     flag: ClassVar[int] = 1
     needs: ClassVar[frozenset[str]] = frozenset((NODE, FLOOD, HOP))
+    answers_once: ClassVar[bool] = True
 
     join_coin: Annotated[float, MechanismState("join_coin"), Field(gt=0, le=1)] = 0.5
     join_delay_s: Annotated[float, MechanismState("join_delay_s"), Field(ge=0, le=60)] = 0.5
@@ -157,12 +158,6 @@ class Local(StorageMechanism):
             draw = self.host.random("join")
             if draw.random() < self.join_coin:
                 self.host.after(self.join_delay_s * draw.random(), self._help, origin)
-
-    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
-        """A page that did not arrive is told later, as notifications are: nobody asks for it again."""
-        super().undeliverable(body, target)
-        if isinstance(body, FoundObjects) and body.items and body.op:
-            self.missed.add(body)
 
     def removed(self, key: ObjectKey) -> None:
         """A copy that was served from here is deleted."""

@@ -1,7 +1,6 @@
-"""The logic of a server of objects, wherever it runs: on a node of a radio network, or at a broker.
+"""The logic of a node that is the server of a store: it answers every request, and tells subscribers.
 
-A server keeps what it is sent, tells subscribers what matches, and answers every request. How it keeps things
-is the business of its `ServerStore`, how answers travel that of whoever made it.
+A `ServerStore` keeps the objects and queries. A live broker has a service of its own, with a store on disk.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from bypass.protocol.storage import (
 )
 
 Send: TypeAlias = Callable[[StorageMessage, int], None]
-"""Sends a message to the node or client with a number."""
+"""Sends a message to the node with a number."""
 
 
 class ServerStore(Protocol):
@@ -58,21 +57,17 @@ class ServerStore(Protocol):
 
 
 class ObjectServer:
-    """A server of objects. `send` must hold back what depends on something that is not committed yet.
+    """Answers the requests of nodes out of a store, by `send`.
 
-    A page is its own acknowledgement, so that none is taken for complete whose objects were lost.
-
-    With `owners_only`, objects are taken from their owners alone; otherwise also from nodes that have adopted
-    them. Queries are taken from, and withdrawn by, their subscribers alone.
+    A page is its own acknowledgement, so that none is taken for complete whose objects were lost. Objects are
+    taken from anybody, since they may have been adopted; queries are taken from, and withdrawn by, their
+    subscribers alone.
     """
 
-    def __init__(
-        self, store: ServerStore, send: Send, now_us: Callable[[], int], *, owners_only: bool = False
-    ) -> None:
+    def __init__(self, store: ServerStore, send: Send, now_us: Callable[[], int]) -> None:
         self._store = store
         self._send = send
         self._now_us = now_us
-        self._owners_only = owners_only
 
     def take(self, body: StorageMessage, sender: int) -> bool:
         """Do what a node asks for, and answer; false if the message is not for a server."""
@@ -92,9 +87,6 @@ class ObjectServer:
 
     def _insert(self, body: Insert, sender: int) -> None:
         metadata = body.metadata
-        if self._owners_only and metadata.key.owner != sender:
-            self._acknowledge(body.op, OperationStatus.NOT_OWNER, sender)
-            return
         status, new = self._store.insert(metadata, body.data)
         self._acknowledge(body.op, status, sender)
         if new:

@@ -132,7 +132,7 @@ class OperationModel(BaseModel):
         return np.round(at_us / self.compression).astype(np.int64)
 
     def _popular(self, posts: Posts) -> Ints:
-        """The tags that are used most."""
+        """The tags that are used most, a share `popular` of all that are used."""
         counts = posts.popularity()
         used = int((counts > 0).sum())
         return np.argsort(-counts, kind="stable")[: max(1, round(self.popular * used))]
@@ -168,7 +168,10 @@ def _arrivals(draws: np.random.Generator, rate: float, begin: float, end: float)
 def _ends(
     draws: np.random.Generator, rate: float, own: list[tuple[int, int]], duration: float
 ) -> list[tuple[int, int]]:
-    """Times of the second half, each with one of those things that there are before, which is gone then."""
+    """Pairs of a time in the second half and the number of an own post or subscription that ends then.
+
+    `own` has their beginnings and numbers; each ends once at most, and after it has begun.
+    """
     left = sorted(own)
     found: list[tuple[int, int]] = []
     for at in _arrivals(draws, rate, duration / 2, duration):

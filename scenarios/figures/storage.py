@@ -60,7 +60,7 @@ class FollowedTag:
 
 @dataclass(slots=True)
 class StoreWatch:
-    """All that clients have done with a store, and were told of it."""
+    """A record of all that clients have done with a store, and of all that they were told."""
 
     posts: dict[int, StoredPost] = field(default_factory=dict)
     follows: dict[int, FollowedTag] = field(default_factory=dict)
@@ -69,9 +69,9 @@ class StoreWatch:
     skipped: int = 0  # operations of clients that were away
 
     def owed(self) -> dict[tuple[int, ObjectKey], float]:
-        """Give what an ideal store tells: subscription and object, and the time (s) from which on it can.
+        """The notifications of an ideal store: (subscription, object), and the time (s) at which it is due.
 
-        In it operations succeed at once. Whose object it is has no need to be told.
+        There, operations succeed at once. An owner is not told of its own objects.
         """
         by_tag: dict[str, list[StoredPost]] = {}
         for post in self.posts.values():
@@ -153,10 +153,11 @@ def store_figures(
     radio: EventColumn,
     executions: Iterable[ClientExecution],
 ) -> StoreFigures:
-    """Make figures of what was watched.
+    """Make the figures of a run out of what was watched.
 
-    `found` are the objects that were to be had at the end, `held` those of which somebody has the bytes then.
-    `phases` are names and beginnings (s), `radio` are the bytes that radios sent in each second.
+    `found` are the objects that a query for all of them found at the end, `held` those of which a node has
+    the bytes then. `phases` are names and beginnings (s), `radio` are the bytes that radios sent in each
+    second.
     """
     owed = watch.owed()
     told = [

@@ -10,9 +10,9 @@ from bypass.scenarios.figures.measures import EventColumn
 from bypass.scenarios.figures.usage import ClientExecution
 
 SWITCH_S = 30.0
-"""A switch lasts so long (s), or until the next one: what is owed meanwhile counts as owed during it."""
+"""A switch lasts so long (s), or until the next one: notifications due meanwhile count as its own."""
 
-Told = tuple[float, float | None]  # from when on (s) something is owed, and after how long (s) it was told
+Told = tuple[float, float | None]  # when a notification was due (s), and how much later (s) it came, if ever
 
 
 class StorePhase(NamedTuple):

@@ -17,6 +17,7 @@ SIMULATOR = {
     "proxy_call": ["--calls", "10", "--repetitions", "3"],
     "matching": ["--subscriptions", "200", "--events", "100", "--singles", "20", "--repetitions", "1"],
     "transition": ["--subscriptions", "300", "--repetitions", "1"],
+    "caches": ["--requests", "500", "--capacity", "20", "--seeds", "2", "--repetitions", "1"],
     "timeliness": ["--events", "2000", "--sets", "0", "--repetitions", "1"],
 }
 NEARBY = {

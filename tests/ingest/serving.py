@@ -5,7 +5,7 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as connect_socket
+from websockets.typing import Subprotocol
 
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.exposure.server import ExposureServer
@@ -63,7 +64,14 @@ class Served:
     def get(self, path: str, token: str | None = None, **parameters: Any) -> Reply:
         return self.request(f"{path}?{urlencode(parameters)}" if parameters else path, token)
 
-    def subscribe(self, token: str, *, slow: bool = False, **parameters: Any) -> ClientConnection:
+    def subscribe(
+        self,
+        token: str | None,
+        *,
+        slow: bool = False,
+        subprotocols: Sequence[str] | None = None,
+        **parameters: Any,
+    ) -> ClientConnection:
         """Connect a subscriber; one that is slow has little room for what it has not read."""
         plain = socket.socket()
         if slow:
@@ -71,7 +79,8 @@ class Served:
         plain.connect(("127.0.0.1", self.port))
         return connect_socket(
             f"ws://127.0.0.1:{self.port}/subscribe?{urlencode(parameters)}",
-            additional_headers={"Authorization": f"Bearer {token}"},
+            additional_headers=None if token is None else {"Authorization": f"Bearer {token}"},
+            subprotocols=None if subprotocols is None else [Subprotocol(each) for each in subprotocols],
             max_size=None,
             max_queue=1 if slow else 16,
             sock=plain,

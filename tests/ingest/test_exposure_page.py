@@ -60,6 +60,21 @@ def test_the_page_shows_an_installation(browser: Browser, tmp_path: Path, width:
     browser.until("['gone', 'closed'].includes(document.body.dataset.state)")
 
 
+def test_a_page_subscribes(browser: Browser, tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path, Device(id="a"))
+    pipeline.append(("a", message("a", 1_763_459_000_000, v=17)))
+    pipeline.run()
+    with serving(pipeline.folder) as served:
+        browser.open(f"http://127.0.0.1:{served.port}/healthz")
+        browser.evaluate(
+            f"""window.told = []; window.socket = new WebSocket(
+                'ws://127.0.0.1:{served.port}/subscribe', ['bypass', 'bearer.{served.token()}']);
+            socket.onmessage = (message) => told.push(...JSON.parse(message.data).rows)"""
+        )
+        assert browser.until("told.length && told[0].value") == 17
+        browser.evaluate("socket.close()")
+
+
 def test_elsewhere_operators_need_a_token(tmp_path: Path) -> None:
     from starlette.requests import Request
 

@@ -18,6 +18,7 @@ from bypass.ingest.names import REPLAYS
 from bypass.ingest.sealing import Sealer
 from bypass.ingest.service import replay
 from bypass.ingest.service.replay import replay_letters
+from bypass.ingest.stream.sequences import MOST_GAPS
 from bypass.ingest.tables.letters import compact_letters, expire_letters
 from tests.command import refused
 from tests.ingest.pipeline import Pipeline, message
@@ -123,7 +124,8 @@ def test_copies_that_both_became_letters_are_stored_once_and_the_next_one_is_kno
 def test_the_number_of_a_replayed_message_is_noted(tmp_path: Path) -> None:
     device = Device(id="device0", suite="NULL_CKSM-FLETCHER16", sequenced=True)
     sealer = Sealer(suite="NULL_CKSM-FLETCHER16")
-    first, *others = [sealer.seal(message("device0", T + number, a=number), number) for number in range(1100)]
+    count, last = 1100 + 2 * MOST_GAPS, 2 * MOST_GAPS + 2
+    first, *others = [sealer.seal(message("device0", T + n, a=n), n) for n in range(count)]
     pipeline = Pipeline(tmp_path, Device(id="other"), most=5000)
     pipeline.append(("device0", first), ("device0", first))
     pipeline.run()
@@ -133,12 +135,12 @@ def test_the_number_of_a_replayed_message_is_noted(tmp_path: Path) -> None:
     pipeline.append(("device0", first))
     progress = pipeline.run()
     assert (progress.stored, progress.duplicates) == (1, 2)
-    pipeline.append(*(("device0", each) for each in others[1:]), ("device0", others[0]))
-    assert pipeline.run().dead_letters == {"unknown device": 2, "replayed": 1}
+    late, others = others[:last:2], others[1:last:2] + others[last:]
+    pipeline.append(*(("device0", each) for each in (*others, *late)))
+    assert pipeline.run().dead_letters == {"unknown device": 2, "replayed": 1}  # one gap more than are known
     assert replay_letters(pipeline.folder, "replayed") == 1
-    assert (
-        pipeline.run().stored == 1100
-    )  # nobody can tell whether the old one had come: an operator has said so
+    # Nobody can tell whether the old one had come: an operator has said so.
+    assert pipeline.run().stored == count
 
 
 @pytest.mark.parametrize("record", [b"", b"?", b"\xff\xff" + 8 * b"\0" + b"test/1"])

@@ -126,7 +126,9 @@ def test_the_process_of_the_stream_removes_by_itself_and_says_so(
     monkeypatch.setattr(stream_process, "COMPACT_S", 0.01)
     caplog.set_level(logging.INFO)
     stop = threading.Event()
-    housekeeping = threading.Thread(target=stream_process._keep_house, args=(pipeline.folder, stop, 30))
+    housekeeping = threading.Thread(
+        target=stream_process._keep_house, args=(pipeline.folder, stop, 30, 1, True)
+    )
     housekeeping.start()
     looked, end = threading.Event(), time.monotonic() + 20
     while "expired" not in caplog.text and time.monotonic() < end:
@@ -181,7 +183,9 @@ def test_a_chore_that_fails_does_not_stop_the_others(
     monkeypatch.setattr(stream_process, "COMPACT_S", 0.01)
     caplog.set_level(logging.INFO)
     stop = threading.Event()
-    housekeeping = threading.Thread(target=stream_process._keep_house, args=(pipeline.folder, stop, 30))
+    housekeeping = threading.Thread(
+        target=stream_process._keep_house, args=(pipeline.folder, stop, 30, 1, True)
+    )
     housekeeping.start()
     looked, end = threading.Event(), time.monotonic() + 20
     while "compaction: 8 files" not in caplog.text and time.monotonic() < end:

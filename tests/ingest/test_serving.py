@@ -345,6 +345,31 @@ def test_a_subscriber_gets_what_is_there_and_what_comes_and_goes_on_after_a_brea
             assert times(socket.recv(30)) == [6]
 
 
+def test_a_subscriber_that_cannot_set_headers_has_its_token_among_its_subprotocols(tmp_path: Path) -> None:
+    with serving(installation(tmp_path).folder) as served:
+        token = served.token(seconds=2)
+        with served.subscribe(None, subprotocols=["bypass", f"bearer.{token}"]) as socket:
+            assert socket.subprotocol == "bypass"  # the token does not come back
+            assert times(socket.recv(30)) == [0, 1, 2]
+            with pytest.raises(ConnectionClosed) as closed:
+                socket.recv(30)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 4401
+        for offered in (
+            ["bypass"],
+            ["bypass", "bearer."],
+            ["bypass", "bearer.x"],
+            ["bypass", f"bearer.{token}"],  # it has ended
+            [f"bearer.{served.token()}"],  # a browser would fail: there is nothing to choose
+            ["bypass", f"bearer.{served.token()}", "bearer.x"],
+        ):
+            with pytest.raises(InvalidStatus, match="401"):
+                served.subscribe(None, subprotocols=offered)
+        tenants = ",".join(["bypass", f"bearer.{served.token()}"])
+        reply = served.request("/devices", headers={"Sec-WebSocket-Protocol": tenants})
+        assert reply.status == 401  # calls have headers
+
+
 def test_a_subscriber_is_cut_off_when_its_token_ends(tmp_path: Path) -> None:
     with serving(installation(tmp_path).folder) as served:
         with served.subscribe(served.token(seconds=2)) as socket:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import zmq
 
+from bypass.events.event import Event
 from bypass.live.broker.objects import live_queries
 from bypass.live.broker.objects.object_database import PART_BYTES
 from bypass.live.broker.service import Service
 from bypass.objects.metadata import Metadata, ObjectKey, content_hash
-from bypass.objects.query import ObjectQuery
+from bypass.objects.query import MOST_ON_A_PAGE, ObjectQuery
 from bypass.objects.tags import TagFormula
 from bypass.protocol.session import CAPABILITIES
 from bypass.protocol.storage import (
@@ -255,3 +256,33 @@ def test_who_comes_back_goes_on_where_it_was(tmp_path: Path, make: Make) -> None
         assert two.names(two.get(FoundObjects)) == ["second"]
         one.insert(one.described("third", "tag"))
         assert two.names(two.get(FoundObjects)) == ["third"]
+
+
+def test_pages_and_what_comes_fit_messages_however_much_is_said_of_objects(
+    tmp_path: Path, make: Make
+) -> None:
+    """Sixty-four of the longest descriptions together are longer than a message can be."""
+    with running(config(tmp_path)) as service:
+        alice, bob = make(service, "alice"), make(service, "bob")
+        told = bob.query("a", 2)
+        bob.send(Ask(bob.op(), told, limit=0, live=True))
+        bob.get(FoundObjects)
+        attributes = Event(numbers=frozenset(range(1 << 62, (1 << 62) + 500)))
+        tags = " ".join(("a", *(f"{tag:064}" for tag in range(31))))
+        for number in range(70):
+            name = f"{number:02}" * 60
+            described = alice.described(name, tags, summary=bytes(8192), attributes=attributes)
+            assert alice.insert(described).status is OperationStatus.OK
+        coming: list[str] = []
+        while len(coming) < 70:
+            some = bob.get(FoundObjects)
+            coming += bob.names(some)
+            bob.send(Ask(0, told, limit=0, arrived=some.arrived))
+        query, after, past = bob.query("a", 1), None, list[str]()
+        more = True
+        while more:
+            bob.send(Ask(bob.op(), query, after=after, limit=MOST_ON_A_PAGE))
+            page = bob.get(FoundObjects)
+            past += bob.names(page)
+            after, more = page.next, page.more
+        assert past == sorted(coming, reverse=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.devices import LIMIT
+from tests.live.networks import Networks, made_networks
 
 pytestmark = pytest.mark.slow
 
@@ -21,87 +20,10 @@ ROOT = Path(__file__).parents[2]
 PORT = 7701
 
 
-class Networks:
-    """Namespaces with cables to bridges, which are in a namespace of their own; `remove` leaves nothing."""
-
-    def __init__(self) -> None:
-        self._name = f"bypass-{os.getpid()}"
-        self._hub = f"{self._name}-hub"
-        self._namespaces: list[str] = []
-        self._cables = 0
-
-    def create(self) -> None:
-        """Raises CalledProcessError if this is not allowed here."""
-        self._add(self._hub)
-
-    def bridge(self, name: str) -> None:
-        self._inside("link", "add", name, "type", "bridge")
-        self._inside("link", "set", name, "up")
-
-    def device(self, name: str, *places: tuple[str, str]) -> str:
-        """A namespace with an interface in each of `places`: a bridge and an address with its prefix."""
-        namespace = f"{self._name}-{name}"
-        self._add(namespace)
-        for number, (bridge, interface) in enumerate(places):
-            cable, end = f"v{self._cables}", f"eth{number}"
-            self._cables += 1
-            self._inside("link", "add", cable, "type", "veth", "peer", "name", end, "netns", namespace)
-            self._inside("link", "set", cable, "master", bridge, "up")
-            _ip("-n", namespace, "addr", "add", interface, "brd", "+", "dev", end)
-            _ip("-n", namespace, "link", "set", end, "up")
-        return namespace
-
-    def plug(self, cable: int, in_: bool) -> None:
-        """Pull the cable with this number, or plug it in again."""
-        self._inside("link", "set", f"v{cable}", "up" if in_ else "down")
-
-    def lose(self, cable: int, percent: int) -> bool:
-        """Have a cable lose packets for its device; false if this kernel cannot."""
-        command = [
-            "tc",
-            "-n",
-            self._hub,
-            "qdisc",
-            "add",
-            "dev",
-            f"v{cable}",
-            "root",
-            "netem",
-            "loss",
-            f"{percent}%",
-        ]
-        return subprocess.run(command, capture_output=True, check=False, timeout=LIMIT).returncode == 0
-
-    def remove(self) -> None:
-        for namespace in self._namespaces:
-            _ip("netns", "del", namespace)
-
-    def _add(self, namespace: str) -> None:
-        _ip("netns", "add", namespace)
-        self._namespaces.append(namespace)
-
-    def _inside(self, *arguments: str) -> None:
-        _ip("-n", self._hub, *arguments)
-
-
-def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=LIMIT)
-
-
 @pytest.fixture
 def networks() -> Iterator[Networks]:
-    if shutil.which("ip") is None:
-        pytest.skip("network namespaces cannot be made: there is no command 'ip' (iproute2)")
-    made = Networks()
-    try:
-        try:
-            made.create()
-            made.bridge("probe")
-        except subprocess.CalledProcessError as error:
-            pytest.skip(f"network namespaces cannot be made here: {error.stderr.strip()}")
+    with made_networks() as made:
         yield made
-    finally:
-        made.remove()
 
 
 class Process:

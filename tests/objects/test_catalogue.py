@@ -13,10 +13,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from bypass.events.event import Event
 from bypass.events.matching import matches
 from bypass.objects.catalogue import ObjectCatalogue
-from bypass.objects.metadata import Metadata, ObjectKey
-from bypass.objects.query import ObjectQuery, PageCursor, position
+from bypass.objects.metadata import Metadata, ObjectKey, Replica
+from bypass.objects.query import PAGE_BYTES, ObjectQuery, PageCursor, position
 from bypass.objects.tags import TagFormula
 from bypass.objects.window import TimeWindow
+from bypass.protocol.wire.object_fields import metadata_to_bytes
 from tests.object_strategies import make_metadata, objects, queries, times
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
@@ -277,3 +278,36 @@ def test_an_object_is_not_compared_with_all_queries() -> None:
     Counting.compared = 0
     assert len(catalogue.concerned(make_metadata(tagged=frozenset({"a", "tag 7"})))) == 1
     assert Counting.compared < 10
+
+
+def test_a_page_is_cut_where_it_would_be_too_long() -> None:
+    """Its longest objects, encoded, fit a message; nothing is left out, and one object is always there."""
+    catalogue = ObjectCatalogue()
+    values = Event(numbers=frozenset(range(1 << 62, (1 << 62) + 500)))
+    for number in range(70):
+        catalogue.add(
+            Metadata(
+                ObjectKey(1, f"{number:03}" * 42),
+                frozenset({"a", *(f"{tag:064}" for tag in range(31))}),
+                number,
+                1,
+                bytes(32),
+                bytes(32),
+                bytes(8192),
+                attributes=values,
+                namespace="n" * 128,
+                replicas=tuple(Replica(2**32 - 1 - node, 2**32 - 1) for node in range(16)),
+            )
+        )
+    query = ObjectQuery(1 << 32, 1, TagFormula.parse("a"), namespace="n" * 128)
+    found: list[Metadata] = []
+    page = catalogue.page(query, None, 64)
+    while True:
+        assert page.items
+        encoded = sum(len(metadata_to_bytes(each)) for each in page.items)
+        assert encoded <= sum(each.told_bytes for each in page.items) <= PAGE_BYTES
+        found += page.items
+        if not page.more:
+            break
+        page = catalogue.page(query, page.next, 64)
+    assert [each.published_us for each in found] == list(reversed(range(70)))

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from bypass.cli.ingest.group import folder_option, ingest
+from bypass.cli.ingest.storage import SIZE
 
 
 @ingest.command()
@@ -78,6 +79,14 @@ from bypass.cli.ingest.group import folder_option, ingest
     help="How long dead letters are kept.",
 )
 @click.option(
+    "--letter-bytes",
+    metavar="SIZE",
+    default="10GB",
+    show_default=True,
+    callback=SIZE,
+    help="How much of them: beyond that, the oldest are removed.",
+)
+@click.option(
     "--durability",
     type=click.Choice(["none", "log-only", "full-sync"]),
     default="log-only",
@@ -93,6 +102,7 @@ def start(
     master: str | None,
     most: int,
     letter_days: int,
+    letter_bytes: int,
     durability: str,
     serve: str | None,
     tls_cert: Path | None,
@@ -133,7 +143,7 @@ def start(
     processes: dict[str, list[str]] = {}
     if stream:
         command = ["bypass.ingest.service.stream_process", str(folder), f"--most={most}"]
-        command.append(f"--letter-days={letter_days}")
+        command += [f"--letter-days={letter_days}", f"--letter-bytes={letter_bytes}"]
         command += ["--synced"] if durability == "full-sync" else []
         processes["stream"] = [*command, *([f"--master={master}"] if master else [])]
     if given:

@@ -32,6 +32,7 @@ SPREAD_S = 0.05
 DECIDED_PROXIES = (ROUTING_PROXY, STORAGE_PROXY)
 """A plan of a neighbour may name these alone, in this order."""
 
+_OF_PLANS = frozenset((PlanRequest, PlanCopy))
 
 NO_DECISION = Decision(0, 0, 0)
 """That of a node without storage, which listens to nobody."""
@@ -47,13 +48,18 @@ class StorageDecisions:
     """The decision that a node follows, and how it learns of larger ones.
 
     `follow(plan, decision)` carries out a plan of a neighbour, and raises TransitionError if that is not
-    possible. Counted are decisions that were `followed`, plans that were `refused` or failed, epochs too far
-    ahead (`leaps`), and datagrams that were dropped because their sender follows an older decision
-    (`obsolete`) or a newer one (`newer`).
+    possible. Decisions are those of a `namespace`. Counted are decisions that were `followed`, plans that
+    were `refused` or failed, epochs too far ahead (`leaps`), and datagrams that were dropped because their
+    sender follows an older decision (`obsolete`) or a newer one (`newer`).
     """
 
     def __init__(
-        self, host: Host, engine: Engine, port: DatagramPort, follow: Callable[[Plan, Decision], None]
+        self,
+        host: Host,
+        engine: Engine,
+        port: DatagramPort,
+        follow: Callable[[Plan, Decision], None],
+        namespace: Callable[[], str],
     ) -> None:
         self.current = NO_DECISION
         self.followed = self.refused = self.leaps = self.obsolete = self.newer = 0
@@ -61,6 +67,7 @@ class StorageDecisions:
         self._engine = engine
         self._port = port
         self._follow = follow
+        self._namespace = namespace
         self._asked = _Asked()
         self._number: int = host.random("decision-numbers").getrandbits(32)
         self._draw = host.random("decision-jitter").random
@@ -100,7 +107,10 @@ class StorageDecisions:
 
         A sender that follows an older decision is told of this one.
         """
-        body, theirs, mine = datagram.body, datagram.decision, self.current
+        body, mine = datagram.body, self.current
+        if (datagram.epoch, datagram.scheme, datagram.initiator) == mine and type(body) not in _OF_PLANS:
+            return True  # as nearly always
+        theirs = datagram.decision
         if isinstance(body, PlanRequest):
             if mine > body.decision or mine == body.decision:
                 self._send(PlanCopy(self.plan().to_bytes()), datagram.client)
@@ -110,8 +120,6 @@ class StorageDecisions:
                 # Later, because nothing can be exchanged while it is being called.
                 self._host.after(0.0, self._take, body.plan, theirs)
             return False
-        if theirs == mine:
-            return True
         if theirs < mine:
             self.obsolete += 1
             # A sender without storage listens to nobody. Others are told, since this node may have nothing to
@@ -170,7 +178,15 @@ class StorageDecisions:
     def _datagram(self, body: StorageMessage, scope: DatagramScope, *targets: NodeAddress) -> Datagram:
         self._number = (self._number + 1) & 0xFFFFFFFF
         number = self._host.id << 32 | self._number
-        return Datagram(number, NodeAddress(self._host.id), targets, scope, body, client=self._host.id)
+        return Datagram(
+            number,
+            NodeAddress(self._host.id),
+            targets,
+            scope,
+            body,
+            namespace=self._namespace(),
+            client=self._host.id,
+        )
 
 
 def _ignore() -> None:

@@ -97,10 +97,11 @@ class StorageNode:
         self._missing_us = kept.left_us  # the time since which something may have been missed
         self._closed = False
         self._due = False
+        self._namespace = ""
         outlet = DatagramOutlet(transport, partial(host.after, 0.0))
         self.outlet = outlet
         self.port = StampedPort(outlet, lambda: self.decisions.current)
-        self.decisions = StorageDecisions(host, engine, self.port, self._follow)
+        self.decisions = StorageDecisions(host, engine, self.port, self._follow, lambda: self._namespace)
         queries = QueryTable(partial(microseconds, host), kept.queries, kept.placed)
         self.routing: Routing = registry.create(engine, "client", ROUTING_PROXY, state={"sink": self})
         self.storage: Storage = registry.create(
@@ -128,8 +129,11 @@ class StorageNode:
     # -- what arrives -------------------------------------------------------------------------------------
 
     def arrived(self, datagram: Datagram) -> None:
-        """Take a datagram from the link; a node without storage listens to nobody."""
-        if self.decisions.current.scheme and self.decisions.admits(datagram):
+        """Take a datagram from the link; a node without storage listens to nobody. Decisions of another
+        namespace are no business of this node: routing counts such datagrams."""
+        if self.decisions.current.scheme and (
+            datagram.namespace != self._namespace or self.decisions.admits(datagram)
+        ):
             self.routing.arrived(datagram)
 
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
@@ -146,6 +150,10 @@ class StorageNode:
         """Learn that a body did not get to a target."""
         self.storage.undeliverable(body, target)
 
+    def doubtful(self, body: StorageMessage, target: NodeAddress) -> None:
+        """Learn that a body may not have got to a target."""
+        self.storage.doubtful(body, target)
+
     def surroundings_changed(self) -> None:
         """Learn that the own cell, or the populated cells around, are others now."""
         self.storage.surroundings_changed()
@@ -156,6 +164,11 @@ class StorageNode:
         """Another mechanism may store, or route: datagrams say so, and indexes are built up again."""
         if record.proxy not in (ROUTING_PROXY, STORAGE_PROXY) or record.outcome != "done":
             return
+        active = self._engine.active(record.proxy)
+        if record.proxy == ROUTING_PROXY and not isinstance(active, Nothing):
+            # Whatever routing comes next, this node stays in its namespace unless a plan says otherwise.
+            self._namespace = active.settings()["namespace"]
+            self._engine.set_defaults(ROUTING_PROXY, {"namespace": self._namespace})
         self.decisions.current = self.decisions.current._replace(scheme=self.flag())
         if record.kind == "total":
             self.recover()

@@ -100,10 +100,6 @@ class Operations:
         else:  # who has begun it is told later, not while it still waits for the number
             self._host.after(0.0, pending.ended, result)
 
-    def is_pending(self, op: int) -> bool:
-        """Whether an operation has not ended."""
-        return op in self._pending
-
     def try_again(self) -> None:
         """Attempt all that is pending at once, because what they went to is another one now."""
         for op, pending in list(self._pending.items()):

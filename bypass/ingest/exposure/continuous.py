@@ -20,6 +20,7 @@ from bypass.ingest.exposure.parameters import (
     granted,
     limit_of,
     parameters_of,
+    protocol_of,
     selection_of,
     token_of,
     truth_of,
@@ -81,7 +82,7 @@ class ContinuousQueries:
             history = truth_of(parameters, "history", True)
             with self._tenants.subscriber(grant.tenant):
                 cursor = await self._turns.run(grant.tenant, lambda: self._cursor(parameters))
-                await socket.accept()
+                await socket.accept(subprotocol=protocol_of(socket))
                 await self._feed(socket, selection, history, cursor, limit)
         except BypassError as error:
             with suppress(RuntimeError, WebSocketDisconnect):

@@ -19,15 +19,30 @@ from bypass.ingest.queries.selection import Selection, parse_time
 ROWS = 1000
 """Rows of an answer unless the request says otherwise."""
 
+PROTOCOL = "bypass"
+"""The subprotocol of WebSockets of clients that cannot set headers, as pages in browsers cannot."""
+
 _TRUTHS = {"yes": True, "no": False}
+_BEARER = "bearer."
 
 
 def token_of(request: HTTPConnection) -> str:
-    """The token of a request. Raises InvalidToken."""
+    """The token of a request. A WebSocket may have it among its subprotocols instead, beside `PROTOCOL`.
+    Raises InvalidToken."""
     kind, _, token = request.headers.get("Authorization", "").partition(" ")
-    if kind.lower() != "bearer" or not token.strip():
-        raise InvalidToken("header Authorization: has no token: expected Bearer TOKEN")
-    return token.strip()
+    if kind.lower() == "bearer" and token.strip():
+        return token.strip()
+    offered: list[str] = request.scope.get("subprotocols", [])
+    tokens = [each.removeprefix(_BEARER) for each in offered if each.startswith(_BEARER)]
+    if PROTOCOL in offered and len(tokens) == 1:
+        return tokens[0]
+    raise InvalidToken("header Authorization: has no token: expected Bearer TOKEN")
+
+
+def protocol_of(request: HTTPConnection) -> str | None:
+    """The subprotocol of a WebSocket that is accepted, never the one with the token; None if none is
+    offered."""
+    return PROTOCOL if PROTOCOL in request.scope.get("subprotocols", ()) else None
 
 
 def granted(request: HTTPConnection, keys: KeyStore, operation: str) -> Grant:

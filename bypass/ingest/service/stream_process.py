@@ -11,15 +11,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bypass.ingest.adaptation.controller import run_controller
+from bypass.ingest.batch_sync import sync_commits
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.folder_lock import only_one
 from bypass.ingest.queries.kept_cursor import needs_old_files
 from bypass.ingest.service.checkpoint_repair import repair_checkpoint
 from bypass.ingest.service.process import process_arguments, stop_signal
+from bypass.ingest.service.table_repair import repair_tables
 from bypass.ingest.stream.progress import read_warnings
 from bypass.ingest.stream.query import start_query
 from bypass.ingest.tables.compaction import compact, remove_orphans
-from bypass.ingest.tables.letters import compact_letters, expire_letters
+from bypass.ingest.tables.delta import forget_commits
+from bypass.ingest.tables.letters import LETTER_BYTES, bound_letters, compact_letters, expire_letters
 from bypass.ingest.tables.retention import expire_regions
 from bypass.models.compute.spark_session import spark_session
 
@@ -36,10 +39,11 @@ def run_stream(
     most: int,
     stop: threading.Event,
     letter_days: int = LETTER_DAYS,
+    letter_bytes: int = LETTER_BYTES,
     synced: bool = False,
 ) -> None:
-    """Run the stream until `stop` is set. Dead letters are kept for `letter_days`. With `synced`, batches
-    survive the loss of power as the log does.
+    """Run the stream until `stop` is set. Dead letters are kept for `letter_days`, the latest `letter_bytes`
+    of them. With `synced`, batches survive the loss of power as the log does.
 
     Raises FolderInUse if the folder's stream runs already, SparkUnavailable, and what ended it otherwise.
     """
@@ -49,10 +53,13 @@ def run_stream(
     ):
         told = _tell_warnings(folder, 0, logging.DEBUG)  # those of earlier runs were told
         repair_checkpoint(folder)
+        repair_tables(folder)
         query = start_query(spark, folder.path, most=most, synced=synced)
         log.info("the stream runs")
         beside = [
-            threading.Thread(target=_keep_house, args=(folder, stop, letter_days), daemon=True),
+            threading.Thread(
+                target=_keep_house, args=(folder, stop, letter_days, letter_bytes, synced), daemon=True
+            ),
             threading.Thread(target=run_controller, args=(folder, stop), daemon=True),
         ]
         for each in beside:
@@ -75,17 +82,24 @@ def _tell_warnings(folder: IngestFolder, after: int, level: int = logging.WARNIN
     return after
 
 
-def _keep_house(folder: IngestFolder, stop: threading.Event, letter_days: int) -> None:
+def _keep_house(
+    folder: IngestFolder, stop: threading.Event, letter_days: int, letter_bytes: int, synced: bool
+) -> None:
     chores: dict[str, Callable[[], object]] = {
         "retention": lambda: _expire(folder),
         "compaction": lambda: _compact(folder),
         "the removal of old dead letters": lambda: expire_letters(
             folder.dead_letters, letter_days, time.time()
         ),
+        "the bound of dead letters": lambda: _bound_letters(folder, letter_bytes),
         "compaction of dead letters": lambda: compact_letters(folder.dead_letters),
         "the removal of old files": lambda: _remove_old_files(folder),
         "the removal of old files of dead letters": lambda: remove_orphans(folder.dead_letters),
+        "the removal of old commits": lambda: forget_commits(folder.measurements),
+        "the removal of old commits of dead letters": lambda: forget_commits(folder.dead_letters),
     }
+    if synced:
+        chores["the syncing of commits"] = lambda: sync_commits(folder, time.time() - 2 * COMPACT_S)
     while not stop.wait(COMPACT_S):
         for name, chore in chores.items():
             try:
@@ -98,6 +112,12 @@ def _compact(folder: IngestFolder) -> None:
     done = compact(folder.measurements)
     if done.files:
         log.info("compaction: %d files with %d rows to %d with %d", *done)
+
+
+def _bound_letters(folder: IngestFolder, most_bytes: int) -> None:
+    removed = bound_letters(folder.dead_letters, most_bytes)
+    if removed.letters:
+        log.warning("dead letters: the oldest %d with %d bytes were removed to make room", *removed)
 
 
 def _remove_old_files(folder: IngestFolder) -> None:
@@ -123,10 +143,18 @@ def main() -> None:
     parser.add_argument("--master")
     parser.add_argument("--most", type=int, default=200_000)
     parser.add_argument("--letter-days", type=int, default=LETTER_DAYS)
+    parser.add_argument("--letter-bytes", type=int, default=LETTER_BYTES)
     parser.add_argument("--synced", action="store_true")
     given = process_arguments("stream", parser)
-    folder = IngestFolder(given.folder)
-    run_stream(folder, given.master, given.most, stop_signal(), given.letter_days, given.synced)
+    run_stream(
+        IngestFolder(given.folder),
+        given.master,
+        given.most,
+        stop_signal(),
+        letter_days=given.letter_days,
+        letter_bytes=given.letter_bytes,
+        synced=given.synced,
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bypass.ingest.stream.offsets import StreamOffset
-from bypass.ingest.stream.task import TaskResult
+from bypass.ingest.stream.task import DAMAGED, TaskResult
 from bypass.root_error import BypassError
 from bypass.support.database import open_database
 
@@ -120,6 +120,23 @@ def latest_begun(path: Path) -> int:
         statement = "SELECT max(batch) FROM (SELECT batch FROM begun UNION SELECT batch FROM batches)"
         (batch,) = database.execute(statement).fetchone()
         return -1 if batch is None else int(batch)
+
+
+def latest_stored(path: Path) -> tuple[int, int]:
+    """The numbers of the latest batches that were noted with measurements, and with dead letters that have
+    rows; -1 for none."""
+    if not path.exists():
+        return -1, -1
+    with closing(open_database(path, _SCHEMA)) as database:
+        rows = "EXISTS (SELECT 1 FROM json_each(dead_letters) WHERE key != ?)"
+        measurements, letters = (
+            database.execute(
+                f"SELECT coalesce(max(batch), -1) FROM batches WHERE {condition}",  # noqa: S608
+                values,
+            ).fetchone()[0]
+            for condition, values in (("measurements > 0", ()), (rows, (DAMAGED,)))
+        )
+    return measurements, letters
 
 
 def note_batch(path: Path, batch: int, offset: StreamOffset, results: Iterable[TaskResult]) -> None:

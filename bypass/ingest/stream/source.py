@@ -55,6 +55,9 @@ class LogReader(DataSourceStreamReader):
         self.tasks = int(options["tasks"])
         self.most = int(options["most"])
         self.synced = options.get("synced") == "true"
+        self._planned: float | None = (
+            None  # when this reader has found the latest end, by a clock without jumps
+        )
 
     @property
     def folder(self) -> IngestFolder:
@@ -71,17 +74,27 @@ class LogReader(DataSourceStreamReader):
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else 1 << 62
         logs = find_log(self.folder).ends(before.logs, most, MOST_BYTES)
         plans = latest_plan(self.folder.plans)
-        if logs == before.logs and plans == before.plans and not self._is_due(before):
+        clock = self._clock(before)
+        if logs == before.logs and plans == before.plans and not self._is_due(before, clock):
             return start
+        self._planned = time.monotonic()
         with DeviceRegistry(self.folder.registry) as registry:
             version = int(registry.snapshot(self.folder.snapshots).stem)
-        clock = max(before.clock, int(time.time() * 1000))
         keys = KeyStore(self.folder.keys).version
         return StreamOffset(before.step + 1, logs, version, plans, clock, self.tasks, keys).to_json()
 
-    def _is_due(self, before: StreamOffset) -> bool:
+    def _clock(self, before: StreamOffset) -> int:
+        """The time of a batch (ms). It never goes back, and if the machine's has gone back, it goes on by the
+        time that passes: what policies hold back does not wait until the machine's has caught up."""
+        now = int(time.time() * 1000)
+        if now >= before.clock:
+            return now
+        passed = LOOK_MS if self._planned is None else int((time.monotonic() - self._planned) * 1000)
+        return before.clock + passed
+
+    def _is_due(self, before: StreamOffset, clock: int) -> bool:
         """Whether a batch without messages is of use: something is held back, and a second has passed."""
-        return read_progress(self.folder.progress).held > 0 and time.time() * 1000 - before.clock >= LOOK_MS
+        return read_progress(self.folder.progress).held > 0 and clock - before.clock >= LOOK_MS
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:

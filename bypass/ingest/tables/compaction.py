@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
+from bypass.ingest.tables.delta import commit_actions
 from bypass.ingest.tables.files import file_path, write_rows
 from bypass.ingest.tables.rows import STANDARD, batched, read
 from bypass.ingest.tables.schema import MEASUREMENTS, PARTITION, PLURAL
@@ -97,7 +98,7 @@ def _join(table: DeltaTable, path: Path, partition: dict[str, str], files: list[
     now = int(time.time() * 1000)
     actions += [RemoveAction(file_path(each["path"]), False, now) for each in files]
     try:
-        table.create_write_transaction(actions, "append", MEASUREMENTS, list(PARTITION))
+        commit_actions(table, actions, MEASUREMENTS, PARTITION)
     except CommitFailedError:
         return Compacted()
     return Compacted(len(files), rows.num_rows, 1, joined.num_rows)

@@ -6,13 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
 from bypass.ingest.tables.files import WrittenFile
+from bypass.support.durable_files import sync_below
 
 APPLICATION = "bypass-ingest"
 """The name under which commits count batches."""
+
+CHECKPOINT_COMMITS = 50
+"""After so many commits a checkpoint is written, from which readers begin."""
+
+ACTIONS = "bypassActions"
+"""The key of a commit's head that says how many actions follow it: one that was cut off has fewer."""
+
+AFTER_COMMIT = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
+"""Commits leave those of before where they are: only a checkpoint that is on the disk takes their place."""
 
 
 def open_table(path: Path, schema: pa.Schema, partition: Sequence[str]) -> DeltaTable:
@@ -24,7 +34,10 @@ def open_table(path: Path, schema: pa.Schema, partition: Sequence[str]) -> Delta
             schema,
             mode="ignore",
             partition_by=list(partition),
-            configuration={"delta.checkpointInterval": "50", "delta.logRetentionDuration": "interval 1 days"},
+            configuration={
+                "delta.checkpointInterval": str(CHECKPOINT_COMMITS),
+                "delta.logRetentionDuration": "interval 1 days",
+            },
         )
     return DeltaTable(str(path))
 
@@ -45,11 +58,34 @@ def commit_batch(
     actions: list[AddAction | RemoveAction] = [
         AddAction(file.path, file.size, file.partition, file.modified, True, file.summary) for file in files
     ]
+    commit_actions(table, actions, schema, partition, [Transaction(APPLICATION, batch)])
+    return True
+
+
+def commit_actions(
+    table: DeltaTable,
+    actions: list[AddAction | RemoveAction],
+    schema: pa.Schema,
+    partition: Sequence[str],
+    transactions: Sequence[Transaction] = (),
+) -> None:
+    """Change a table by one commit. Raises CommitFailedError if somebody else has changed the same files."""
     table.create_write_transaction(
         actions,
         "append",
         schema,
         list(partition),
-        commit_properties=CommitProperties(app_transactions=[Transaction(APPLICATION, batch)]),
+        commit_properties=CommitProperties(
+            custom_metadata={ACTIONS: str(len(actions) + len(transactions))},
+            app_transactions=list(transactions),
+        ),
+        post_commithook_properties=AFTER_COMMIT,
     )
-    return True
+
+
+def forget_commits(path: Path) -> None:
+    """Remove commits of days before that a checkpoint has, once that is on the disk. Raises OSError."""
+    checkpoints = sorted((path / "_delta_log").glob("*.checkpoint.parquet"))
+    if checkpoints:
+        sync_below(path, checkpoints[-1:])
+        DeltaTable(str(path)).cleanup_metadata()

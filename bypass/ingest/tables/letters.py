@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction, RemoveAction
 
+from bypass.ingest.tables.delta import AFTER_COMMIT, commit_actions
+from bypass.ingest.tables.files import file_path
 from bypass.ingest.tables.schema import DEAD_LETTERS
 
 READ_AT_ONCE = 1000
 LARGEST_JOINED = 32 << 20
 """Files of dead letters that are joined have so many bytes at most."""
+
+LETTER_BYTES = 10_000_000_000
+"""How many bytes of dead letters are kept unless somebody says otherwise: anybody can send some."""
 
 SHOWN_BYTES = 32
 """How many bytes of a message are shown of a dead letter; a token that it carries is longer."""
@@ -103,7 +111,12 @@ def compact_letters(path: Path, *, fewest: int = 4) -> int:
     joined = 0
     for day in sorted(day for day, count in files.items() if count >= fewest):
         try:
-            done = table.optimize.compact([("day", "=", day)], LARGEST_JOINED, max_concurrent_tasks=1)
+            done = table.optimize.compact(
+                [("day", "=", day)],
+                LARGEST_JOINED,
+                max_concurrent_tasks=1,
+                post_commithook_properties=AFTER_COMMIT,
+            )
         except CommitFailedError:
             break
         joined += done["numFilesRemoved"]
@@ -117,11 +130,51 @@ def delete_letters(path: Path, names: Iterable[LetterName]) -> None:
         logs.setdefault(log, []).append(sequence)
     for log, sequences in logs.items():
         quoted = log.replace("'", "''")
-        DeltaTable(str(path)).delete(f"log = '{quoted}' AND sequence IN ({', '.join(map(str, sequences))})")
+        predicate = f"log = '{quoted}' AND sequence IN ({', '.join(map(str, sequences))})"
+        DeltaTable(str(path)).delete(predicate, post_commithook_properties=AFTER_COMMIT)
 
 
 def expire_letters(path: Path, days: int, now: float) -> None:
     """Delete letters that were received on days before the latest `days`, as of a time (s)."""
     if DeltaTable.is_deltatable(str(path)):
         first = datetime.fromtimestamp(now, UTC) - timedelta(days=days)
-        DeltaTable(str(path)).delete(f"day < '{first:%Y-%m-%d}'")
+        DeltaTable(str(path)).delete(f"day < '{first:%Y-%m-%d}'", post_commithook_properties=AFTER_COMMIT)
+
+
+class LettersRemoved(NamedTuple):
+    """Dead letters that were removed to make room, and the bytes that they took."""
+
+    letters: int = 0
+    bytes: int = 0
+
+
+def bound_letters(path: Path, most_bytes: int) -> LettersRemoved:
+    """Remove the oldest letters, whole files, while there are more than so many bytes. Gives what was
+    removed; nothing if somebody else has changed the same files meanwhile.
+
+    Their files go the next time that there is too much: whoever reads them now can end with that.
+    """
+    if not DeltaTable.is_deltatable(str(path)):
+        return LettersRemoved()
+    table = DeltaTable(str(path))
+    adds = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    size = sum(each["size_bytes"] for each in adds)
+    if size <= most_bytes:
+        return LettersRemoved()
+    table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+    gone: list[dict[str, Any]] = []
+    for each in sorted(adds, key=itemgetter("partition.day", "modification_time", "path")):
+        gone.append(each)
+        size -= each["size_bytes"]
+        if size <= most_bytes:
+            break
+    now = int(time.time() * 1000)
+    removals: list[AddAction | RemoveAction] = [
+        RemoveAction(file_path(each["path"]), True, now) for each in gone
+    ]
+    try:
+        commit_actions(table, removals, DEAD_LETTERS, ("day",))
+    except CommitFailedError:
+        return LettersRemoved()
+    rows, removed = (sum(each[name] for each in gone) for name in ("num_records", "size_bytes"))
+    return LettersRemoved(rows, removed)

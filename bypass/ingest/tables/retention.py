@@ -15,6 +15,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from bypass.errors import BypassError, shown
+from bypass.ingest.tables.delta import commit_actions
 from bypass.ingest.tables.files import file_path
 from bypass.ingest.tables.schema import MEASUREMENTS, PARTITION
 from bypass.support.database import open_database
@@ -121,7 +122,7 @@ def expire_regions(table: Path, settings: Path, today: date) -> list[Expiry]:
             RemoveAction(file_path(each["path"]), True, now) for each in removed
         ]
         try:
-            delta.create_write_transaction(actions, "append", MEASUREMENTS, list(PARTITION))
+            commit_actions(delta, actions, MEASUREMENTS, PARTITION)
         except CommitFailedError:
             return []
         _count(settings, found)

@@ -53,6 +53,14 @@ def check_neighbours(neighbours: Any) -> None:
         raise InvalidArgument(f"neighbours {shown(neighbours)}: expected Neighbours or None")
 
 
+def check_no_broker(keys: Any, open_broker: bool, durable: bool, kept: str) -> None:
+    """Raises InvalidArgument for arguments that only a broker has a use for."""
+    given = {"keys": keys is not None, "open": open_broker, "durable": not durable, "kept": kept != "keep"}
+    for what, is_given in given.items():
+        if is_given:
+            raise InvalidArgument(f"{what}: expected it with a broker alone, and endpoint is None")
+
+
 def check_mechanisms(mechanisms: Any) -> None:
     """Raises InvalidArgument for what has no mechanisms in it; a text is one of them, not several."""
     if isinstance(mechanisms, str) or not isinstance(mechanisms, Iterable):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -25,12 +25,13 @@ from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.wire import CODEC, Codec
+from bypass.transitions import Outcome, Plan
 
 T = TypeVar("T")
 
 
 def connect_blocking(
-    endpoint: str,
+    endpoint: str | None,
     *,
     keys: str | Path | None = None,
     open: bool = False,  # noqa: A002 - as the broker's configuration calls it
@@ -43,6 +44,11 @@ def connect_blocking(
     kept: Literal["keep", "drop"] = "keep",
     mechanisms: Sequence[str | type] = (),
     codec: Codec = CODEC,
+    storage: str = "",
+    routing: str = "",
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
+    store: str | Path | None = None,
+    visiting: bool = False,
 ) -> BlockingConnection:
     """Connect as `connect` does, and return when connected. `location` is asked in another thread.
 
@@ -61,6 +67,11 @@ def connect_blocking(
         kept=kept,
         mechanisms=mechanisms,
         codec=codec,
+        storage=storage,
+        routing=routing,
+        set=set,
+        store=store,
+        visiting=visiting,
     )
     return BlockingConnection(connection)
 
@@ -221,6 +232,23 @@ class BlockingConnection:
     def retrieve(self, wanted: Metadata | ObjectKey) -> bytes:
         """As `Connection.retrieve`."""
         return self.run(self._connection.retrieve(wanted))
+
+    def decide(self, plan: Plan) -> Outcome:
+        """As `Connection.decide`."""
+
+        async def decide() -> Outcome:
+            return self._connection.decide(plan)
+
+        return self.run(decide())
+
+    def until_connected(self, timeout: float | None = None) -> None:
+        """As `Connection.until_connected`. Raises TimeoutError after `timeout` seconds."""
+
+        async def connected() -> None:
+            async with asyncio.timeout(timeout):
+                await self._connection.until_connected()
+
+        self.run(connected())
 
     def moved(self, place: ClientPlace) -> None:
         """As `Connection.moved`."""

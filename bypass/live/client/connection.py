@@ -1,13 +1,14 @@
-"""A live client: `connect` to a broker, subscribe and publish there, whatever happens to the connection."""
+"""A live client: `connect` to a broker, or to neighbours alone, subscribe and publish, whatever happens."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from bypass.errors import shown
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbourhood import Neighbours
@@ -17,33 +18,35 @@ from bypass.live.client.arguments import (
     check_mechanisms,
     check_name,
     check_neighbours,
+    check_no_broker,
     check_truth,
     interval_of,
     patience_of,
 )
-from bypass.live.client.errors import NotConnected
+from bypass.live.client.errors import InvalidArgument, NotConnected, Unsupported
 from bypass.live.client.link.clock import AsyncClock
-from bypass.live.client.link.reconnector import Reconnector, nothing
+from bypass.live.client.link.reconnector import Reconnector
+from bypass.live.client.link.standalone import Standalone
+from bypass.live.client.live_node import LiveNode
 from bypass.live.client.objects.object_calls import ObjectCalls, object_secret
+from bypass.live.client.session.figures import SessionFigures
 from bypass.live.client.session.session import ClientSession
 from bypass.live.client.sources.sensor import ClientPlace, LiveSensor, Source, check_source
 from bypass.live.client.subscription import LiveSubscription
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.mechanisms import Registry
-from bypass.places.geo import GeoLocation, PlanarLocation, Projection
+from bypass.places.geo import GeoLocation, PlanarLocation
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.wire import CODEC, Codec
+from bypass.transitions import Outcome, Plan
 
 if TYPE_CHECKING:
     from bypass.live.client.objects.live_objects import LiveObjects
 
-LONGEST_PATIENCE_S = 300.0
-"""How long a broker that says so may be tried again before the first connection is given up."""
-
 
 def connect(
-    endpoint: str,
+    endpoint: str | None,
     *,
     keys: str | Path | None = None,
     open: bool = False,  # noqa: A002 - as the broker's configuration calls it
@@ -56,6 +59,11 @@ def connect(
     kept: Literal["keep", "drop"] = "keep",
     mechanisms: Sequence[str | type] = (),
     codec: Codec = CODEC,
+    storage: str = "",
+    routing: str = "",
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the word that plans use
+    store: str | Path | None = None,
+    visiting: bool = False,
 ) -> Connection:
     """A connection to the broker at `endpoint`, to be opened by `async with` or `await connection.open()`.
 
@@ -72,24 +80,43 @@ def connect(
     those of others that the client has besides the built-in ones: classes, or references to them,
     `module:Class` or `file.py:Class`. `codec` has the types of values in events and filters.
 
+    With `endpoint` None there is no broker: a node of the group of `neighbours`, known there by its `name`,
+    stores objects with them by the mechanism `storage` ("local"), over `routing` (one that fits), with
+    parameters `set` as far as either has them, and hears their events. Its own objects are in the file
+    `store`, or end with the process. A `visiting` node, which is soon gone, keeps nothing for others.
+
     What cannot be right is refused here, before anything is opened. Raises InvalidEndpoint, InvalidKeys if
     the keys cannot be used, or if there are none and `open` does not say so, InvalidLocation for a `location`
     that is no source of places, InvalidInterval, UnusableMechanism, and InvalidArgument for all else.
     """
-    check_endpoint(endpoint)
     check_truth("open", open)
     check_truth("durable", durable)
     check_kept(kept)
     check_neighbours(neighbours)
     check_source(location)
     check_mechanisms(mechanisms)
-    if (keys is None) != open:
-        found = f"{keys} and open=True" if open else "no keys"
-        raise InvalidKeys(f"{endpoint}: {found}: expected either a key file or open=True")
-    check_name(name, needed=open)
+    registry = Registry(mechanisms, codec=codec)
+    options: dict[str, Any] = {
+        "storage": storage, "routing": routing, "set": set, "store": store, "visiting": visiting,
+    }  # fmt: skip
+    own_keys, node = None, None
+    if endpoint is None and neighbours is not None:
+        check_no_broker(keys, open, durable, kept)
+        check_name(name, needed=True)
+        node = LiveNode(neighbours, name, registry, **options)
+    else:
+        check_endpoint(endpoint)
+        for what, value in options.items():
+            if value:
+                raise InvalidArgument(f"{what} {shown(value)}: expected none: a broker's plans decide")
+        if (keys is None) != open:
+            found = f"{keys} and open=True" if open else "no keys"
+            raise InvalidKeys(f"{endpoint}: {found}: expected either a key file or open=True")
+        check_name(name, needed=open)
+        own_keys = None if keys is None else load_client_keys(keys)
     return Connection(
-        endpoint,
-        None if keys is None else load_client_keys(keys),
+        endpoint or "",
+        own_keys,
         name,
         location,
         interval_of(interval),
@@ -97,16 +124,18 @@ def connect(
         patience_of(patience),
         neighbours,
         kept == "drop",
-        Registry(mechanisms, codec=codec),
+        registry,
+        node,
     )
 
 
-class Connection(ObjectCalls):
+class Connection(ObjectCalls, SessionFigures):
     """One application's session with a live broker. Made by `connect`; belongs to the loop it is opened in.
 
     A connection that is lost is made again, for as long as it takes: what is published and subscribed
     meanwhile reaches the broker then. Within one life of the process every event is handed over once.
-    `on_state` is called with "connected" and "disconnected".
+    `on_state` is called with "connected" and "disconnected". Without a broker, that is said of other nodes in
+    reach, and events and objects go to these.
     """
 
     def __init__(
@@ -121,6 +150,7 @@ class Connection(ObjectCalls):
         neighbours: Neighbours | None,
         drop_kept: bool,
         registry: Registry,
+        node: LiveNode | None = None,
     ) -> None:
         self.on_state: Callable[[str], None] = lambda _state: None
         self._endpoint = endpoint
@@ -133,45 +163,38 @@ class Connection(ObjectCalls):
         self._neighbours = neighbours
         self._drop_kept = drop_kept
         self._registry = registry
-        self._opened: tuple[ClientSession, Reconnector] | None = None
+        self._node = node
+        self._opened: tuple[ClientSession, Reconnector | Standalone] | None = None
 
     # -- opening and closing ------------------------------------------------------------------------------
 
     async def open(self) -> Self:
         """Connect; no effect if it is open. Raises NotConnected if no broker answers in time,
         ConnectionRefused if it does not want this client, and InvalidEndpoint for an address that this system
-        does not know."""
+        does not know. Without a broker nobody is waited for: raises InvalidInterface, DatabaseUnavailable if
+        the store cannot be used, and TransitionError for parameters that mechanisms do not take."""
         if self._opened is None:
-            clock = AsyncClock()
-            sensor = LiveSensor(clock, self._location)
+            clock, node = AsyncClock(), self._node
             exchange = ClientSession(
                 self._name,
                 self._durable,
                 clock,
-                sensor,
+                LiveSensor(clock, self._location, visiting=node is not None and node.visiting),
                 self._neighbours,
                 self._drop_kept,
                 self._registry,
                 object_secret(self._keys, self._name),
+                node,
             )
-            keeper = Reconnector(self._endpoint, self._keys, exchange, lambda state: self.on_state(state))
-            self._opened = exchange, keeper
-        now = asyncio.get_running_loop().time
-        latest = now() + max(self._patience, LONGEST_PATIENCE_S)
-        try:
-            async with asyncio.timeout(self._patience) as limit:
-                # A broker that compiles its kernels answers, and is not what patience is lost with.
-                self._keeper.on_later = lambda: limit.reschedule(min(now() + self._patience, latest))
-                await self.until_connected()
-        except BaseException as error:
-            self._keeper.on_later = nothing
-            await self._keeper.end()
-            if isinstance(error, TimeoutError):
-                raise NotConnected(
-                    f"{self._endpoint}: {self._keeper.why}; gave up after {self._patience:g} s"
-                ) from None
-            raise
-        self._keeper.on_later = nothing
+
+            def tell(state: str) -> None:
+                self.on_state(state)
+
+            if node is None:
+                self._opened = exchange, Reconnector(self._endpoint, self._keys, exchange, tell)
+            else:
+                self._opened = exchange, Standalone(node, exchange, tell)
+        await self._keeper.open(self._patience)
         return self
 
     async def close(self, *, forget: bool = False) -> None:
@@ -180,7 +203,7 @@ class Connection(ObjectCalls):
         A durable session is kept by the broker unless it is to `forget` it. What the application has not
         taken yet comes again in its next life. Raises NotConnected if the broker could not be told to forget.
         """
-        await self._leave(forget, done=True)
+        await self._keeper.leave(forget, done=True)
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -189,18 +212,7 @@ class Connection(ObjectCalls):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # What a consumer was busy with when it failed is not done: it comes again in the next life.
-        await self._leave(forget=False, done=error is None)
-
-    async def _leave(self, forget: bool, done: bool) -> None:
-        told = False
-        try:
-            if self.connected:
-                self._exchange.flush_receipts(done)
-                told = await self._keeper.say_goodbye(forget)
-        finally:
-            await self._keeper.end()
-        if forget and not told:
-            raise NotConnected(f"{self._endpoint}: the broker was not reached and has not forgotten anything")
+        await self._keeper.leave(forget=False, done=error is None)
 
     # -- what applications do -----------------------------------------------------------------------------
 
@@ -273,6 +285,15 @@ class Connection(ObjectCalls):
         """As `publish`, but does not wait. Raises OutboxFull if too many are not acknowledged."""
         return self._exchange.publish(lambda client: client.publish(event, location), place_taken=False)
 
+    def decide(self, plan: Plan) -> Outcome:
+        """Carry out a plan about storage and routing, and have all nodes in reach of each other follow it.
+
+        Without a broker alone, whose plans decide otherwise: raises Unsupported, and as `Client.decide`.
+        """
+        if self._node is None:
+            raise Unsupported(f"plan {plan.plan!r}: expected a node without a broker, or its operator")
+        return self._exchange.usable().decide(plan)
+
     def moved(self, place: ClientPlace) -> None:
         """The client is at this place now, whatever its `location` has said before.
 
@@ -281,34 +302,6 @@ class Connection(ObjectCalls):
         """
         self._exchange.usable()
         self._exchange.sensor.push(place)
-
-    @property
-    def projection(self) -> Projection | None:
-        """Turns places of events into degrees: `projection.to_geo(event.location)`. None if the broker's
-        region has no origin on earth."""
-        return self._exchange.sensor.projection
-
-    @property
-    def beyond_radius(self) -> int:
-        """Events that came for exact subscriptions and were not handed over, being too far away."""
-        return self._exchange.usable().subscriptions.beyond
-
-    @property
-    def places_refused(self) -> int:
-        """Give the number of things that `location` has said and that are no places. The first is logged."""
-        return self._exchange.sensor.refused
-
-    @property
-    def places_unknown(self) -> int:
-        """How often the place was to be known, for subscriptions with a radius, and `location` has said none
-        so far. The tenth time in a row is logged."""
-        return self._exchange.sensor.unknown
-
-    @property
-    def places_outside(self) -> int:
-        """Places, of this client or of its events, that are further from the broker's region than this is
-        wide. The first is logged."""
-        return self._exchange.sensor.outside
 
     @property
     def number(self) -> int:
@@ -320,43 +313,6 @@ class Connection(ObjectCalls):
         """Give the mechanisms behind the proxies. Raises NotConnected before the first connection."""
         client = self._exchange.usable()
         return {proxy: client.engine.active(proxy).name for proxy in client.engine.catalogue()}
-
-    @property
-    def missed(self) -> int:
-        """Events for this session that the broker had to give up, as far as it has said so."""
-        return sum(self._exchange.missed.by_reason().values())
-
-    @property
-    def missed_by(self) -> dict[str, int]:
-        """Those that were `missed`, by reason: "too many waiting", "too old", "not durable and not taken",
-        "unclaimed", "withdrawn" and others."""
-        return self._exchange.missed.by_reason()
-
-    @property
-    def resubscribing(self) -> int:
-        """Subscriptions that the broker has not confirmed on the present connection. Those that it refuses
-        for the moment, for the rate of its key or for want of room, are asked for again until it takes them.
-        A durable session's are in force meanwhile, others are not."""
-        return self._exchange.resubscribing
-
-    @property
-    def subscriptions_lost(self) -> int:
-        """Subscriptions that were in force, and that the broker has refused for good when it was told of them
-        again. Each is logged, has ended, and says why: those that iterate get the `SubscriptionRefused`, and
-        others find it in `error`."""
-        return self._exchange.subscriptions_lost
-
-    @property
-    def held_up(self) -> int:
-        """How often events of some subscriptions, which the application did not take, have kept others
-        from getting theirs for more than a second. The first time is logged, and others ever more rarely."""
-        return self._exchange.unread.held_up
-
-    @property
-    def unreadable(self) -> int:
-        """Events that have come and could not be read, such as those with values of a type that is registered
-        elsewhere alone. Each is logged, and the broker does not send it again."""
-        return self._exchange.events_unreadable
 
     @property
     def malformed(self) -> int:
@@ -372,7 +328,8 @@ class Connection(ObjectCalls):
         return tuple(self._exchange.usable().subscriptions.kept.values())
 
     async def until_connected(self) -> None:
-        """Wait for a connection. Raises ConnectionRefused or NotConnected if there will be none."""
+        """Wait for a connection; without a broker, for another node in reach. Raises ConnectionRefused or
+        NotConnected if there will be none."""
         await self._keeper.until_connected()
 
     @property
@@ -389,10 +346,10 @@ class Connection(ObjectCalls):
         return self._parts()[0]
 
     @property
-    def _keeper(self) -> Reconnector:
+    def _keeper(self) -> Reconnector | Standalone:
         return self._parts()[1]
 
-    def _parts(self) -> tuple[ClientSession, Reconnector]:
+    def _parts(self) -> tuple[ClientSession, Reconnector | Standalone]:
         if self._opened is None:
-            raise NotConnected(f"{self._endpoint}: the connection was not opened")
+            raise NotConnected(f"{self._endpoint or self._name}: the connection was not opened")
         return self._opened

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
 from bypass.events.event import Event
+from bypass.protocol.datagrams import (
+    Beacon,
+    Datagram,
+    DatagramScope,
+    NodeAddress,
+    RouteEntry,
+    RouteTable,
+)
 from bypass.protocol.messages import MOST_TOGETHER, Frame, Kind, Message, Notify, Publish
 from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.codec import CODEC, MAX_MESSAGE_BYTES, Codec, MalformedMessage, encode
-
-if TYPE_CHECKING:
-    from bypass.protocol.datagrams import Datagram
 
 
 def encoded_size(message: Message, codec: Codec = CODEC) -> int:
@@ -71,13 +75,20 @@ def digest_size(ids: int, placed: bool) -> int:
 def datagram_size(datagram: Datagram, codec: Codec = CODEC) -> int:
     """The size of a datagram, whose body is encoded at the first hop alone.
 
-    Raises as `encode` does there; at later hops numbers out of range are not noticed.
+    Raises as `encode` does there; at later hops, and in announcements of routing, numbers out of range are
+    not noticed.
     """
+    header = _header_size(datagram)
     if not datagram.body_size:
-        datagram.body_size = pb.Envelope.FromString(
-            codec.encode(datagram)
-        ).datagram.ByteSize() - _header_size(datagram)
-    body = datagram.body_size + _header_size(datagram)
+        content = datagram.body
+        if type(content) is RouteTable:
+            long = sum([metric > _SHORT for _, metric, _ in content.entries])
+            datagram.body_size = _table_size(len(content.entries), long)
+        elif type(content) is Beacon:
+            datagram.body_size = _beacon_size(content)
+        else:
+            datagram.body_size = _datagram_body_size(datagram, codec)
+    body = datagram.body_size + header
     size = (
         _ENVELOPE
         + _varint_size(datagram.scheme)
@@ -93,6 +104,25 @@ def datagram_size(datagram: Datagram, codec: Codec = CODEC) -> int:
 
 _ENVELOPE = 2 + 5 + 1 + 5
 """Version, client, epoch, and the tag of the scheme."""
+_SHORT = 127
+"""The largest number that takes one byte."""
+
+
+def _datagram_body_size(datagram: Datagram, codec: Codec = CODEC) -> int:
+    return pb.Envelope.FromString(codec.encode(datagram)).datagram.ByteSize() - _header_size(datagram)
+
+
+@lru_cache(maxsize=4096)
+def _table_size(entries: int, long: int) -> int:
+    """The size of a table of ways, of which so many have metrics that take two bytes."""
+    metrics = (*[_SHORT + 1] * long, *[0] * (entries - long))
+    table = RouteTable(tuple([RouteEntry(0, metric, 0) for metric in metrics]))
+    return _datagram_body_size(Datagram(0, NodeAddress(0), (), DatagramScope.HOP, table))
+
+
+@lru_cache(maxsize=4096)
+def _beacon_size(beacon: Beacon) -> int:
+    return _datagram_body_size(Datagram(0, NodeAddress(0), (), DatagramScope.HOP, beacon))
 
 
 def _header_size(datagram: Datagram) -> int:

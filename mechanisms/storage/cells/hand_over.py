@@ -66,14 +66,14 @@ class HandOver:
             self.misplace(cell, RANK_S * self._rank())
         for lost in before - self.populated - {own}:
             if proxy_of(grid, lost, self.populated | {own}) == own:
-                node.host.after(node.settle_s + RANK_S * self._rank(), self._mourn, lost)
+                node.host.after(node.settle_s + RANK_S * self._rank(), self._collect_lost, lost)
 
     def misplace(self, cell: int, delay: float = 0.0) -> None:
         """Pass the keys of a cell on, from `delay` seconds on."""
         self.misplaced.setdefault(cell, self._node.host.now() + delay)
         self._settled.discard(cell)
 
-    def _mourn(self, lost: int) -> None:
+    def _collect_lost(self, lost: int) -> None:
         """A cell has lost all its nodes: unless it handed its keys over, collect them from who has some."""
         node = self._node
         own, grid = node.cell, node.grid

@@ -144,11 +144,6 @@ class Cells(StorageMechanism):
         """How long queries are kept after the end of their windows."""
         return round(self.grace_s * MICROSECONDS)
 
-    def now_us(self) -> int:
-        """The time by which objects are published."""
-        now: float = self.host.now()
-        return round(now * MICROSECONDS)
-
     def mates(self) -> list[int]:
         """The other nodes that work for the own cell, by number."""
         cell = self.cell

@@ -13,6 +13,7 @@ from bypass.objects.query import ObjectQuery, PageCursor
 from bypass.places.cell_grid import CellGrid
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import (
+    LONGEST_DATA,
     Acknowledge,
     Ask,
     CopyObject,
@@ -103,11 +104,17 @@ class CellRequests:
         mode = node.active if active is None else "off" if not active else node.active
         if active and mode == "off":
             mode = "cell"
+        if stored.metadata.size > LONGEST_DATA:  # no message holds it: it is fetched in pieces
+            mode = "off"
         if mode == "cell" and len(mates) < node.population_threshold:
             metadata = replace(stored.metadata, replicas=(Replica(None, cell),))
+            copy = CopyObject(metadata, stored.data)
+            if not node.host.link.serving():  # it will be elsewhere soon, and nobody may be here
+                node.send(copy, (NodeAddress(None, cell),))
+                return metadata.replicas
             node.service.state(cell).hold(metadata)
             if mates:
-                node.host.link.tell_cell(CopyObject(metadata, stored.data))
+                node.host.link.tell_cell(copy)
             return metadata.replicas
         entries = [Replica(node.host.id, cell)]
         if mode != "off":

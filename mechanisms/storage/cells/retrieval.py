@@ -35,7 +35,12 @@ class ReplicaRetrieval:
         if not copies:
             copies = [Replica(None, each) for each in tag_cells(grid, metadata)]
         first = attempt % len(copies)
-        holders = [NodeAddress(each.node, each.cell) for each in (*copies[first:], *copies[:first])]
+        here = self._node.host.id  # it is not in the own store
+        holders = [
+            NodeAddress(each.node, each.cell)
+            for each in (*copies[first:], *copies[:first])
+            if each.node != here
+        ]
         self._node.fetches.begin(op, metadata, holders)
 
     def done(self, op: int, status: OperationStatus, detail: str = "", data: bytes | None = None) -> None:

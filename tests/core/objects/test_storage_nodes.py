@@ -11,7 +11,7 @@ from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import NodeState, QueryRecord
 from bypass.testing.worlds.radio import cluster
 from bypass.testing.worlds.storage import QUIET_S, StorageWorld, plan_for
-from bypass.transitions import InvalidPlan
+from bypass.transitions import Action, InvalidPlan, Plan
 
 AWAY = (20.0, 20.0)
 GRID = {"area": [0.0, 0.0, 1000.0, 1000.0]}
@@ -244,5 +244,59 @@ def test_a_server_that_lost_its_queries_gets_them_from_whoever_did_not_hear_it()
     inserted = world.insert(1, "a")
     world.run(100.0)
     world.places[2] = home
+    world.run(150.0)
+    assert asked.told == [inserted.metadata.key]
+
+
+def test_nodes_of_two_namespaces_do_not_meet() -> None:
+    """They share a radio. Each namespace has its own grid, and makes its own decisions."""
+    world = begun(6, "local")
+    others = range(3, 6)
+    for node in others:
+        world.client(node).engine.transition("routing", "one-hop", set={"namespace": "b"})
+    world.run(QUIET_S)
+    there = world.ask(4, "x")
+    here = world.ask(1, "x")
+    for storage, side in (("cells", 40.0), ("local", None), ("cells", 25.0)):
+        grid = {"side": side, **GRID} if side else {}
+        routing = Action(proxy="routing", to="cells" if side else "dsdv", set=grid)
+        plan = Plan(plan=storage, actions=(routing, Action(proxy="storage", to=storage)))
+        assert world.client(0).decide(plan).ok
+        world.run(QUIET_S)
+        assert len({world.client(node).node.decisions.current for node in range(3)}) == 1
+        inserted = world.insert(2, "x")
+        world.run(QUIET_S)
+        assert inserted.acknowledged
+        assert here.told[-1] == inserted.metadata.key
+    for node in others:
+        client = world.client(node)
+        assert client.node.decisions.current.epoch == 0
+        assert client.engine.active("storage").name == "local"
+        assert client.engine.active("routing").namespace == "b"  # type: ignore[attr-defined]
+    assert (len(here.told), there.told) == (3, [])
+    world.insert(5, "x")
+    world.run(QUIET_S)
+    assert (len(here.told), len(there.told)) == (3, 1)
+    assert world.decide(3, "server", "dsdv", server=3).ok
+    world.run(QUIET_S)
+    assert {world.client(node).node.decisions.current.initiator for node in others} == {3}
+    assert {world.client(node).node.decisions.current.initiator for node in range(3)} == {0}
+    world.insert(5, "x")
+    world.run(QUIET_S)
+    assert (len(here.told), len(there.told)) == (3, 2)
+
+
+def test_a_notification_that_waits_at_a_node_that_goes_is_told_again() -> None:
+    """Nobody reports it; but the way broke, over which it was sent."""
+    world = StorageWorld([(100.0, 100.0), (160.0, 100.0), (220.0, 100.0)], ("local", {}))
+    world.run(2 * QUIET_S)
+    asked = world.ask(0, "a")
+    world.run(2.0)
+    world.places[0] = AWAY
+    inserted = world.insert(2, "a")
+    world.run(1.0)
+    world.leave(1)
+    world.run(60.0)
+    world.places[0] = (160.0, 100.0)
     world.run(150.0)
     assert asked.told == [inserted.metadata.key]

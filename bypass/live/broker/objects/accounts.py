@@ -1,4 +1,4 @@
-"""Accounts of stored objects: how many, and how many bytes, each key has, and whether it may have more."""
+"""Accounts of stored objects: the objects and bytes of each key, and whether it may have more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ObjectAccount:
 
 
 class ObjectAccounts:
-    """All accounts. What has changed is written by `write`, in the transaction that changes the objects."""
+    """All accounts. `write` stores the changed ones, in the transaction that changes the objects."""
 
     def __init__(self, limits: ObjectLimits) -> None:
         self.objects = 0
@@ -37,7 +37,7 @@ class ObjectAccounts:
         self._changed: set[str] = set()
 
     def load(self, connection: sqlite3.Connection) -> None:
-        """Begin with what is in the store."""
+        """Read the accounts in the store, in place of those in memory."""
         rows = connection.execute("SELECT account, objects, bytes, tombstones FROM accounts").fetchall()
         self._accounts = {name: ObjectAccount(*counts) for name, *counts in rows}
         self._changed.clear()
@@ -60,15 +60,15 @@ class ObjectAccounts:
         return None
 
     def add(self, name: str, charge: int) -> None:
-        """An account has one more object of so many bytes."""
+        """Count one more object, of so many bytes, for an account."""
         self._charge(name, 1, charge)
 
     def remove(self, name: str, charge: int) -> None:
-        """An account has one object of so many bytes less."""
+        """Count one object less, of so many bytes, for an account."""
         self._charge(name, -1, -charge)
 
     def bury(self, name: str, count: int = 1) -> int:
-        """An account has so many more tombstones, or less: gives how many that are."""
+        """Count more tombstones of an account, or fewer if `count` is below 0. Their number then."""
         account = self._account(name)
         account.tombstones += count
         return account.tombstones

@@ -1,4 +1,4 @@
-"""The keys of some changes that the store knows already, looked up together."""
+"""The keys of a batch of changes that are taken already: objects and tombstones, looked up together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ASKED = (
 
 
 class KnownObject(NamedTuple):
-    """An object that is here: the number of its arrival (0: of this batch), and whose it is."""
+    """An object that is here: the number of its arrival (0: in this batch), and the account that owns it."""
 
     arrival: int
     account: str
@@ -53,8 +53,8 @@ class KnownKeys:
         }
 
     def answer(self, metadata: Metadata) -> ChangeOutcome | None:
-        """Say what becomes of an object whose key is known: it is there, or refused. None for one that is
-        not."""
+        """The outcome for an object whose key is taken: OK if it is the same object, else a refusal. None if
+        the key is free."""
         key = metadata.key
         if key in self.tombstones:
             detail = f"object {key} was deleted: expected a name that is new"
@@ -68,5 +68,5 @@ class KnownKeys:
         return ChangeOutcome(OperationStatus.REFUSED, detail, TAKEN)
 
     def add(self, account: str, metadata: Metadata) -> None:
-        """An object has come in this batch."""
+        """Note an object that was stored by this batch."""
         self.objects[metadata.key] = KnownObject(0, account, metadata)

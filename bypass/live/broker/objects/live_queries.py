@@ -1,8 +1,8 @@
-"""Queries that go on: which clients are told of an object that has arrived, and who is behind.
+"""Live queries: the clients that are told of objects as they arrive, and those that are behind.
 
-A client says up to which number of arrival it has everything. So much may be on its way to it; what is beyond
-that it gets out of the store when it has taken the rest. A query is therefore never kept for a client that is
-away: it asks again from the number that it has reached.
+A client confirms the number of arrival up to which it has everything. WINDOW objects may be unconfirmed; a
+client with more to come is behind, and its objects are read from the store when it has confirmed some. So
+nothing is kept for a client that is away: it asks again from the number that it has reached.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class LiveQuery:
 
     @property
     def room(self) -> int:
-        """How many objects more may be on their way."""
+        """The number of objects that may be sent before the client confirms others."""
         return 0 if self.unconfirmed_bytes >= WINDOW_BYTES else WINDOW - len(self.unconfirmed)
 
     def sent(self, matches: list[ArrivedObject]) -> None:
-        """The client is told of objects."""
+        """Note that the client was sent objects."""
         self.unconfirmed.extend((each.arrival, len(each.record)) for each in matches)
         self.unconfirmed_bytes += sum(len(each.record) for each in matches)
         self.told = max(self.told, matches[-1].arrival)
 
     def confirm(self, arrival: int) -> None:
-        """The client has everything up to a number."""
+        """Note that the client has everything up to a number of arrival."""
         while self.unconfirmed and self.unconfirmed[0][0] <= arrival:
             self.unconfirmed_bytes -= self.unconfirmed.popleft()[1]
 
@@ -71,27 +71,27 @@ class LiveQueries:
         return iter(self._by_number.values())
 
     def count(self, client: int) -> int:
-        """How many queries of a client go on."""
+        """The number of live queries of a client."""
         return sum(each.client == client for each in self._by_number.values())
 
     def get(self, number: int) -> LiveQuery | None:
-        """The query with a number, if it goes on."""
+        """The live query with a number; None if there is none."""
         return self._by_number.get(number)
 
     def add(self, query: ObjectQuery, client: int, route: bytes, since: int) -> LiveQuery:
-        """Let a query go on from after the number `since`, instead of where it was, if it was known."""
+        """Begin a live query behind the number of arrival `since`, in place of one of its number."""
         self._index.add(query)
         live = self._by_number[query.id] = LiveQuery(query, client, route, since, since)
         live.behind = since < self.latest
         return live
 
     def remove(self, number: int) -> bool:
-        """Let a query end; gives whether it was known."""
+        """End a live query. Whether there was one."""
         self._index.remove(number)
         return self._by_number.pop(number, None) is not None
 
     def arrived(self, arrivals: list[ArrivedObject]) -> None:
-        """Objects have arrived, in this order: tell those who are not behind."""
+        """Send arrived objects, in this order, to the clients that are not behind."""
         together: dict[int, list[ArrivedObject]] = {}
         for each in arrivals:
             self.latest = max(self.latest, each.arrival)
@@ -101,7 +101,7 @@ class LiveQueries:
             self._tell(self._by_number[number], matches)
 
     def found(self, live: LiveQuery, found: FoundArrivals) -> None:
-        """Tell of what was read for a query that is behind."""
+        """Send the objects that were read for a query that is behind."""
         live.reading = False
         if found.matches:
             live.sent(found.matches)

@@ -1,6 +1,6 @@
-"""The service of objects at a live broker: what clients ask for, and what they are told.
+"""The service of objects at a live broker: it takes the requests of clients, and answers them.
 
-It speaks with clients in the broker's thread, and has the store written and read in two others.
+It runs in the broker's thread; the store is written in a second thread and read in a third.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bypass.live.broker.objects.pages import FoundPage, PageScan
 from bypass.live.broker.objects.transfers import Transfers
 from bypass.live.broker.sessions.sessions import Session, Sessions
 from bypass.live.broker.store.database import StoreFailed
-from bypass.objects.query import MOST_ON_A_PAGE
+from bypass.objects.query import MOST_ON_A_PAGE, PAGE_BYTES
 from bypass.protocol.storage import (
     Acknowledge,
     Ask,
@@ -46,17 +46,17 @@ from bypass.protocol.storage import (
 from bypass.protocol.wire.object_fields import metadata_from_bytes, metadata_to_bytes
 
 AHEAD_US = 3_600_000_000
-"""So far may the clock of an object's owner be ahead of the broker's (one hour)."""
+"""The clock of an object's owner may be ahead of the broker's by one hour (µs)."""
 
 MOST_READS = 96
-"""Pages and parts of objects that one client waits for at a time: twice what it asks for, as it asks again on
-another connection."""
+"""Pages and parts of objects that one client may wait for at a time: twice as many as a client asks
+for, since it asks again on another connection."""
 
 MOST_WAITING, MOST_WAITING_BYTES = 20_000, 64 << 20
 """Changes, and bytes of objects in them, that wait to be written; of one client a quarter."""
 
 LOOK_AFTER_S = 1.0
-"""How often it is found out who has left, and what is too old."""
+"""The time between two searches for clients that have left and objects that are too old (s)."""
 
 NOT_OWNER, TOO_LARGE, AHEAD, BUSY = (
     "objects_not_owner",
@@ -113,13 +113,13 @@ class ObjectService:
         loop.after(LOOK_AFTER_S, self._look_after)
 
     def close(self) -> None:
-        """Return when what was begun is written; nothing is served any more."""
+        """End the service, after all submitted changes are written."""
         self.writer.close()
         self._reader.close()
         self.store.close()
 
     def figures(self) -> dict[str, Any]:
-        """Give what operators want to know: how many objects there are, their bytes, and how it goes."""
+        """The figures of the store for operators."""
         writer, accounts = self.writer, self.store.accounts
         mean = 1e3 * writer.seconds / max(writer.commits, 1)
         return {
@@ -137,7 +137,7 @@ class ObjectService:
     # -- requests -----------------------------------------------------------------------------------------
 
     def take(self, session: Session, message: StorageMessage) -> None:
-        """Do what a client asks for; it is answered when that is done."""
+        """Carry out a request of a client, and answer it when that is done."""
         assert session.route is not None
         match message:
             case Insert():
@@ -161,8 +161,8 @@ class ObjectService:
                 self._answer(session, session.route, getattr(message, "op", 0), unknown)
 
     def refuse(self, session: Session, message: StorageMessage, reason: str) -> None:
-        """Answer a request that is over the rate of its key; what the broker itself has asked for is asked
-        for again later, and a word about what has arrived is taken."""
+        """Refuse a request that is over the rate of its key. A part of an upload, which the broker has asked
+        for, is asked for again later; a confirmation of arrivals is taken all the same."""
         assert session.route is not None
         if isinstance(message, Chunk):
             self._transfers.delayed(session, message)
@@ -294,7 +294,7 @@ class ObjectService:
     # -- answers ------------------------------------------------------------------------------------------
 
     def _answer(self, session: Session, route: bytes, op: int, outcome: ChangeOutcome | StoreFailed) -> None:
-        """Tell a client what became of an operation, if it is still there; note what has arrived."""
+        """Acknowledge an operation if its client is still there; note the object that has arrived by it."""
         if isinstance(outcome, StoreFailed):
             outcome = ChangeOutcome(OperationStatus.QUOTA, str(outcome), NOT_STORED)
         if outcome.arrived is not None:
@@ -307,7 +307,7 @@ class ObjectService:
             self._send(route, Acknowledge(op, outcome.status, outcome.detail))
 
     def _committed(self) -> None:
-        """Tell whom it concerns what has arrived, after it was acknowledged."""
+        """Send the objects of a transaction to live queries, after their insertions were acknowledged."""
         arrived, self._arrived = self._arrived, []
         self.live.arrived(arrived)
         for live in self.live:
@@ -315,13 +315,23 @@ class ObjectService:
 
     def _push(self, live: LiveQuery, matches: list[ArrivedObject]) -> None:
         if self._is_here(live.client, live.route):
-            for first in range(0, len(matches), MOST_ON_A_PAGE):
-                some = matches[first : first + MOST_ON_A_PAGE]
-                items = tuple(each.metadata for each in some)
-                self._send(live.route, FoundObjects(0, live.query.id, items, arrived=some[-1].arrival))
+            some: list[ArrivedObject] = []
+            size = 0
+            for each in matches:
+                if some and (len(some) == MOST_ON_A_PAGE or size + len(each.record) > PAGE_BYTES):
+                    self._tell(live, some)
+                    some, size = [], 0
+                some.append(each)
+                size += len(each.record)
+            if some:
+                self._tell(live, some)
+
+    def _tell(self, live: LiveQuery, some: list[ArrivedObject]) -> None:
+        items = tuple(each.metadata for each in some)
+        self._send(live.route, FoundObjects(0, live.query.id, items, arrived=some[-1].arrival))
 
     def _catch_up(self, live: LiveQuery) -> None:
-        """Read for a query that is behind what there is room for."""
+        """Read as many objects for a query that is behind as its client has room for."""
         if not live.behind or live.reading or live.room <= 0:
             return
         live.reading = True
@@ -363,7 +373,7 @@ class ObjectService:
 
 
 def _subtract(counter: Counter[int], key: int, number: int) -> None:
-    """Count less, and forget who has nothing."""
+    """Subtract from a count, and remove it at zero."""
     counter[key] -= number
     if counter[key] <= 0:
         del counter[key]

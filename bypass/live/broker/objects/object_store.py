@@ -58,8 +58,8 @@ _UNTAG = Change(
 class ObjectStore:
     """The objects in the file at `path`, which is created if there is none; no other process may have it.
 
-    Everything here is for one thread, that which writes; `pages` reads by connections of its own. `decode`
-    reads metadata out of what was stored. Raises StoreFailed as `Store` does.
+    It is for the thread that writes; `pages` reads by connections of its own. `decode` reads metadata from
+    its stored bytes. Raises StoreFailed as `Store` does.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ObjectStore:
         return self._arrival
 
     def apply(self, changes: Sequence[ObjectChange]) -> list[ChangeOutcome]:
-        """Make changes durable, all in one transaction: what became of each.
+        """Make changes durable, all in one transaction. The outcome of each.
 
         Raises StoreFailed if nothing could be written; all is as before then.
         """
@@ -124,7 +124,7 @@ class ObjectStore:
         return outcomes
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file; another process may have it from now on."""
         self._opened.close()
 
     def _load(self) -> None:

@@ -1,4 +1,4 @@
-"""The threads of the store of objects: one writes what has gathered meanwhile, one reads, in turns."""
+"""The threads of the store of objects: one writes changes in batches, one reads for clients in turns."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ MOST_TOGETHER, MOST_BYTES_TOGETHER = 2000, 4 << 20
 
 Written = Callable[[ChangeOutcome | StoreFailed], None]
 ReadingStep = Callable[[Query], Any]
-"""A part of reading something: gives what was asked for, None if it has to be called again."""
+"""A bounded part of a read. Its result; None if the step has to be called again."""
 
 
 class ObjectWriter:
     """Writes changes to a store in their order, in a thread of its own.
 
-    `then`, of each change, is called with what became of it, in the order of changes, by `soon`; `committed`
-    after those of one transaction.
+    The outcomes go to the broker's thread by `soon`: the `then` of each change is called with its outcome, in
+    the order of changes, and `committed` after all of a transaction.
     """
 
     def __init__(self, store: ObjectStore, soon: Callable[..., None], committed: Callable[[], None]) -> None:
         self.commits = 0
         self.seconds = 0.0  # that all commits took together
         self.failing: str | None = None
-        """Says why the store does not work at the moment."""
+        """The reason why the store does not work at the moment; None if it works."""
         self._store = store
         self._soon = soon
         self._committed = committed
@@ -115,7 +115,7 @@ class _Reading(NamedTuple):
 
 
 class ObjectReader:
-    """Reads from the file of a store in a thread of its own; what takes long lets others have their turns."""
+    """Reads from the file of a store in a thread of its own, one step of each read in turn."""
 
     def __init__(self, store: ObjectStore, soon: Callable[..., None]) -> None:
         self._path = store.path
@@ -129,12 +129,12 @@ class ObjectReader:
         self._thread.start()
 
     def read(self, step: ReadingStep, then: Callable[[Any], None]) -> None:
-        """Have `then` called with what `step` gives in the end, or a StoreFailed."""
+        """Call `step` until it gives a result, and have `then` called with that, or with a StoreFailed."""
         self._readings.append(_Reading(step, then))
         self._some.release()
 
     def close(self) -> None:
-        """Return when nothing is being read any more; what was not begun is not read."""
+        """End after the step that is being done; reads that are not complete are dropped."""
         self._closed = True
         self._some.release()
         self._thread.join()

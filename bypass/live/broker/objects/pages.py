@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bypass.live.broker.objects.words import Word, count_words
 from bypass.objects.metadata import Metadata, ObjectKey
-from bypass.objects.query import ObjectQuery, PageCursor
+from bypass.objects.query import PAGE_BYTES, ObjectQuery, PageCursor
 from bypass.objects.window import FIRST_US, LAST_US
 
 Query = Callable[..., sqlite3.Cursor]
@@ -83,11 +83,12 @@ class _Stream:
 
 
 class PageScan:
-    """A page that is looked for: the `limit` first matches of a query after a position, without those that
-    arrived after the number `newest`, of which who asks is told as they come.
+    """A search for one page: the first `limit` matches of a query after a position, or fewer if these have
+    more than PAGE_BYTES.
 
-    `advance` does a bounded part of the work, so that others have their turn in between. What comes and goes
-    in the store meanwhile may be on the page or not; all else is.
+    Objects that arrived after the number `newest` are left out: a live query brings them. `advance` does a
+    bounded part of the work, so that other reads have their turn in between. An object that is inserted or
+    deleted meanwhile may be on the page or not; all others that match are.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class PageScan:
         self._records: list[tuple[PageCursor, bytes]] = []
 
     def advance(self, query: Query) -> FoundPage | None:
-        """Do a part of the work: gives the page when it is complete."""
+        """Do a part of the work. The page when it is complete, else None."""
         if self._streams is None:
             self._streams = self._plan(query)
         wanted = self._limit + 1 - len(self._records)
@@ -141,9 +142,15 @@ class PageScan:
         ended = all(each.exhausted and not each.found for each in self._streams)
         if len(self._records) <= self._limit and not ended:
             return None
-        page = self._records[: self._limit]
-        after = page[-1][0] if page else self._after
-        return FoundPage([record for _, record in page], after, len(self._records) > self._limit)
+        page: list[bytes] = []
+        after, size = self._after, 0
+        for at, record in self._records[: self._limit]:
+            size += len(record)
+            if page and size > PAGE_BYTES:
+                break
+            page.append(record)
+            after = at
+        return FoundPage(page, after, len(self._records) > len(page))
 
     def _plan(self, query: Query) -> list[_Stream]:
         namespace = self._query.namespace
@@ -161,8 +168,8 @@ class PageScan:
         return streams
 
     def _read(self, query: Query, chosen: Sequence[_Candidate]) -> None:
-        """Read the metadata of objects, without those that are gone, and those that the rest of the query
-        leaves out."""
+        """Read the metadata of candidates. Left out are those that were deleted meanwhile, and those that the
+        query's circle or filters exclude."""
         if not chosen:
             return
         marks = ",".join("?" * len(chosen))

@@ -1,7 +1,7 @@
 """Uploads in transfer: the broker asks their owners for one part after the other, as fast as it may.
 
-Who is asked for a part sends it; nothing else of an object's bytes is taken. So an upload takes no more of a
-key's rate than is left to its events, and no more memory than the parts that were asked for.
+A part is taken only if the broker has asked for it. So uploads take no more than a share of a key's rate,
+which leaves the rest to its events, and no more memory than the parts that were asked for.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Transfers:
         return len(self._transfers)
 
     def begin(self, session: Session, op: int, metadata: Metadata, record: bytes) -> None:
-        """A client wants to upload an object, or goes on with it."""
+        """Begin an upload of a client, or go on with it on another connection."""
         assert session.route is not None
         known = self._transfers.get(metadata.key)
         if known is not None and known.route == session.route and known.metadata == metadata:
@@ -87,7 +87,7 @@ class Transfers:
         self._submit(BeginUpload(session.account.name, metadata, record), self._written(transfer))
 
     def take(self, session: Session, message: Chunk) -> None:
-        """A part has come; one that was not asked for, or has come before, is ignored."""
+        """Store a part that has come; one that was not asked for, or has come before, is ignored."""
         transfer = self._transfers.get(message.key)
         if transfer is None or transfer.route != session.route or message.offset not in transfer.awaited:
             self._counters[UNASKED] += 1
@@ -97,14 +97,14 @@ class Transfers:
         self._submit(change, self._written(transfer))
 
     def delayed(self, session: Session, message: Chunk) -> None:
-        """A part has come when its key had sent too much: it was not taken."""
+        """Ask later for a part that was not taken, because its key had sent too much."""
         transfer = self._transfers.get(message.key)
         if transfer is not None and transfer.route == session.route:
             transfer.asked = min(transfer.asked, message.offset)
             self._ask_later(transfer, AGAIN_S)
 
     def look_after(self) -> None:
-        """Forget those whose clients have left: they begin again when they are back."""
+        """Forget the transfers of clients that have left; these begin again when they are back."""
         for key, transfer in [*self._transfers.items()]:
             if not self._is_here(transfer.session.number, transfer.route):
                 del self._transfers[key]

@@ -37,8 +37,10 @@ class Upload:
 
 
 class Uploads:
-    """The uploads of all accounts, for the thread that writes. Those that others began are read when they go
-    on; `forget` drops what a failed transaction may have changed."""
+    """The uploads of all accounts, for the thread that writes.
+
+    An upload that an earlier process began is read from the store when it goes on.
+    """
 
     def __init__(
         self, connection: sqlite3.Connection, accounts: ObjectAccounts, decode: Callable[[bytes], Metadata]
@@ -49,11 +51,11 @@ class Uploads:
         self._known: dict[ObjectKey, Upload] = {}
 
     def forget(self) -> None:
-        """Know nothing but what is in the store."""
+        """Forget what is in memory, which a failed transaction may have changed; the store is read again."""
         self._known.clear()
 
     def begin(self, change: BeginUpload, number: Callable[[], int], now: float) -> ChangeOutcome:
-        """Begin an upload, or go on with it: from which offset on bytes are missing."""
+        """Begin an upload, or go on with it. The outcome says from which offset on bytes are missing."""
         metadata, record = change.metadata, change.record
         upload = self._find(metadata.key)
         if upload is not None and (upload.record != record or upload.account != change.account):
@@ -84,9 +86,9 @@ class Uploads:
         return ChangeOutcome(OperationStatus.OK, missing=upload.received)
 
     def add(self, change: AddPart, now: float) -> tuple[ChangeOutcome, Upload | None]:
-        """Add a part: what becomes of it, and the upload if it is complete now and right.
+        """Add a part. Its outcome, and the upload if that is complete now and has the right hash.
 
-        A part that was there before is taken for known.
+        A part that is there already changes nothing, and is OK.
         """
         upload = self._find(change.key)
         if upload is None or upload.account != change.account:
@@ -122,7 +124,7 @@ class Uploads:
         return ChangeOutcome(OperationStatus.OK), upload
 
     def expire(self, before: float) -> int:
-        """Give up those to which nothing was added since a time: gives how many."""
+        """Remove the uploads to which nothing was added since a time. Their number."""
         return self._expire("at < ?", (before,))
 
     def _expire(self, which: str, values: tuple[object, ...]) -> int:

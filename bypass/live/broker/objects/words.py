@@ -1,4 +1,4 @@
-"""Words: the tags of stored objects by number, each in its namespace, with how many objects have it."""
+"""Words: the tags of stored objects, each with its namespace, its number, and how many objects have it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Word = tuple[str, str]
 """A namespace and a tag in it; the empty tag stands for all objects of the namespace."""
 
 MOST_KNOWN = 100_000
-"""Words that are kept in memory; then these are forgotten, and read again."""
+"""Words that are kept in memory; at one more all are forgotten, and read again when they are needed."""
 
 _ADD = Change(4, "INSERT INTO words @")
 _COUNT = Change(2, "UPDATE words SET objects = objects + column2 FROM (@) WHERE word = column1")
@@ -24,7 +24,7 @@ _READ = (
 
 
 class WordNumbers:
-    """Gives words their numbers, which are never used again. For the thread that writes."""
+    """Numbers words for the thread that writes. A number is never used for another word."""
 
     def __init__(self) -> None:
         self._numbers: dict[Word, int] = {}
@@ -33,7 +33,7 @@ class WordNumbers:
         self._counts: Counter[int] = Counter()
 
     def load(self, latest: int) -> None:
-        """Begin with what is in the store; the number `latest` is the last that was given."""
+        """Forget what is in memory; `latest` is the last number that the store has given."""
         self._latest = latest
         self._numbers.clear()
         self._new.clear()
@@ -45,7 +45,7 @@ class WordNumbers:
         return self._latest
 
     def find(self, connection: sqlite3.Connection, words: Iterable[Word]) -> None:
-        """Look up the numbers of words that are to be counted soon."""
+        """Read the numbers of words that `number` will be called with."""
         unknown = {*words} - self._numbers.keys()
         if len(self._numbers) + len(unknown) > MOST_KNOWN and not self._new and not self._counts:
             self._numbers.clear()
@@ -54,7 +54,7 @@ class WordNumbers:
             self._numbers.update({(namespace, tag): word for namespace, tag, word, _ in rows})
 
     def number(self, word: Word) -> int:
-        """The number of a word that one more object has; a new one if no object had it."""
+        """Count one more object that has a word. The word's number, a new one if no object had it."""
         number = self._numbers.get(word)
         if number is None:
             self._latest = number = self._numbers[word] = self._new[word] = self._latest + 1
@@ -62,7 +62,7 @@ class WordNumbers:
         return number
 
     def release(self, numbers: Iterable[int]) -> None:
-        """One object less has each of these words."""
+        """Count one object less for each of these words."""
         self._counts.subtract(numbers)
 
     def write(self, connection: sqlite3.Connection) -> None:

@@ -25,6 +25,9 @@ FIRST_RETRY_S, LATEST_RETRY_S = 0.05, 5.0
 """How long to wait before connecting again: twice as long each time, and less at random, so that not all
 clients of a broker come back in the same moment."""
 
+LONGEST_PATIENCE_S = 300.0
+"""How long a broker that says so may be tried again before the first connection is given up."""
+
 LONGEST_RETRY_S = 60.0
 """However long the broker says that it is to be left alone."""
 
@@ -60,13 +63,44 @@ class Reconnector:
         self._leaving: asyncio.Future[bool] | None = None  # whether the broker has said goodbye, too
         self._task = asyncio.get_running_loop().create_task(self._keep_connected())
 
+    async def open(self, patience: float) -> None:
+        """Wait for the first connection, for so many seconds, or longer if a broker says so. Raises
+        NotConnected if there is none in time, and `failure`."""
+        now = asyncio.get_running_loop().time
+        latest = now() + max(patience, LONGEST_PATIENCE_S)
+        try:
+            async with asyncio.timeout(patience) as limit:
+                # A broker that compiles its kernels answers, and is not what patience is lost with.
+                self.on_later = lambda: limit.reschedule(min(now() + patience, latest))
+                await self.until_connected()
+        except BaseException as error:
+            self.on_later = nothing
+            await self.end()
+            if isinstance(error, TimeoutError):
+                raise NotConnected(f"{self._endpoint}: {self.why}; gave up after {patience:g} s") from None
+            raise
+        self.on_later = nothing
+
     async def until_connected(self) -> None:
         """Wait for a connection. Raises `failure` if there will be none."""
         await self._settled.wait()
         if self.failure is not None:
             raise self.failure
 
-    async def say_goodbye(self, forget: bool) -> bool:
+    async def leave(self, forget: bool, done: bool) -> None:
+        """Take leave, and end; `done`: the application is done with all that it has taken. Raises
+        NotConnected if the broker could not be told to `forget`."""
+        told = False
+        try:
+            if self.connected:
+                self._exchange.flush_receipts(done)
+                told = await self._say_goodbye(forget)
+        finally:
+            await self.end()
+        if forget and not told:
+            raise NotConnected(f"{self._endpoint}: the broker was not reached and has not forgotten anything")
+
+    async def _say_goodbye(self, forget: bool) -> bool:
         """Wait for what the broker has not answered, and take leave: gives whether the broker knows."""
         self._leaving = asyncio.get_running_loop().create_future()
         if self._link is not None:

@@ -1,31 +1,24 @@
-"""The objects of a live client: operations of the core as coroutines, over whatever connection there is."""
+"""The objects of a live client: operations of the core as coroutines, whoever stores them."""
 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import partial
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from bypass.core.client import Client
 from bypass.errors import BypassError, NotOwner, OperationFailed, QuotaExceeded, UnknownObject
-from bypass.live.client.errors import Unsupported
-from bypass.live.client.objects.object_uplink import INLINE_BYTES, ObjectUplink
-from bypass.mechanisms.families import STORAGE_PROXY
-from bypass.objects.metadata import HASH_BYTES, Metadata, ObjectKey, check_given
-from bypass.protocol.messages import Message
-from bypass.protocol.session import OBJECTS
-from bypass.protocol.storage import Delete, OperationStatus, Retrieve, StorageMessage
+from bypass.live.client.objects.object_uplink import INLINE_BYTES
+from bypass.objects.metadata import Metadata, ObjectKey, check_given
+from bypass.protocol.storage import OperationStatus, StorageMessage
 
 if TYPE_CHECKING:
     from bypass.core.objects.access import ObjectAccess
-    from bypass.core.objects.operations import OperationResult
+    from bypass.core.objects.operations import Ended, OperationResult
     from bypass.core.objects.own_queries import OwnQuery
     from bypass.live.client.objects.matches import ObjectMatches
-
-STORAGE = "broker"
-"""The mechanism behind the proxy `storage` of a client whose broker stores objects."""
 
 MOST_INSERTING, MOST_UPLOADING = 256, 2
 """Insertions of one client, and those of them that go in parts, that are not acknowledged at a time."""
@@ -41,59 +34,40 @@ _ERRORS: dict[OperationStatus, type[BypassError]] = {
 }
 
 
-class LiveObjects:
-    """The objects of one session. `usable` gives its client, or raises why there is none; `send` is its way
-    to the broker, `capabilities` gives those of the broker that answered last. `secret` is what only those
-    with the client's key know: deletions are proved by it, in later lives of the process, too.
-    """
+class LiveObjects(ABC):
+    """The objects of one session. `usable` gives its client, or raises why there is none."""
 
-    def __init__(
-        self,
-        usable: Callable[[], Client],
-        send: Callable[[Message], None],
-        capabilities: Callable[[], frozenset[str]],
-        secret: bytes,
-    ) -> None:
+    def __init__(self, usable: Callable[[], Client]) -> None:
         self._usable = usable
-        self._capabilities = capabilities
-        self._secret = secret
-        self._uplink = ObjectUplink(send, self._hand_over, self._reached)
         self._matches: dict[int, ObjectMatches] = {}
         self._answers: set[asyncio.Future[OperationResult]] = set()
         self._inserting = asyncio.Semaphore(MOST_INSERTING)
         self._uploading = asyncio.Semaphore(MOST_UPLOADING)
         self._retrieving = asyncio.Semaphore(MOST_RETRIEVING)
         self._paging = asyncio.Semaphore(MOST_PAGES)
-        self._switching = asyncio.Lock()
 
     # -- for the session ----------------------------------------------------------------------------------
 
     @property
     def waiting(self) -> int:
-        """Operations that the broker has not answered yet."""
+        """Operations that were not answered yet."""
         return len(self._answers)
 
+    @abstractmethod
     def send(self, message: StorageMessage) -> None:
-        """Send a message of the client's. Raises MalformedMessage."""
-        self._uplink.send(message)
+        """Send a message of the client's to the broker. Raises MalformedMessage."""
 
+    @abstractmethod
     def received(self, message: StorageMessage) -> None:
         """Take a message of the broker's."""
-        self._uplink.received(message)
 
+    @abstractmethod
     def connected(self, client: Client, renewed: bool) -> None:
         """There is another connection; `renewed`: to a broker that has forgotten the client."""
-        if renewed:
-            self._uplink.forget()
-            why = OperationFailed("the broker has forgotten this client: expected to be asked again")
-            self.end(why, ours=False)
-        self._uplink.connected()
-        if self._matches or self.waiting:
-            client.objects.operations.try_again()
 
     def end(self, why: Exception, ours: bool) -> None:
-        """Nothing will be answered any more: whoever waits for an answer is told why. `ours`: as the
-        application wished, so that those who iterate just come to the end."""
+        """End all queries and operations that wait, with an error. `ours`: as the application wished; then
+        iterations over matches end without one."""
         matches, self._matches = self._matches, {}
         for each in matches.values():
             each.end(None if ours and each.opened else why)
@@ -109,14 +83,13 @@ class LiveObjects:
         async with self._uploading if len(data) > INLINE_BYTES else self._inserting:
             access = await self._access()
             name = more.pop("name", "") or access.new_name()
-            key = ObjectKey(access.node, name)
-            secret = self._opening(key)
+            secret = self._secret_of(ObjectKey(access.node, name))
             inserted: list[Metadata] = []
 
             def begin(ended: Callable[[OperationResult], None]) -> None:
                 def stored(result: OperationResult) -> None:
-                    if result.ok and self._usable().engine.active(STORAGE_PROXY).name == STORAGE:
-                        access.store.release(key)  # the broker keeps it
+                    if result.ok:
+                        self._stored(access, inserted[0])
                     ended(result)
 
                 inserted.append(access.insert(data, tags, name=name, secret=secret, ended=stored, **more))
@@ -127,11 +100,8 @@ class LiveObjects:
     async def delete(self, key: ObjectKey) -> None:
         """Delete an object; see `Connection.delete`."""
         access = await self._access()
-        if access.store.metadata(key) is not None:
-            await self._done(lambda ended: access.delete(key, ended))
-        else:  # of an earlier life, or another session of the same key
-            message = partial(Delete, key=key, opening=self._opening(key))
-            await self._done(lambda ended: access.operations.begin(lambda op: self.send(message(op)), ended))
+        here = access.store.metadata(key) is not None
+        await self._done(partial(access.delete if here else partial(self._delete_elsewhere, access), key))
 
     async def retrieve(self, wanted: Metadata | ObjectKey) -> bytes:
         """Fetch the bytes of an object; those of one of which only the key is known are not checked."""
@@ -142,7 +112,7 @@ class LiveObjects:
                 if isinstance(wanted, Metadata):
                     access.retrieve(wanted, ended)
                 else:
-                    access.operations.begin(lambda op: self.send(Retrieve(op, wanted)), ended)
+                    self._retrieve_by_key(access, wanted, ended)
 
             return (await self._done(begin)).data or b""
 
@@ -158,6 +128,8 @@ class LiveObjects:
                     error = _error(result)
                     if error is not None:
                         self._matches.pop(own.query.id, None)
+                        if not own.withdrawn:  # it would go on being tried
+                            access.withdraw(own)
                     matches.begun(error)
 
                 own = access.query(formula, matches.matched, ended=ended, **more)
@@ -175,29 +147,39 @@ class LiveObjects:
                 await self._done(lambda ended: access.more(own, ended=ended))
 
         def withdraw(own: OwnQuery) -> None:
-            """Withdraw a query, whenever the broker hears of it; one of an earlier client is gone."""
+            """Withdraw a query, whenever others hear of it; one of an earlier client is gone."""
             known = self._matches.pop(own.query.id, None)
             if known is not None:
                 self._usable().objects.withdraw(own)
 
         now_us = self._usable().objects.now_us
-        return ObjectMatches(begin, page, withdraw, self.retrieve, self._uplink.confirm, now_us)
+        return ObjectMatches(begin, page, withdraw, self.retrieve, self._confirm, now_us)
 
     # -- parts --------------------------------------------------------------------------------------------
 
+    @abstractmethod
     async def _access(self) -> ObjectAccess:
-        """The access to objects, with the mechanism that goes to the broker behind it."""
-        client = self._usable()
-        if OBJECTS not in self._capabilities():
-            raise Unsupported("the broker's version does not know objects: expected one that stores them")
-        access = client.objects
-        async with self._switching:
-            if not client.node.running():
-                client.engine.transition(STORAGE_PROXY, STORAGE)
-                begun = asyncio.Event()
-                client.host.after(0.0, begun.set)  # after a switch queries ask again: there are none yet
-                await begun.wait()
-        return access
+        """The access to objects, with a mechanism behind it that stores them."""
+
+    @abstractmethod
+    def _secret_of(self, key: ObjectKey) -> bytes | None:
+        """The secret to which an object of this client is committed; None: a random one."""
+
+    @abstractmethod
+    def _stored(self, access: ObjectAccess, metadata: Metadata) -> None:
+        """An object was acknowledged."""
+
+    @abstractmethod
+    def _delete_elsewhere(self, access: ObjectAccess, key: ObjectKey, ended: Ended) -> object:
+        """Begin to delete an object that is not in the client's own store."""
+
+    @abstractmethod
+    def _retrieve_by_key(self, access: ObjectAccess, key: ObjectKey, ended: Ended) -> None:
+        """Begin to fetch an object of which only the key is known."""
+
+    @abstractmethod
+    def _confirm(self, query: int, arrival: int) -> None:
+        """The application has taken all that was told up to a number."""
 
     async def _done(self, begin: Callable[[Callable[[OperationResult], None]], Any]) -> OperationResult:
         """Wait for the end of an operation. Raises what it has ended with."""
@@ -217,19 +199,6 @@ class LiveObjects:
         if error is not None:
             raise error
         return result
-
-    def _hand_over(self, message: StorageMessage) -> None:
-        client = self._usable()
-        client.node.from_broker(message)
-
-    def _reached(self, query: int, arrival: int) -> None:
-        matches = self._matches.get(query)
-        if matches is not None:
-            matches.reached(arrival)
-
-    def _opening(self, key: ObjectKey) -> bytes:
-        """The secret to which an object of this client's key is committed."""
-        return blake2b(str(key).encode(), digest_size=HASH_BYTES, key=self._secret).digest()
 
 
 def _error(result: OperationResult) -> BypassError | None:

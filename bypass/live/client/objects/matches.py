@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from bypass.core.objects.own_queries import OwnQuery
-from bypass.errors import BypassError
+from bypass.errors import BypassError, QuotaExceeded
 from bypass.objects.metadata import Metadata, ObjectKey
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 LATE_S = 2.0
 """So long after the end of a window objects may still arrive that were published in it."""
+
+MOST_WAITING = 4096
+"""Matches that nobody has taken yet. A broker stops long before; nodes tell whatever comes."""
 
 
 class ObjectMatch:
@@ -70,8 +73,8 @@ class ObjectMatches:
     """The matches of one query. `async for` takes pages of the past, the latest first, and what comes.
 
     Made by `Connection.query`; to be used as `async with`, which withdraws the query at the end. Iterating
-    ends when the window is over, or the connection closed. What is not taken waits, so much of it here, the
-    rest at the broker.
+    ends when the window is over, or the connection closed. A bounded number of matches waits here to be
+    taken, the rest at the broker; without a broker, the query ends with QuotaExceeded if more come.
     """
 
     def __init__(
@@ -146,18 +149,23 @@ class ObjectMatches:
 
     # -- for who made it ----------------------------------------------------------------------------------
 
-    def matched(self, metadata: Metadata, own: OwnQuery) -> None:  # noqa: ARG002 - as callbacks are called
-        """An object matches."""
+    def matched(self, metadata: Metadata, own: OwnQuery) -> None:
+        """Queue an object that matches. A query of which too many wait ends, once those are taken."""
+        if len(self._waiting) >= MOST_WAITING:
+            why = f"query {own.query.id}: {MOST_WAITING} matches wait: expected that they are taken"
+            self.end(QuotaExceeded(why))
+            self._withdraw(own)
+            return
         self._waiting.append(metadata)
         self._changed.set()
 
     def reached(self, arrival: int) -> None:
-        """All that has arrived up to a number is among what waits here, or was taken."""
+        """Queue the number of arrival that is confirmed once everything before it was taken."""
         self._waiting.append(arrival)
         self._changed.set()
 
     def begun(self, error: BypassError | None) -> None:
-        """The first page is complete, or the query was refused."""
+        """Note that the first page is complete, or by which error the query was refused."""
         self.opened, self._error = True, error
         self._changed.set()
 
@@ -170,7 +178,7 @@ class ObjectMatches:
             raise self._error
 
     def end(self, error: Exception | None) -> None:
-        """Nothing will come any more; None: as the application wished."""
+        """End the matches; None: as the application wished."""
         self._over = True
         self._error = self._error or error
         self._changed.set()

@@ -1,7 +1,7 @@
-"""The way of messages about objects between a client and its broker: in parts where they are large.
+"""The messages about objects between a client and its broker, in parts where they are large.
 
-The broker asks for the parts of an upload, the client for those of a download: whoever receives decides how
-fast. What was lost with a connection is asked for again on the next one.
+The broker asks for the parts of an upload, the client for those of a download, so that the receiver sets the
+rate. Parts that were lost with a connection are asked for again on the next one.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class _Asked:
 
 
 class ObjectUplink:
-    """Sends what the client says by `send`, and hands over what the broker says by `receive`.
+    """Sends the client's messages by `send`, and hands the broker's to the client by `receive`.
 
-    `reached(query, arrival)` is called after each notification: `confirm` is to be called with the same when
-    the application has taken what it brought. So much waits here at a time as the broker lets be on its way.
+    `reached(query, arrival)` is called after each notification, and `confirm` is to be called with the same
+    arguments when the application has taken its objects: the broker sends a bounded number unconfirmed.
     """
 
     def __init__(
@@ -72,7 +72,8 @@ class ObjectUplink:
     # -- what the client says -----------------------------------------------------------------------------
 
     def send(self, message: StorageMessage) -> None:
-        """Send a message of the client's, or the first part of what it takes. Raises MalformedMessage."""
+        """Send a message of the client's; of a large upload or download, begin the transfer. Raises
+        MalformedMessage."""
         if isinstance(message, Insert) and message.data is not None and len(message.data) > INLINE_BYTES:
             self._uploads[message.op] = message.data
             message = Insert(message.op, message.metadata, None)
@@ -89,21 +90,21 @@ class ObjectUplink:
         self._send(message)
 
     def confirm(self, query: int, arrival: int) -> None:
-        """The application has taken all that was told up to a number."""
+        """Note that the application has taken all objects up to a number of arrival, and tell the broker."""
         known = self._queries.get(query)
         if known is not None:
             known.arrived = max(known.arrived or 0, arrival)
             self._go_on(known)
 
     def connected(self) -> None:
-        """There is another connection: queries go on from where they were. Operations are repeated by those
-        who wait for them."""
+        """Continue the live queries on another connection. Operations are not repeated here, but by the
+        core's `Operations`."""
         for known in self._queries.values():
             if known.arrived is not None:
                 self._go_on(known)
 
     def forget(self) -> None:
-        """Nobody waits for anything any more."""
+        """Drop all transfers and queries: the broker has forgotten the client."""
         self._uploads.clear()
         self._downloads.clear()
         self._queries.clear()
@@ -167,7 +168,7 @@ class ObjectUplink:
         self._ask(message.op, download)
 
     def _ask(self, op: int, download: _Download) -> None:
-        """Ask for parts after those that are here; for more than one only if the first was not the last."""
+        """Ask for the next parts of a download: one at first, several once it is known to be large."""
         most = PARTS_ASKED if download.parts else 1
         awaited = download.asked // PART_BYTES - len(download.parts)
         while awaited < most and download.size is None:

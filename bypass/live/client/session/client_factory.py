@@ -15,6 +15,7 @@ from bypass.errors import BypassError, shown
 from bypass.live.adhoc.neighbourhood import Neighbourhood, Neighbours
 from bypass.live.adhoc.radio import CheckRadio
 from bypass.live.client.errors import ConnectionRefused
+from bypass.live.client.live_node import LiveNode
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.live.host import Clock, LiveHost
 from bypass.mechanisms import Registry
@@ -31,7 +32,7 @@ OBJECT_TIMEOUT_S = 10.0
 
 class ClientFactory:
     """Makes clients of a broker's welcomes. `neighbours` is how they reach devices nearby, if they do;
-    `registry` is what mechanisms they have."""
+    `registry` is what mechanisms they have. Without a broker, `node` has all that a client begins with."""
 
     def __init__(
         self,
@@ -40,12 +41,14 @@ class ClientFactory:
         uplink: Callable[[Message], None],
         neighbours: Neighbours | None,
         registry: Registry,
+        node: LiveNode | None = None,
     ) -> None:
         self._clock = clock
         self._sensor = sensor
         self._uplink = uplink
         self._neighbours = neighbours
         self._registry = registry
+        self._node = node
         self._neighbourhood: Neighbourhood | None = None
         self._opening: asyncio.Task[None] | None = None
         self._origin: tuple[float, float] | None = None
@@ -84,6 +87,7 @@ class ClientFactory:
                 kept = before.kept_objects()
         self._origin = welcome.origin
         projection = self._sensor.enter(welcome.area, welcome.origin)
+        node = self._node
         host = LiveHost(welcome.client, self._clock, self._sensor, Monitor())
         client = Client(
             host,
@@ -91,14 +95,17 @@ class ClientFactory:
             scheme=scheme,
             set=_settings(welcome.settings),
             projection=projection,
-            local=self._local(host),
+            local=self._local(host) if node is None else node.local,
+            begin=() if node is None else node.begin,
             published=published,
             before=before,
             registry=self._registry,
-            kept=kept,
-            times=ObjectTimes(OBJECT_TIMEOUT_S, FOREVER),
+            kept=kept if node is None else node.kept,
+            times=ObjectTimes(OBJECT_TIMEOUT_S, FOREVER) if node is None else ObjectTimes(),
         )
         client.engine.register_transition("transport", CheckRadio())
+        if node is not None:
+            node.prepare(client)
         client.network.epoch = welcome.epoch
         if before is None:
             # What still waits at the broker for handles of an earlier life must not find others under them.

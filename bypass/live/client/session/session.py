@@ -16,6 +16,7 @@ from bypass.core.client import Client
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbourhood import Neighbours
 from bypass.live.client.errors import NotConnected, SubscriptionRefused, Unsupported
+from bypass.live.client.live_node import LiveNode
 from bypass.live.client.session.client_factory import ClientFactory
 from bypass.live.client.session.inbound_events import InboundEvents
 from bypass.live.client.session.missed_counts import MissedCounts
@@ -61,15 +62,14 @@ class ClientSession:
         drop_kept: bool = False,
         registry: Registry | None = None,
         secret: bytes = b"",
+        node: LiveNode | None = None,
     ) -> None:
         self.client: Client | None = None
         self.missed = MissedCounts()
         self.events_unreadable = 0
         self._name, self._durable = name, durable
-        self._drop_kept = drop_kept
-        self._clock = clock
-        self._life = 0
-        self.sensor = sensor
+        self._drop_kept, self._clock = drop_kept, clock
+        self._life, self.sensor = 0, sensor
         self._named: tuple[int, ...] = ()  # handles in the latest greeting
         self._over: Exception | None = None
         self._read_on: Callable[[], None] = _nothing
@@ -79,8 +79,8 @@ class ClientSession:
         self._uplink = Uplink(self._codec, sensor)
         self._outbox = self._uplink.outbox
         self._contexts: Contexts = NO_CONTEXTS
-        self.objects = SessionObjects(self.usable, self._uplink, secret)
-        self._clients = ClientFactory(clock, sensor, self.objects.send, neighbours, self._registry)
+        self.objects = SessionObjects(self.usable, self._uplink, None if node is not None else secret)
+        self._clients = ClientFactory(clock, sensor, self.objects.send, neighbours, self._registry, node)
         self._events = InboundEvents(name, clock, self._receipts, lambda: self._read_on(), self.unsubscribe)
         self.unread = self._events.unread
         self._subscribing, self._withdrawing = PendingReplies(), PendingReplies()  # by handle

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 class SessionObjects:
-    """Tells the objects of a session what happens to it, if it has any."""
+    """Tells the objects of a session what happens to it, if it has any. Without a `secret` there is no
+    broker: neighbours store them."""
 
-    def __init__(self, usable: Callable[[], Client], uplink: Uplink, secret: bytes) -> None:
+    def __init__(self, usable: Callable[[], Client], uplink: Uplink, secret: bytes | None) -> None:
         self._usable = usable
         self._uplink = uplink
         self._secret = secret
@@ -25,11 +26,18 @@ class SessionObjects:
     def load(self) -> LiveObjects:
         """The objects, always the same."""
         if self._loaded is None:
-            from bypass.live.client.objects.live_objects import LiveObjects
-
-            uplink = self._uplink
-            self._loaded = LiveObjects(self._usable, uplink.send, lambda: uplink.capabilities, self._secret)
+            self._loaded = self._make()
         return self._loaded
+
+    def _make(self) -> LiveObjects:
+        uplink = self._uplink
+        if self._secret is None:
+            from bypass.live.client.objects.node_objects import NodeObjects
+
+            return NodeObjects(self._usable)
+        from bypass.live.client.objects.broker_objects import BrokerObjects
+
+        return BrokerObjects(self._usable, uplink.send, lambda: uplink.capabilities, self._secret)
 
     @property
     def waiting(self) -> int:

@@ -30,6 +30,9 @@ FRESH_S = 0.05
 MOST_UNKNOWN = 10
 """Intervals without a place, from the first on, after which that is logged."""
 
+VISITING_MPS = 1000.0
+"""The speed of a client that does not stay: no mechanism takes it for standing still."""
+
 STILL_MOVING_S = 60.0
 """Two places that are further apart in time do not say how fast the client is."""
 
@@ -49,10 +52,11 @@ class LiveSensor:
     are no places. Velocities are those between one fix and the next. A source that fails is logged, and what
     was known last stays known. What is no place is counted in `refused`, a place further from the region
     than this is wide in `outside`; the first of each is logged. An interval at whose end no place has been
-    known yet is counted in `unknown`, and the tenth is logged. Belongs to the running loop.
+    known yet is counted in `unknown`, and the tenth is logged. A `visiting` client, which does not stay, says
+    that it moves, wherever it is. Belongs to the running loop.
     """
 
-    def __init__(self, clock: Clock, source: Source | None) -> None:
+    def __init__(self, clock: Clock, source: Source | None, *, visiting: bool = False) -> None:
         """Raises InvalidLocation for what is no source."""
         self.refused = 0
         self.outside = 0
@@ -64,6 +68,7 @@ class LiveSensor:
         self._ask: Callable[[], ClientPlace] | None = None
         self._listeners: dict[FixListener, float] = {}
         self._last: Fix | None = None
+        self._visiting = visiting
         self._told_at = float("-inf")  # when the fix was made that listeners were told last
         self._round = 0
         self._task: asyncio.Task[None] | None = None
@@ -154,7 +159,9 @@ class LiveSensor:
         self.check(planar, place)
         now, before = self._clock.now(), self._last
         vx = vy = 0.0
-        if before is not None:
+        if self._visiting:
+            vx = VISITING_MPS
+        elif before is not None:
             elapsed = now - before.at
             if elapsed < FRESH_S:
                 vx, vy = before.vx, before.vy

@@ -158,11 +158,11 @@ class CellState:
             if record.at_us > known.at_us:
                 self._replace(key, known, record)
             return False
-        words = record.query.formula.conjunctions()
+        conjunctions = record.query.formula.conjunctions()
         subscriber = record.query.subscriber
         if (
-            len(words) != 1
-            or not words[0].positive
+            len(conjunctions) != 1
+            or not conjunctions[0].positive
             or len(self.records) >= bounds.queries
             or self._subscribers[subscriber] >= bounds.per_subscriber
         ):
@@ -170,7 +170,7 @@ class CellState:
             return None
         self.records[key] = record
         self._subscribers[subscriber] += 1
-        self._by_tag[_word(record.query)].add(key)
+        self._by_tag[_key_tag(record.query)].add(key)
         self._enter(query_entry(*key, record.at_us), key)
         return True
 
@@ -222,10 +222,10 @@ class CellState:
     def _unregister(self, key: QueryKey) -> QueryRecord:
         record = self.records.pop(key)
         self._leave(query_entry(*key, record.at_us))
-        word = _word(record.query)
-        self._by_tag[word].discard(key)
-        if not self._by_tag[word]:
-            del self._by_tag[word]
+        tag = _key_tag(record.query)
+        self._by_tag[tag].discard(key)
+        if not self._by_tag[tag]:
+            del self._by_tag[tag]
         self._uncount(self._subscribers, record.query.subscriber)
         self._first.pop(key, None)
         return record
@@ -250,6 +250,6 @@ class CellState:
             del counter[node]
 
 
-def _word(query: ObjectQuery) -> str:
+def _key_tag(query: ObjectQuery) -> str:
     """The tag under which a conjunction is found."""
     return query.formula.conjunctions()[0].key_candidates[0]

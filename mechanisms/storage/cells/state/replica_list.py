@@ -22,12 +22,6 @@ def with_replica(metadata: Metadata, replica: Replica, bound: int) -> Metadata:
     return replace(metadata, replicas=(*active, *latest[: max(bound - len(active), 0)]))
 
 
-def without_node(metadata: Metadata, node: int) -> Metadata:
-    """Take a node out of the list; the first entry stays."""
-    kept = tuple(each for i, each in enumerate(metadata.replicas) if i == 0 or each.node != node)
-    return metadata if kept == metadata.replicas else replace(metadata, replicas=kept)
-
-
 def united(metadata: Metadata, other: Metadata, bound: int) -> Metadata:
     """Add the copies that another node knows of; those of `metadata` are the later ones."""
     known = {each.node for each in metadata.replicas[1:]}

@@ -1,4 +1,4 @@
-"""Storage and routing that fit each other: a design needs services that its routing offers."""
+"""The compatibility of storage and routing: a design needs services that its routing offers."""
 
 from __future__ import annotations
 

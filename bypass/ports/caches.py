@@ -1,0 +1,108 @@
+"""Caches as their callers see them, and the world that a cache and a partition of caches see."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bypass.ports.host import Timer
+
+CacheKey = int | str | bytes | tuple["CacheKey", ...]
+"""The name of an entry, of a tag, or of a part of a cache."""
+
+EntryCounts = Mapping[Any, int]
+"""Numbers of entries by part, container or tag; keys are a `CacheKey` each."""
+
+
+@dataclass(slots=True, eq=False)
+class CacheEntry:
+    """An entry of a cache. `size` is in bytes.
+
+    Times are numbers of calls: each insertion and each use of any entry counts one. `used` is the last use,
+    `used_before` the one before that, 0 if there was none; the insertion is the first use.
+    """
+
+    key: CacheKey
+    value: Any
+    size: int
+    tags: tuple[CacheKey, ...]
+    inserted: int
+    used: int
+    used_before: int = 0
+    uses: int = 1
+
+
+EvictionListener = Callable[[CacheEntry], None]
+"""Is told of an entry that was evicted, when the cache is without it. It must not raise."""
+
+
+class CacheHost(Protocol):
+    """The world of a cache. What it draws at random comes from the host, so that runs can be repeated."""
+
+    def after(self, delay: float, action: Callable[..., None], *args: Any) -> Timer:
+        """Call `action(*args)` in `delay` seconds, unless the mechanism has been stopped by then."""
+
+    def random(self, purpose: str) -> random.Random:
+        """The host's own stream of random numbers for one purpose."""
+
+
+class Cache(Protocol):
+    """Keeps entries as long as there is room (`cache`)."""
+
+    @property
+    def count(self) -> int:
+        """The number of entries."""
+
+    @property
+    def bytes(self) -> int:
+        """The sum of their sizes."""
+
+    def get(self, key: CacheKey) -> Any:
+        """Use an entry: gives its value, None if there is no such entry."""
+
+    def find(self, key: CacheKey) -> CacheEntry | None:
+        """Look at an entry, which does not count as a use."""
+
+    def put(self, key: CacheKey, value: Any, size: int = 0, tags: Collection[CacheKey] = ()) -> bool:
+        """Insert an entry, or replace it, which counts as a use. Others may be evicted for it.
+
+        Gives whether the cache has it then: one that is larger than the whole cache is refused, and an older
+        one of its key is removed. Raises InvalidCacheEntry.
+        """
+
+    def remove(self, key: CacheKey) -> bool:
+        """Remove an entry, of which no listener is told. Gives whether it was there."""
+
+    def keys(self) -> list[CacheKey]:
+        """List the keys of all entries, the oldest insertion first."""
+
+    def tagged(self, tag: CacheKey) -> list[CacheKey]:
+        """List the keys of the entries that have a tag."""
+
+    def add_listener(self, listener: EvictionListener) -> None:
+        """Have a function told of all evictions from now on, whatever mechanism runs. Raises
+        InvalidCallback."""
+
+    def remove_listener(self, listener: EvictionListener) -> None:
+        """Tell a function nothing any more; harmless if it was not told."""
+
+
+class Partitioning(Protocol):
+    """Divides the capacity of a cache among the containers of its parts (`partition`).
+
+    Each part, such as a world, has its entries in a container; several parts may share one. A caller passes
+    how many entries each container has, and gives it the capacity that is returned; one that is not among
+    those returned has none.
+    """
+
+    def container(self, part: CacheKey) -> CacheKey:
+        """The container of a part."""
+
+    def divide(self, entries: EntryCounts, puts: EntryCounts) -> EntryCounts:
+        """Divide the capacity before so many entries are put into each container together. Raises
+        InvalidCount."""
+
+    def grow(self, entries: EntryCounts, container: CacheKey) -> EntryCounts:
+        """Divide the capacity before one entry is put into a container. Raises InvalidCount."""
