@@ -69,7 +69,7 @@ class NodeLink:
     """The `host.link` of a storage mechanism: its ways to others are those of the routing that runs."""
 
     def __init__(
-        self, routing: Routing, access: ObjectAccess, to_broker: ToBroker, recover: Callable[[], None]
+        self, routing: Routing, access: ObjectAccess, to_broker: ToBroker, recover: Callable[[int], None]
     ) -> None:
         self.send = routing.send
         self.flood = routing.flood
@@ -104,11 +104,10 @@ class StorageNode:
         self._engine = engine
         self._registry = registry
         self._follow_plan = follow
-        self._back_us = kept.left_us
+        self._missing_us = kept.left_us  # the time since which something may have been missed
         self._closed = False
         self._due = False
         self._namespace = ""
-        self._heals = False
         outlet = DatagramOutlet(transport, partial(host.after, 0.0))
         self.outlet = outlet
         self.port = StampedPort(outlet, lambda: self.decisions.current)
@@ -121,7 +120,7 @@ class StorageNode:
         self.access = ObjectAccess(host, self.storage, self.running, queries, kept, times)
         self.recovery = ObjectRecovery(host, self.access, self.routing)
         self.survey = NodeSurvey(host, self.routing, self.counts)
-        self.link = NodeLink(self.routing, self.access, to_broker, self.recover)
+        self.link = NodeLink(self.routing, self.access, to_broker, self.recover_since)
         engine.add_listener(self)
         local.hear_datagrams(self)
 
@@ -190,6 +189,10 @@ class StorageNode:
         """Learn that a body did not get to a target."""
         self.storage.undeliverable(body, target)
 
+    def doubtful(self, body: StorageMessage, target: NodeAddress) -> None:
+        """Learn that a body may not have got to a target."""
+        self.storage.doubtful(body, target)
+
     def surroundings_changed(self) -> None:
         """Learn that the own cell, or the populated cells around, are others now."""
         self.storage.surroundings_changed()
@@ -219,6 +222,11 @@ class StorageNode:
             self._due = True
             self._host.after(0.0, self._recover)
 
+    def recover_since(self, missing_us: int) -> None:
+        """Build up indexes again; this node may have missed what was published since a time."""
+        self._missing_us = missing_us if self._missing_us is None else min(missing_us, self._missing_us)
+        self.recover()
+
     def decided(self) -> None:
         """A plan was carried out that this node has made: all in reach are to follow it."""
         self.decisions.adopt(self.decisions.next(self.flag()), spread=True)
@@ -244,7 +252,7 @@ class StorageNode:
                         f"storage {kind.name!r} for decision {decision}: expected the mechanism with its flag"
                     )
         # A decision that a neighbour had to tell may be old: queries ask for all that came since they began.
-        self._heals = True
+        self._missing_us = 0
         self._follow_plan(plan)
         self.recover()
 
@@ -252,11 +260,8 @@ class StorageNode:
         self._due = False
         if not self.running():
             return
-        now_us, margin_us = self.access.now_us(), round(MARGIN_S * MICROSECONDS)
-        since_us = now_us - margin_us
-        if self._heals:
-            since_us = 0
-        if self._back_us is not None:
-            since_us = min(since_us, self._back_us - margin_us)
-        self._heals, self._back_us = False, None
-        self.recovery.begin(since_us)
+        since_us = self.access.now_us()
+        if self._missing_us is not None:
+            since_us = min(since_us, self._missing_us)
+        self._missing_us = None
+        self.recovery.begin(max(since_us - round(MARGIN_S * MICROSECONDS), 0))
