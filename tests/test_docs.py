@@ -46,6 +46,7 @@ from bypass.models.queueing.network.network import (
     Subscriber,
 )
 from bypass.models.radio.radio import BluetoothModel, RadioModel
+from bypass.models.storage.store_adaptation import STORE_TOPICS
 from bypass.models.traces import write_trace
 from bypass.models.traces.manifest import Manifest
 from bypass.models.traces.statistics import statistics
@@ -149,7 +150,7 @@ def test_every_family_is_in_the_page_about_extending() -> None:
         assert base == f"`{family.base.rpartition(':')[2]}`"
         assert set(re.findall(r"`(\S+)`", places)) == {proxy.name for proxy in family.proxies}
         assert {proxy.side for proxy in family.proxies} == {
-            s for s in ("client", "broker", "pipeline", "connector") if s in places
+            s for s in ("client", "broker", "edge", "pipeline", "connector") if s in places
         }
         kind = load_reference(family.base)
         left = {name for name in dir(kind) if getattr(getattr(kind, name), "__isabstractmethod__", False)}
@@ -180,6 +181,7 @@ TESTED = re.findall(
 
 
 QUICK: dict[type, str] = {
+    testing.CacheSuite: "test_nothing_is_evicted_while_there_is_room",
     testing.ChurnSuite: "test_the_seed_decides",
     testing.ConnectorSuite: "test_what_is_acknowledged_is_in_the_log",
     testing.DisseminationSuite: "test_everybody_in_reach_hears",
@@ -191,6 +193,7 @@ QUICK: dict[type, str] = {
     testing.MobilitySuite: "test_a_longer_run_begins_like_a_shorter_one",
     testing.ModeSuite: "test_everybody_is_told_once",
     testing.ParserSuite: "test_what_is_written_is_read",
+    testing.PartitionSuite: "test_nothing_is_evicted_while_there_is_room",
     testing.PrecomputeSuite: "test_each_message_has_one_end",
     testing.RoutingSuite: "test_who_never_was_there_is_reported",
     testing.StorageSuite: "test_objects_can_be_retrieved",
@@ -281,6 +284,8 @@ def test_every_topic_and_fact_is_documented() -> None:
     assert table.keys() == {f"`{topic}`" for topic in TOPICS}
     for topic, facts in TOPICS.items():
         assert set(re.findall(r"`(\w+)`", table[f"`{topic}`"])) == facts
+    store = [re.findall(r"`(\w+)`", row[0]) for row in rows("adaptation.md", "## Nodes without a broker")]
+    assert {name for names in store for name in names} == STORE_TOPICS["store"]
     assert {DECISION, NEXT_DECISION} <= words("adaptation.md")
 
 

@@ -23,7 +23,7 @@ PACKAGE = EXAMPLES / "bypass-parade"
 SHOWN = ("extending.sh", "fair.yaml", "harbour.sh", "harbour.yaml", "elsewhere.sh")
 EXTENDING = {EXAMPLES / name for name in (*SHOWN, "own_family.py", "own_storage.py", "own_values.py")}
 CLIENTS = {EXAMPLES / "live_client.py", EXAMPLES / "trams.py"}  # live.sh and trams.sh run them
-MECHANISMS = ("hexagons", "rows", "lowest", "twice", "whisper", "lora", "tuned", "rising")
+MECHANISMS = ("hexagons", "rows", "lowest", "twice", "whisper", "lora", "tuned", "rising", "second_chance")
 OTHERS = ("carousel", "stage", "shifts", "crowds", "sqlite_archive", "sqlite_log", "pairs")
 USED = {*CLIENTS, *(EXAMPLES / f"{name}.py" for name in (*MECHANISMS, *OTHERS))}
 """Files that other examples run."""

@@ -12,6 +12,9 @@ from bypass.ports.host import Timer
 CacheKey = int | str | bytes | tuple["CacheKey", ...]
 """The name of an entry, of a tag, or of a part of a cache."""
 
+EntryCounts = Mapping[Any, int]
+"""Numbers of entries by part, container or tag; keys are a `CacheKey` each."""
+
 
 @dataclass(slots=True, eq=False)
 class CacheEntry:
@@ -97,9 +100,9 @@ class Partitioning(Protocol):
     def container(self, part: CacheKey) -> CacheKey:
         """The container of a part."""
 
-    def divide(self, entries: Mapping[CacheKey, int], puts: Mapping[CacheKey, int]) -> Mapping[CacheKey, int]:
+    def divide(self, entries: EntryCounts, puts: EntryCounts) -> EntryCounts:
         """Divide the capacity before so many entries are put into each container together. Raises
         InvalidCount."""
 
-    def grow(self, entries: Mapping[CacheKey, int], container: CacheKey) -> Mapping[CacheKey, int]:
+    def grow(self, entries: EntryCounts, container: CacheKey) -> EntryCounts:
         """Divide the capacity before one entry is put into a container. Raises InvalidCount."""

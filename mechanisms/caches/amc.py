@@ -8,8 +8,8 @@ from pydantic import Field
 
 from bypass.mechanisms.caches.base import MOST_ENTRIES
 from bypass.mechanisms.caches.keys import encoded_key
-from bypass.mechanisms.caches.partition import CachePartition, EntryCounts, check_counts, largest_remainders
-from bypass.ports.caches import CacheKey
+from bypass.mechanisms.caches.partition import CachePartition, check_counts, largest_remainders
+from bypass.ports.caches import CacheKey, EntryCounts
 from bypass.transitions import MechanismState, TransferState
 
 Sizes = dict[CacheKey, int]

@@ -119,6 +119,8 @@ class CacheMechanism(Mechanism, ABC):
             raise InvalidCacheEntry(f"value of {shown(key)} None: expected anything else, None is no entry")
         if not isinstance(size, int) or size < 0:
             raise InvalidCacheEntry(f"size of {shown(key)} {shown(size)}: expected a whole number from 0 on")
+        if isinstance(tags, str | bytes):  # each letter would be a tag
+            raise InvalidCacheEntry(f"tags of {shown(key)} {shown(tags)}: expected a collection of tags")
         for name in (key, *tags):
             if type(name) not in (int, str, bytes):
                 encoded_key(name)

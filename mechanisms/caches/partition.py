@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -11,10 +10,8 @@ from pydantic import Field
 from bypass.errors import BypassError, shown
 from bypass.mechanisms.caches.base import MOST_ENTRIES
 from bypass.mechanisms.caches.keys import encoded_key
-from bypass.ports.caches import CacheKey
+from bypass.ports.caches import CacheKey, EntryCounts
 from bypass.transitions import Mechanism, MechanismState, TransferState
-
-EntryCounts = Mapping[CacheKey, int]
 
 WHOLE: CacheKey = ()
 """The container of all parts where they share one."""

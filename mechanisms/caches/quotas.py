@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bypass.mechanisms.caches.partition import EntryCounts, check_counts, largest_remainders
-from bypass.ports.caches import CacheKey
+from bypass.mechanisms.caches.partition import check_counts, largest_remainders
+from bypass.ports.caches import CacheKey, EntryCounts
 
 
 def tag_quotas(

@@ -26,7 +26,8 @@ class S3Fifo(CacheMechanism):
     leaves the first one goes on if it was used twice there; else it is evicted, and its key is remembered: if
     it is inserted again soon, it begins in the main queue, where each use gives it another round.
 
-    It is the algorithm of Yang et al. (SOSP 2023). As many keys are remembered as the main queue has entries.
+    It is the algorithm of Yang et al. (SOSP 2023). As many keys are remembered as the main queue may have
+    entries.
     """
 
     small: Annotated[float, MechanismState(), Field(gt=0, lt=1)] = 0.1
@@ -77,5 +78,5 @@ class S3Fifo(CacheMechanism):
 
     def _remember(self, key: CacheKey) -> None:
         self._ghosts[key] = None
-        while len(self._ghosts) > max(1, len(self._main)):
+        while len(self._ghosts) > max(1.0, (1 - self.small) * self.count):
             self._ghosts.popitem(last=False)

@@ -74,17 +74,16 @@ class FrequencySketch:
             self._rows = [row.translate(_HALVES) for row in self._rows]
             self._uses //= 2
 
-    def resized(self, capacity: int) -> FrequencySketch:
-        """A sketch of the same counts for another capacity; this one stays as it is."""
-        other = FrequencySketch()
-        other._bits, other._sample = _bits(capacity), SAMPLE * capacity
-        other._uses, other._factors = min(self._uses, other._sample - 1), self._factors
-        steps = other._bits - self._bits
-        if steps >= 0:
-            other._rows = [_spread(row, 1 << steps) for row in self._rows]
-        else:
-            other._rows = [_merged(row, 1 << -steps) for row in self._rows]
-        return other
+    def resize(self, capacity: int) -> None:
+        """Count for another capacity. Nothing is forgotten; in a narrower sketch counts may be higher."""
+        steps = _bits(capacity) - self._bits
+        if steps > 0:
+            self._rows = [_spread(row, 1 << steps) for row in self._rows]
+        elif steps < 0:
+            self._rows = [_merged(row, 1 << -steps) for row in self._rows]
+        self._bits += steps
+        self._sample = SAMPLE * capacity
+        self._uses = min(self._uses, self._sample - 1)
 
 
 def _bits(capacity: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -41,14 +42,15 @@ class WTinyLfu(CacheMechanism):
         self._protected: DigestQueue = OrderedDict()
 
     def set_capacity(self, capacity: int) -> None:
-        self.sketch = self.sketch.resized(capacity)
+        self.sketch.resize(capacity)
         super().set_capacity(capacity)
 
     def adopt(self, entries: Iterable[CacheEntry]) -> None:
         """The latest entries are in the window, of the others those that were used again are protected."""
         known = not self.sketch.is_empty
         if known:
-            self.sketch = self.sketch.resized(self.capacity)
+            self.sketch = deepcopy(self.sketch)  # the other mechanism's, which goes on if this one fails
+            self.sketch.resize(self.capacity)
         else:
             self.sketch = FrequencySketch(self.capacity, self.host.random("cache").getrandbits(64))
         all_entries = list(entries)

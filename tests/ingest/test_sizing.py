@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -12,7 +11,9 @@ from scipy.stats import binom
 from bypass.cli.group import commands
 from bypass.ingest.quantities import parse_bytes, parse_seconds
 from bypass.ingest.sizing.entries import IGNITE, EntrySizes
-from bypass.ingest.sizing.loss import LossTolerance, evictions, fresh_loss, longest_window
+from bypass.ingest.sizing.loss import PICKS, LossTolerance, evictions, fresh_loss, longest_window
+from bypass.mechanisms.caches.random_2_lru import Random2Lru
+from bypass.testing.worlds.caches import CacheNode
 
 HOUR = 3600
 RATE = 100_000
@@ -132,31 +133,23 @@ def test_a_tolerance_that_is_none_is_refused(values: dict[str, float], text: str
         LossTolerance().pages(0)
 
 
-class Random2Lru:
-    """Pages with the times of their last two uses; the oldest of five random ones is evicted. Time is the
-    earlier one of the two."""
-
-    def __init__(self, pages: int, random: np.random.Generator) -> None:
-        self.random = random
-        self.times = np.zeros((pages, 2), np.int64)
-
-    def use(self, page: int, now: int) -> None:
-        self.times[page] = self.times[page, 1], now
-
-    def evict(self) -> int:
-        picked = self.random.choice(len(self.times), 5, replace=False)
-        return int(picked[self.times[picked].min(axis=1).argmin()])
-
-
 def test_random_2_lru_evicts_fresh_pages_as_often_as_the_model_says() -> None:
     pages, fresh, rounds = 100, 60, 20_000
-    store = Random2Lru(pages, np.random.default_rng(7))
-    for page in range(pages):  # each is used twice; `fresh` are the latest by the earlier use
-        store.use(page, page)
-    for page in range(pages):
-        store.use(page, pages + page)
-    oldest_fresh = pages - fresh
-    lost = sum(store.evict() >= oldest_fresh for _ in range(rounds))
+    node = CacheNode("random-2-lru", {"capacity": pages}, seed=7)
+    for page in (
+        *range(pages),
+        *range(pages),
+    ):  # each is used twice; `fresh` are the latest by the earlier use
+        if node.cache.get(page) is None:
+            node.cache.put(page, True)
+    cache = node.engine.active("cache")
+    assert isinstance(cache, Random2Lru)
+    assert cache.picks == PICKS
+    lost = 0
+    for _ in range(rounds):
+        page = cache.evict()
+        lost += page.inserted > pages - fresh
+        cache.added(page)
     expected = fresh_loss(fresh, pages)
     deviation = math.sqrt(expected * (1 - expected) / rounds)
     assert expected == pytest.approx(0.0725, abs=0.001)

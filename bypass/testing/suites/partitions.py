@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 from bypass.mechanisms import Registry
 from bypass.mechanisms.caches.partition import InvalidCount
 from bypass.mechanisms.families import PARTITION, Family
-from bypass.ports.caches import CacheKey, Partitioning
+from bypass.ports.caches import CacheKey, EntryCounts, Partitioning
 from bypass.testing.suites.suite import MechanismSuite
 from bypass.transitions import Engine
 
 CAPACITY = 20
 PARTS: list[CacheKey] = ["gallery", "myapp", 3, ("world", 4)]
-
-EntryCounts = Mapping[CacheKey, int]
 
 
 class DividedCache:

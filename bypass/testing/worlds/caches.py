@@ -26,9 +26,9 @@ class KnownEntry(NamedTuple):
 
 
 @dataclass
-class CacheWorld:
-    """A cache, begun with `settings`; `mechanisms` are those of one's own. `known` has the entries that were
-    put and neither removed nor evicted since, `evicted` the keys of all evictions."""
+class CacheNode:
+    """A node in virtual time with a cache behind its proxy, begun with `settings`; `mechanisms` are those of
+    one's own."""
 
     mechanism: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -36,8 +36,6 @@ class CacheWorld:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        self.known: dict[CacheKey, KnownEntry] = {}
-        self.evicted: list[CacheKey] = []
         self.clock = VirtualClock()
         sensor = TraceSensor(self.clock, self, 0, 0.0)
         host = SimHost(0, self.clock, sensor, Monitor(), self.seed)
@@ -46,6 +44,30 @@ class CacheWorld:
         self.cache: Cache = registry.create(
             self.engine, "edge", "cache", self.mechanism, set=dict(self.settings)
         )
+
+    def change(self, to: str, **values: Any) -> Record:
+        """Exchange the mechanism, or set parameters of the one that runs."""
+        record = self.engine.transition("cache", to, set=values)
+        self.clock.run_until(self.clock.now_us + 1)
+        return record
+
+    # -- where the node is: it stands still ---------------------------------------------------------------
+
+    def position(self, client: int, at: float) -> Point:  # noqa: ARG002
+        return 0.0, 0.0
+
+    def velocity(self, client: int, at: float) -> Point:  # noqa: ARG002
+        return 0.0, 0.0
+
+
+class CacheWorld(CacheNode):
+    """A node that knows what its cache should have: `known` are the entries that were put and neither removed
+    nor evicted since, `evicted` the keys of all evictions."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.known: dict[CacheKey, KnownEntry] = {}
+        self.evicted: list[CacheKey] = []
         self.cache.add_listener(self._gone)
 
     def put(self, key: CacheKey, size: int = 0, tags: Collection[CacheKey] = ()) -> None:
@@ -69,12 +91,6 @@ class CacheWorld:
         there = self.known.pop(key, None) is not None
         removed = self.cache.remove(key)
         assert removed is there, f"{key!r}: removed {removed}, expected {there}"
-
-    def change(self, to: str, **values: Any) -> Record:
-        """Exchange the mechanism, or set parameters of the one that runs."""
-        record = self.engine.transition("cache", to, set=values)
-        self.clock.run_until(self.clock.now_us + 1)
-        return record
 
     def settings_now(self) -> dict[str, Any]:
         """The parameters of the mechanism that runs."""
@@ -114,11 +130,3 @@ class CacheWorld:
         assert entry.value is known.value, f"{entry.key!r} was evicted with another value"
         assert self.cache.find(entry.key) is None, f"{entry.key!r} was evicted, and is there"
         self.evicted.append(entry.key)
-
-    # -- where the node is: it stands still ---------------------------------------------------------------
-
-    def position(self, client: int, at: float) -> Point:  # noqa: ARG002
-        return 0.0, 0.0
-
-    def velocity(self, client: int, at: float) -> Point:  # noqa: ARG002
-        return 0.0, 0.0
