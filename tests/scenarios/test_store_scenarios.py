@@ -85,7 +85,8 @@ def test_all_follow_a_plan_from_design_to_design_without_a_broker() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["thyme-static", "thyme-crashes", "thyme-churn", "thyme-mobile", "storage-transitions"]
+    "name",
+    ["thyme-static", "thyme-crashes", "thyme-churn", "thyme-mobile", "storage-transitions", "thyme-planner"],
 )
 def test_every_check_can_fail(name: str) -> None:
     """No figure fits all checks: one that is far too low or far too high differs for each of them."""
