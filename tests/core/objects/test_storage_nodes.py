@@ -300,3 +300,18 @@ def test_a_notification_that_waits_at_a_node_that_goes_is_told_again() -> None:
     world.places[0] = (160.0, 100.0)
     world.run(150.0)
     assert asked.told == [inserted.metadata.key]
+
+
+def test_a_node_that_was_away_asks_for_what_was_published_since_it_left() -> None:
+    """However long it was away, and if whoever has published has forgotten that it missed something."""
+    world = begun(3, "local")
+    asked = world.ask(2, "a")
+    world.run(1.0)
+    world.leave(2)
+    inserted = world.insert(1, "a")
+    world.run(50.0)
+    world.leave(1)
+    world.join(1)
+    world.join(2)
+    world.run(2 * QUIET_S)
+    assert asked.told == [inserted.metadata.key]
