@@ -211,6 +211,9 @@ class RoutingMechanism(Mechanism):
             self._reported(body)
         elif isinstance(body, StorageMessage):
             self.counters.delivered += 1
+            self.counters.bodies[type(body).__name__] += 1
+            if target is not None and body.measured:
+                self.counters.arrived(datagram.hops, to_cell=target.node is None)
             self.sink.received(body, datagram.origin, target)
 
     def give_up(self, datagram: Datagram, target: NodeAddress, reason: DropReason) -> None:

@@ -4,14 +4,17 @@ broker."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes, microseconds
 from bypass.core.objects.decisions import NO_DECISION, StorageDecisions
 from bypass.core.objects.own_queries import MARGIN_US, QueryTable
 from bypass.core.objects.recovery import ObjectRecovery
+from bypass.core.objects.survey import NodeSurvey
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import ROUTING_PROXY, STORAGE_PROXY
+from bypass.mechanisms.routing.base import RoutingMechanism
 from bypass.objects.node_store import NodeStore
 from bypass.objects.persistence import MemoryPersistence
 from bypass.ports.datagrams import DatagramOutlet, DatagramSender, Failed
@@ -20,7 +23,14 @@ from bypass.ports.local_access import LocalAccess
 from bypass.ports.routing import Routing
 from bypass.ports.storage import Storage
 from bypass.protocol.datagrams import Datagram, NodeAddress
-from bypass.protocol.storage import Decision, MoveNode, StorageMessage
+from bypass.protocol.storage import (
+    CountsRequest,
+    Decision,
+    FoundObjects,
+    MoveNode,
+    NodeCounts,
+    StorageMessage,
+)
 from bypass.transitions import Engine, InvalidPlan, Nothing, Plan, Record
 
 ToBroker = Callable[[StorageMessage], None]
@@ -108,6 +118,7 @@ class StorageNode:
         )
         self.access = ObjectAccess(host, self.storage, self.running, queries, kept, times)
         self.recovery = ObjectRecovery(host, self.access, self.routing)
+        self.survey = NodeSurvey(host, self.routing, self.counts)
         self.link = NodeLink(self.routing, self.access, to_broker, self.recover_since)
         engine.add_listener(self)
         local.hear_datagrams(self)
@@ -122,6 +133,7 @@ class StorageNode:
         self._closed = True
         self.access.operations.drop()
         self.recovery.end()
+        self.survey.end()
         self.decisions.current = NO_DECISION
         return kept
 
@@ -137,9 +149,36 @@ class StorageNode:
 
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Take a body from routing."""
+        if isinstance(body, CountsRequest):
+            self.survey.asked(origin)
+            return
+        if isinstance(body, NodeCounts):
+            self.survey.answered(origin, body)
+            return
         if isinstance(body, MoveNode):
             self.recovery.claimed(body, origin)
+        elif isinstance(body, FoundObjects):
+            self.access.counts.told(body)
         self.storage.received(body, origin, target)
+
+    def counts(self) -> NodeCounts:
+        """Give what the application has done here with objects, and what there is now."""
+        access, routing = self.access, self._engine.active(ROUTING_PROXY)
+        if not isinstance(routing, RoutingMechanism):
+            return replace(access.counts)
+        neighbours, cell = routing.neighbours(), routing.own_cell() if routing.serving() else None
+        return replace(
+            access.counts,
+            ways=routing.counters.ways,
+            hops=routing.counters.hops,
+            cell_ways=routing.counters.cell_ways,
+            cell_hops=routing.counters.cell_hops,
+            control=routing.counters.control,
+            objects=len(access.store.own),
+            queries=sum(1 for _ in access.queries.live()),
+            neighbours=len(neighbours),
+            mates=sum(each.cell == cell is not None and not each.moving for each in neighbours),
+        )
 
     def from_broker(self, body: StorageMessage) -> None:
         """Take a body of the broker's."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bypass.core.objects.operations import OperationResult
@@ -258,7 +260,7 @@ def test_nodes_of_two_namespaces_do_not_meet() -> None:
     there = world.ask(4, "x")
     here = world.ask(1, "x")
     for storage, side in (("cells", 40.0), ("local", None), ("cells", 25.0)):
-        grid = {"side": side, **GRID} if side else {}
+        grid: dict[str, Any] = {"side": side, **GRID} if side else {}
         routing = Action(proxy="routing", to="cells" if side else "dsdv", set=grid)
         plan = Plan(plan=storage, actions=(routing, Action(proxy="storage", to=storage)))
         assert world.client(0).decide(plan).ok
