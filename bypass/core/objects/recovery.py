@@ -15,11 +15,6 @@ from bypass.ports.host import Host
 from bypass.ports.routing import Routing
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import MOST_NAMED, MoveNode, Remove
-from bypass.support.units import MICROSECONDS
-
-MARGIN_S = 30.0
-"""After a switch, queries ask for what was published so long before it or later: others may have switched
-earlier, and what they published then found nobody."""
 
 TOGETHER = 8
 """Objects that are announced at a time."""
@@ -61,7 +56,7 @@ class ObjectRecovery:
         for own in access.queries:
             if not own.query.window.ended(ended_us):
                 # Older objects come with later pages; the rest may not have been there when pages were told.
-                access.recover(own, max(since_us, own.told_since_us - round(MARGIN_S * MICROSECONDS)))
+                access.recover(own, max(since_us, access.queries.told_since_us(own.query.id)))
         access.delete_again()
         self._announce([metadata.key for metadata in access.store.own])
         self._unclaimed = {metadata.key for metadata in access.store.replicas}

@@ -321,3 +321,18 @@ def test_queries_whose_windows_ended_long_ago_are_not_asked_again_at_a_switch() 
     inserted = world.insert(3, "a", "b")
     world.run(QUIET_S)
     assert lasting.told == [inserted.metadata.key]
+
+
+def test_a_node_that_was_away_asks_for_what_was_published_since_it_left() -> None:
+    """However long it was away, and if whoever has published has forgotten that it missed something."""
+    world = begun(3, "local")
+    asked = world.ask(2, "a")
+    world.run(1.0)
+    world.leave(2)
+    inserted = world.insert(1, "a")
+    world.run(50.0)
+    world.leave(1)
+    world.join(1)
+    world.join(2)
+    world.run(2 * QUIET_S)
+    assert asked.told == [inserted.metadata.key]
