@@ -14,9 +14,11 @@ from bypass.scenarios.figures.measures import EventColumn, Stats
 from bypass.scenarios.figures.storage_loads import NodeLoad, energy_figures
 from bypass.scenarios.figures.storage_switches import (
     StorePhase,
+    StoreStage,
     StoreSwitch,
     by_name,
     store_phases,
+    store_stages,
     store_switches,
 )
 from bypass.scenarios.figures.usage import ClientExecution
@@ -118,6 +120,7 @@ class StoreFigures(NamedTuple):
     layout: StoreLayout
     phases: tuple[StorePhase, ...]
     switches: tuple[StoreSwitch, ...]
+    stages: tuple[StoreStage, ...]
 
     def summary(self) -> dict[str, Any]:
         """The figures by the names that the summary has."""
@@ -142,6 +145,7 @@ class StoreFigures(NamedTuple):
             "skipped": self.skipped,
             "store_phases": by_name(self.phases),
             "store_switches": [switch.summary() for switch in self.switches],
+            "store_stages": [stage._asdict() for stage in self.stages],
         }
 
 
@@ -153,14 +157,15 @@ def store_figures(
     design: Mapping[str, float],
     layout: StoreLayout,
     phases: Sequence[tuple[str, float]],
+    stages: Sequence[float],
     radio: EventColumn,
-    executions: Iterable[ClientExecution],
+    executions: Sequence[ClientExecution],
 ) -> StoreFigures:
     """Make the figures of a run out of what was watched.
 
     `found` are the objects that a query for all of them found at the end, `held` those of which a node has
-    the bytes then. `phases` are names and beginnings (s), `radio` are the bytes that radios sent in each
-    second.
+    the bytes then. `phases` are names and beginnings (s), `stages` the beginnings of those of the workload,
+    `radio` are the bytes that radios sent in each second.
     """
     owed = watch.owed()
     told = [
@@ -193,13 +198,15 @@ def store_figures(
         layout=layout,
         phases=stretches,
         switches=store_switches(stretches, told, radio, executions),
+        stages=store_stages(stages, float(len(radio)), executions),
     )
 
 
-def no_store_figures(phases: Sequence[tuple[str, float]]) -> StoreFigures:
-    """The figures of a run with these phases (name, beginning in s) in which nobody did anything."""
+def no_store_figures(phases: Sequence[tuple[str, float]], stages: Sequence[float]) -> StoreFigures:
+    """The figures of a run with these phases (name, beginning in s) and stages of the workload (beginning in
+    s) in which nobody did anything."""
     traffic, radio = dict.fromkeys(TRAFFIC, 0), np.zeros(1, np.int64)
-    return store_figures(StoreWatch(), set(), set(), traffic, {}, StoreLayout(), phases, radio, ())
+    return store_figures(StoreWatch(), set(), set(), traffic, {}, StoreLayout(), phases, stages, radio, ())
 
 
 def _share(truths: Iterable[bool]) -> float:

@@ -34,7 +34,7 @@ from bypass.scenarios.figures.storage_loads import NodeLoad
 from bypass.scenarios.runs.experiment import Experiment, ExperimentFailed, Publication
 from bypass.sim.streams import stream
 from bypass.support.units import MICROSECONDS
-from bypass.transitions import Nothing, Plan
+from bypass.transitions import Nothing, Plan, RuleBook, RuleEngine
 
 STORE = -3  # the number of its random streams among those of hosts
 PROBED_TOGETHER = 8  # tags that one query at the end asks for
@@ -131,6 +131,14 @@ class StorageExperiment(Experiment):
         if not outcome.ok:
             raise ExperimentFailed(f"plan {step.plan.plan!r} at {step.at} s: {outcome}")
 
+    def _adaptation(self, book: RuleBook) -> RuleEngine:
+        """Have the node in the middle adapt the store by rules."""
+        world = self.scenario.world
+        self.adaptation = self._settings.planner.adaptation(
+            self.system.clients[self._middle], book, world.width, world.height
+        )
+        return self.adaptation.rules
+
     def _with_server(self, plan: Plan) -> Plan:
         """The plan with the number of the server, where it sets none."""
         return plan.model_copy(
@@ -200,11 +208,16 @@ class StorageExperiment(Experiment):
     def _subscribe(self, objects: ObjectAccess, node: int, number: int) -> None:
         now, past = self.system.clock.now(), bool(self._operations.all_time[number])
         tag = self._operations.posts.vocabulary[int(self._operations.tag[number])]
-        self._watched.follows[number] = FollowedTag(node, tag, -np.inf if past else now, now)
+        lasting = self._settings.lasting
+        until = None if lasting is None else now + lasting
+        self._watched.follows[number] = FollowedTag(
+            node, tag, -np.inf if past else now, now, np.inf if until is None else until
+        )
         self._queries[number] = objects.query(
             tag,
             partial(self._told, number),
             since=None if past else now,
+            until=until,
             limit=self._settings.page,
             ended=self._timed(node, "subscribe", partial(self._next_page, number)),
         )
@@ -303,6 +316,7 @@ class StorageExperiment(Experiment):
             {name: count / seconds for name, count in self._design.items() if name != Nothing.name},
             self._layout(),
             [(phase.name, phase.start_s) for phase in run.phases],
+            self._settings.stage_starts,
             run.traffic["adhoc_up"],
             run.executions,
         )

@@ -1,4 +1,8 @@
-"""The benchmarks at a small size, by family: each family has a test file, so that workers share them."""
+"""The benchmarks at a small size, by family: each family has a test file, so that workers share them.
+
+Most take seconds of processor time, and only `make bench-smoke` runs them; `test_help.py` imports each
+all the same.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +66,7 @@ INGEST = {
 REGRESSION = {
     "regression": ["HEAD", "HEAD", "--scenarios", str(FOLDER.parent / "examples" / "market-day.yaml")],
 }
-# What these look for, tests look for with the same parts: only `make bench-smoke` runs them.
+# What these look for, tests look for with the same parts.
 REPEATED = {
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
     "thyme": [
@@ -71,6 +75,7 @@ REPEATED = {
     ],
     "agreement": ["--clients", "20", "--duration", "6"],
     "fuzz": ["--frames", "10000"],
+    "storage_costs": ["--sizes", "16", "--mixes", "quiet", "--duration", "30"],
     "hostile": ["--frames", "6000"],
     "crashes": ["--kills", "1", "--publishers", "1", "--subscribers", "1"],
     "ingest_crashes": [
