@@ -103,7 +103,7 @@ class MediumDatagrams:
         """Send to a client, or to all in reach. Raises MalformedMessage, FrameTooLong."""
         if neighbour is not None and not 0 <= neighbour < len(self._arrived):
             self._losses[station, DatagramLoss.UNKNOWN] += 1
-            self._clock.at(self._clock.now_us, failed)
+            self._clock.at(self._clock.now_us, failed, DatagramLoss.UNKNOWN)
             return
         size = datagram_size(datagram, self._codec)
         self._analyzer.datagram_sent(station, datagram, neighbour)
@@ -196,7 +196,7 @@ class MediumDatagrams:
             self._losses[sent.station, reason] += 1
             if sent.target != NOBODY:
                 # Later, because this may be a call of the mechanism that is to be told.
-                self._clock.at(self._clock.now_us, sent.failed)
+                self._clock.at(self._clock.now_us, sent.failed, reason)
 
 
 class _Progress:

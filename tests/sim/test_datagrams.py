@@ -193,7 +193,7 @@ def test_slow_radios_send_shorter_frames() -> None:
         device.switch("lora", True)
     sent = [datagram(0, number, size) for number, size in enumerate([1, 600, 5000])]
     for each in sent:
-        assert network.devices[0].transmit_datagram("lora", each, 1, lambda: None)
+        assert network.devices[0].transmit_datagram("lora", each, 1, lambda _: None)
     clock.run_until(10_000_000)
     assert arrived == sent
     assert 0 < longest_frame(Lora.model) < 1000
