@@ -11,7 +11,7 @@ from bypass.models.radio.medium import Medium
 from bypass.models.radio.radio import RadioModel
 from bypass.ports.datagrams import DatagramAnalyzer, DatagramLoss, Failed
 from bypass.ports.monitor import Monitor
-from bypass.protocol.datagrams import Datagram, RoutingMessage
+from bypass.protocol.datagrams import Datagram, DatagramScope, RoutingMessage
 from bypass.protocol.wire import Codec, datagram_size
 from bypass.sim.clock import VirtualClock
 
@@ -58,7 +58,9 @@ class SentDatagram:
         if isinstance(datagram.body, RoutingMessage):
             self.traffic = CONTROL
         else:
-            self.traffic = OWN if datagram.origin.node == station else FORWARDED
+            # Every node tells a flood by itself: that is not the forwarding of what is meant for another.
+            own = datagram.origin.node == station or datagram.scope is DatagramScope.NETWORK
+            self.traffic = OWN if own else FORWARDED
 
 
 class FrameQueue(Protocol):
