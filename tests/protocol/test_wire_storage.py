@@ -79,6 +79,13 @@ def test_sizes_are_those_of_the_encoding_at_every_hop(
     assert datagram_size(later) == len(encode(later))
 
 
+@pytest.mark.parametrize("metrics", [(127,), (128,), (16_383, 1), (16_384, 1), (2**32 - 1, 2**21, 7)])
+def test_the_size_of_a_table_is_that_of_its_encoding(metrics: tuple[int, ...]) -> None:
+    table = RouteTable(tuple([RouteEntry(1, metric, 2) for metric in metrics]))
+    datagram = replace(BEACON, body=table)
+    assert datagram_size(datagram) == len(encode(datagram))
+
+
 def test_a_later_hop_does_not_encode_the_body_again() -> None:
     datagram = replace(BEACON, body_size=1000)
     assert datagram_size(datagram) > 1000

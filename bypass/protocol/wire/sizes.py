@@ -82,8 +82,9 @@ def datagram_size(datagram: Datagram, codec: Codec = CODEC) -> int:
     if not datagram.body_size:
         content = datagram.body
         if type(content) is RouteTable:
-            long = sum([metric > _SHORT for _, metric, _ in content.entries])
-            datagram.body_size = _table_size(len(content.entries), long)
+            metrics = [metric for _, metric, _ in content.entries if metric > _SHORT]
+            longer = sum([_varint_size(metric) - 1 for metric in metrics])
+            datagram.body_size = _table_size(len(content.entries), longer)
         elif type(content) is Beacon:
             datagram.body_size = _beacon_size(content)
         else:
@@ -113,10 +114,11 @@ def _datagram_body_size(datagram: Datagram, codec: Codec = CODEC) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _table_size(entries: int, long: int) -> int:
-    """The size of a table of ways, of which so many have metrics that take two bytes."""
-    metrics = (*[_SHORT + 1] * long, *[0] * (entries - long))
-    table = RouteTable(tuple([RouteEntry(0, metric, 0) for metric in metrics]))
+def _table_size(entries: int, longer: int) -> int:
+    """The size of a table of ways, whose metrics take so many bytes more than one each."""
+    full, rest = divmod(longer, 4)
+    metrics = (*[1 << 28] * full, *[1 << 7 * rest] * (rest > 0))
+    table = RouteTable(tuple([RouteEntry(0, metric, 0) for metric in (*metrics, *[0] * entries)[:entries]]))
     return _datagram_body_size(Datagram(0, NodeAddress(0), (), DatagramScope.HOP, table))
 
 
