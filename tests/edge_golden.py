@@ -9,15 +9,15 @@ from bypass.protocol.edge import (
     CellCycle,
     CellData,
     CellHello,
+    CellNeed,
     Download,
-    DownloadCount,
     Downloaded,
+    DownloadCount,
     DownloadKind,
     EdgeNotification,
     Item,
     ItemConsumed,
     ItemKey,
-    NeedChange,
     Provision,
     Relay,
     StorageChange,
@@ -43,14 +43,15 @@ EDGE_GOLDEN: list[tuple[Message, str]] = [
             5,
             (
                 CellCycle(8, (DownloadCount(KEY, 3, 4, (Replica(8, 5),)), DownloadCount(KEY, None, 1))),
-                CellCycle(9, (), (NeedChange("tree", -2, TimeWindow(-5, 1_000_001)), NeedChange("green", 1))),
+                CellCycle(9),
             ),
+            (CellNeed("tree", 2, TimeWindow(-5, 1_000_001)), CellNeed("green", 1)),
         ),
         (
             "080115000000001800250000000082028201fa017f090500000007000000120767616c6c657279180220052a3a080812"
             "210a0f0d070000001208747265652e6a70671503000000180422070d08000000100512130a0f0d070000001208747265"
-            "652e6a706718012a2b08091a1c0a047472656510031a1209fbffffffffffffff1141420f00000000001a090a05677265"
-            "656e1002"
+            "652e6a706718012a020809321c0a047472656510021a1209fbffffffffffffff1141420f000000000032090a05677265"
+            "656e1001"
         ),
     ),
     (

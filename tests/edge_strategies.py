@@ -11,6 +11,7 @@ from bypass.protocol.edge import (
     CellCycle,
     CellData,
     CellHello,
+    CellNeed,
     Download,
     DownloadCount,
     Downloaded,
@@ -19,7 +20,6 @@ from bypass.protocol.edge import (
     Item,
     ItemConsumed,
     ItemKey,
-    NeedChange,
     Provision,
     Relay,
     StorageChange,
@@ -42,12 +42,9 @@ windows = st.builds(
     st.none() | st.integers(1, 2**40),
 )
 replicas = st.lists(st.builds(Replica, st.none() | u32, st.none() | u32), max_size=2).map(tuple)
-cycles = st.builds(
-    CellCycle,
-    u64,
-    st.lists(st.builds(DownloadCount, keys, sources, u32, replicas), max_size=2).map(tuple),
-    st.lists(st.builds(NeedChange, tags, st.integers(-(2**31), 2**31 - 1), windows), max_size=2).map(tuple),
-)
+downloads = st.builds(DownloadCount, keys, sources, u32, replicas)
+cycles = st.builds(CellCycle, u64, st.lists(downloads, max_size=2).map(tuple))
+cell_needs = st.builds(CellNeed, tags, u32, windows)
 needs = st.builds(TagNeed, worlds, tags, u32, windows)
 addresses = st.builds(NodeAddress, st.none() | u32, st.none() | u32)
 
@@ -65,7 +62,16 @@ def _edge_messages(**stamp: st.SearchStrategy[int]) -> st.SearchStrategy[Storage
     confirmed = st.lists(u64, max_size=4).map(tuple)
     return st.one_of(
         st.builds(CellHello, worlds, u32, u32, st.integers(0, 100), confirmed, **stamp),
-        st.builds(CellData, u64, worlds, u32, u32, st.lists(cycles, max_size=2).map(tuple), **stamp),
+        st.builds(
+            CellData,
+            u64,
+            worlds,
+            u32,
+            u32,
+            st.lists(cycles, max_size=2).map(tuple),
+            st.lists(cell_needs, max_size=2).map(tuple),
+            **stamp,
+        ),
         st.builds(SubscriptionNeeds, u32, u32, st.lists(needs, max_size=2).map(tuple), windows, **stamp),
         st.builds(Provision, some_items, **stamp),
         st.builds(EdgeNotification, some_items, **stamp),

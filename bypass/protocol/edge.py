@@ -60,37 +60,36 @@ class DownloadCount(NamedTuple):
 
     object: ObjectKey
     source: int | None
-    count: int
+    downloads: int
     replicas: tuple[Replica, ...] = ()
 
 
-class NeedChange(NamedTuple):
-    """The change of a tag's number of subscriptions in one cycle, negative where more have ended, and the
-    window that holds those of all that are left."""
-
-    tag: str
-    change: int
-    window: TimeWindow = ALWAYS
-
-
 class CellCycle(NamedTuple):
-    """The counts of one cell in one cycle, a number of periods since time 0."""
+    """The downloads that one cell counted in one cycle, a number of periods since time 0."""
 
     cycle: int
     downloads: tuple[DownloadCount, ...] = ()
-    needs: tuple[NeedChange, ...] = ()
+
+
+class CellNeed(NamedTuple):
+    """Subscriptions to a tag in one cell, and the window that holds theirs."""
+
+    tag: str
+    subscriptions: int
+    window: TimeWindow = ALWAYS
 
 
 @dataclass(slots=True)
 class CellData(StorageMessage):
-    """The stable client of a cell to its edge: all cycles of which no confirmation is known, the oldest
-    first."""
+    """The stable client of a cell to its edge: cycles of which no confirmation is known, the oldest first,
+    and all subscriptions as they are after the last one."""
 
     op: int
     world: str
     map_epoch: int
     cell: int
     cycles: tuple[CellCycle, ...]
+    needs: tuple[CellNeed, ...] = ()
 
 
 class TagNeed(NamedTuple):
@@ -98,7 +97,7 @@ class TagNeed(NamedTuple):
 
     world: str
     tag: str
-    count: int
+    subscriptions: int
     window: TimeWindow = ALWAYS
 
 

@@ -11,13 +11,13 @@ from bypass.protocol.edge import (
     CellCycle,
     CellData,
     CellHello,
+    CellNeed,
     Download,
     DownloadCount,
     EdgeNotification,
     Item,
     ItemConsumed,
     ItemKey,
-    NeedChange,
     Provision,
     Relay,
     StorageChange,
@@ -34,7 +34,7 @@ from tests.object_strategies import make_metadata
 OBJECT = ObjectKey(1, "tree.jpg")
 ITEM = ItemKey("gallery", OBJECT, 3)
 COUNT = DownloadCount(OBJECT, None, 1)
-NEED = NeedChange("tree", 1)
+NEED = CellNeed("tree", 1)
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)
@@ -51,9 +51,9 @@ TOO_MUCH: list[Message] = [
     CellHello("", 1, 1, 50, tuple(range(65))),
     CellData(1, "", 1, 1, (CellCycle(1),) * 65),
     CellData(1, "", 1, 1, (CellCycle(1, (COUNT,) * 600), CellCycle(2, (COUNT,) * 600))),
-    CellData(1, "", 1, 1, (CellCycle(1, (), (NEED,) * 1025),)),
+    CellData(1, "", 1, 1, (), (NEED,) * 1025),
     CellData(1, "", 1, 1, (CellCycle(1, (DownloadCount(OBJECT, None, 1, (Replica(1),) * 17),)),)),
-    CellData(1, "", 1, 1, (CellCycle(1, (), (NeedChange("", 1),)),)),
+    CellData(1, "", 1, 1, (), (CellNeed("", 1),)),
     SubscriptionNeeds(1, 1, (TagNeed("", "tree", 1),) * 1025),
     SubscriptionNeeds(1, 1, (TagNeed("", "", 1),)),
     SubscriptionNeeds(-1, 1, ()),

@@ -716,28 +716,28 @@ class CellHello(_message.Message):
     def __init__(self, world: _Optional[str] = ..., map_epoch: _Optional[int] = ..., cell: _Optional[int] = ..., stability: _Optional[int] = ..., confirmed: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CellData(_message.Message):
-    __slots__ = ("op", "world", "map_epoch", "cell", "cycles")
+    __slots__ = ("op", "world", "map_epoch", "cell", "cycles", "needs")
     OP_FIELD_NUMBER: _ClassVar[int]
     WORLD_FIELD_NUMBER: _ClassVar[int]
     MAP_EPOCH_FIELD_NUMBER: _ClassVar[int]
     CELL_FIELD_NUMBER: _ClassVar[int]
     CYCLES_FIELD_NUMBER: _ClassVar[int]
+    NEEDS_FIELD_NUMBER: _ClassVar[int]
     op: int
     world: str
     map_epoch: int
     cell: int
     cycles: _containers.RepeatedCompositeFieldContainer[CellCycle]
-    def __init__(self, op: _Optional[int] = ..., world: _Optional[str] = ..., map_epoch: _Optional[int] = ..., cell: _Optional[int] = ..., cycles: _Optional[_Iterable[_Union[CellCycle, _Mapping]]] = ...) -> None: ...
+    needs: _containers.RepeatedCompositeFieldContainer[CellNeed]
+    def __init__(self, op: _Optional[int] = ..., world: _Optional[str] = ..., map_epoch: _Optional[int] = ..., cell: _Optional[int] = ..., cycles: _Optional[_Iterable[_Union[CellCycle, _Mapping]]] = ..., needs: _Optional[_Iterable[_Union[CellNeed, _Mapping]]] = ...) -> None: ...
 
 class CellCycle(_message.Message):
-    __slots__ = ("cycle", "downloads", "needs")
+    __slots__ = ("cycle", "downloads")
     CYCLE_FIELD_NUMBER: _ClassVar[int]
     DOWNLOADS_FIELD_NUMBER: _ClassVar[int]
-    NEEDS_FIELD_NUMBER: _ClassVar[int]
     cycle: int
     downloads: _containers.RepeatedCompositeFieldContainer[DownloadCount]
-    needs: _containers.RepeatedCompositeFieldContainer[NeedChange]
-    def __init__(self, cycle: _Optional[int] = ..., downloads: _Optional[_Iterable[_Union[DownloadCount, _Mapping]]] = ..., needs: _Optional[_Iterable[_Union[NeedChange, _Mapping]]] = ...) -> None: ...
+    def __init__(self, cycle: _Optional[int] = ..., downloads: _Optional[_Iterable[_Union[DownloadCount, _Mapping]]] = ...) -> None: ...
 
 class DownloadCount(_message.Message):
     __slots__ = ("key", "source", "count", "replicas")
@@ -751,15 +751,15 @@ class DownloadCount(_message.Message):
     replicas: _containers.RepeatedCompositeFieldContainer[Replica]
     def __init__(self, key: _Optional[_Union[ObjectKey, _Mapping]] = ..., source: _Optional[int] = ..., count: _Optional[int] = ..., replicas: _Optional[_Iterable[_Union[Replica, _Mapping]]] = ...) -> None: ...
 
-class NeedChange(_message.Message):
-    __slots__ = ("tag", "change", "window")
+class CellNeed(_message.Message):
+    __slots__ = ("tag", "count", "window")
     TAG_FIELD_NUMBER: _ClassVar[int]
-    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
     WINDOW_FIELD_NUMBER: _ClassVar[int]
     tag: str
-    change: int
+    count: int
     window: TimeWindow
-    def __init__(self, tag: _Optional[str] = ..., change: _Optional[int] = ..., window: _Optional[_Union[TimeWindow, _Mapping]] = ...) -> None: ...
+    def __init__(self, tag: _Optional[str] = ..., count: _Optional[int] = ..., window: _Optional[_Union[TimeWindow, _Mapping]] = ...) -> None: ...
 
 class SubscriptionNeeds(_message.Message):
     __slots__ = ("total", "capacity", "needs", "window")

@@ -14,6 +14,7 @@ from bypass.protocol.edge import (
     CellCycle,
     CellData,
     CellHello,
+    CellNeed,
     Download,
     DownloadCount,
     Downloaded,
@@ -22,7 +23,6 @@ from bypass.protocol.edge import (
     Item,
     ItemConsumed,
     ItemKey,
-    NeedChange,
     Provision,
     StorageChange,
     SubscriptionNeeds,
@@ -111,23 +111,23 @@ def _write_cell_data(body: pb.CellData, message: CellData, _: ValueTypes) -> Non
     body.op, body.world = message.op, _world(message.world)
     body.map_epoch, body.cell = message.map_epoch, message.cell
     _check_cycles(message.cycles)
-    for cycle, downloads, needs in message.cycles:
+    for cycle, downloads in message.cycles:
         each = body.cycles.add()
         each.cycle = cycle
         for download in downloads:
             _write_download_count(each.downloads.add(), download)
-        for need in needs:
-            entry = each.needs.add()
-            check_tag(need.tag)
-            entry.tag, entry.change = need.tag, need.change
-            _write_window(entry.window, need.window)
+    for need in many("needs", message.needs):
+        entry = body.needs.add()
+        check_tag(need.tag)
+        entry.tag, entry.count = need.tag, need.subscriptions
+        _write_window(entry.window, need.window)
 
 
 def _write_download_count(body: pb.DownloadCount, download: DownloadCount) -> None:
     write_key(body.key, download.object)
     if download.source is not None:
         body.source = download.source
-    body.count = download.count
+    body.count = download.downloads
     at_most("replicas", len(download.replicas), MOST_REPLICAS)
     for replica in download.replicas:
         write_place(body.replicas.add(), *replica)
@@ -136,14 +136,12 @@ def _write_download_count(body: pb.DownloadCount, download: DownloadCount) -> No
 def _read_cell_data(body: pb.CellData, _: ValueTypes) -> CellData:
     _check_cycles(body.cycles)
     cycles = [
-        CellCycle(
-            each.cycle,
-            tuple([_read_download_count(download) for download in each.downloads]),
-            tuple([_read_need_change(need) for need in each.needs]),
-        )
+        CellCycle(each.cycle, tuple([_read_download_count(download) for download in each.downloads]))
         for each in body.cycles
     ]
-    return CellData(required(body, "op"), _world(body.world), body.map_epoch, body.cell, tuple(cycles))
+    needs = [_read_cell_need(each) for each in many("needs", body.needs)]
+    world = _world(body.world)
+    return CellData(required(body, "op"), world, body.map_epoch, body.cell, tuple(cycles), tuple(needs))
 
 
 def _read_download_count(body: pb.DownloadCount) -> DownloadCount:
@@ -152,15 +150,14 @@ def _read_download_count(body: pb.DownloadCount) -> DownloadCount:
     return DownloadCount(key_of(body), optional_number(body, "source"), body.count, replicas)
 
 
-def _read_need_change(body: pb.NeedChange) -> NeedChange:
+def _read_cell_need(body: pb.CellNeed) -> CellNeed:
     check_tag(body.tag)
-    return NeedChange(body.tag, body.change, _read_window(body.window))
+    return CellNeed(body.tag, body.count, _read_window(body.window))
 
 
 def _check_cycles(cycles: Any) -> None:
     few("cycles", cycles)
     at_most("downloads", sum(len(each.downloads) for each in cycles), MOST_NAMED)
-    at_most("needs", sum(len(each.needs) for each in cycles), MOST_NAMED)
 
 
 def _write_needs(body: pb.SubscriptionNeeds, message: SubscriptionNeeds, _: ValueTypes) -> None:
@@ -168,7 +165,7 @@ def _write_needs(body: pb.SubscriptionNeeds, message: SubscriptionNeeds, _: Valu
     for need in many("needs", message.needs):
         entry = body.needs.add()
         check_tag(need.tag)
-        entry.world, entry.tag, entry.count = _world(need.world), need.tag, need.count
+        entry.world, entry.tag, entry.count = _world(need.world), need.tag, need.subscriptions
         _write_window(entry.window, need.window)
     _write_window(body.window, message.window)
 
