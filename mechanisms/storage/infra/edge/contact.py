@@ -30,8 +30,8 @@ class EdgeSender(Protocol):
 class CellContact:
     """Finds the way to a client or a cell by an `AddressStore`.
 
-    A client is sent to at its own address or, if that is not known, by the stable node of its cell
-    (`relayed` counts these). A cell is sent to by its stable node, else by the clients whose addresses are
+    A client is sent to at its own address or, if that is not known or does not answer, by the stable node of
+    its cell (`relayed` counts these). A cell is sent to by its stable node, else by the clients whose addresses are
     known, one after another; if none answers, the body waits until a stable node is established. `parked`
     counts those, `dropped` those of them for which there was no room.
     """
@@ -46,15 +46,18 @@ class CellContact:
     def to_node(self, world: str, node: NodeAddress, body: StorageMessage, sent: Sent) -> None:
         """Send a body to a client; `sent(False)` at once if there is no way to it."""
         physical = self._addresses.translate(world, node)
-        if physical is not None:
-            self._send(physical, body, sent)
+        if physical is None:
+            self._relay(world, node, body, sent)
             return
-        stable = None if node.cell is None else self._addresses.stable(world, node.cell)
-        if stable is None:
-            sent(False)
-            return
-        self.relayed += 1
-        self._send(stable, Relay(node, body), sent)
+
+        def answered(arrived: bool) -> None:
+            if arrived:
+                sent(True)
+            else:
+                self._addresses.forget(world, node)
+                self._relay(world, node, body, sent)
+
+        self._send(physical, body, answered)
 
     def to_cell(self, world: str, cell: int, body: StorageMessage) -> None:
         """Send a body to all clients of a cell, at once or when it has a stable node."""
@@ -76,6 +79,14 @@ class CellContact:
                 self._waiting[place] = deque(left)
             else:
                 del self._waiting[place]
+
+    def _relay(self, world: str, node: NodeAddress, body: StorageMessage, sent: Sent) -> None:
+        stable = None if node.cell is None else self._addresses.stable(world, node.cell)
+        if stable is None:
+            sent(False)
+        else:
+            self.relayed += 1
+            self._send(stable, Relay(node, body), sent)
 
     def _try(
         self,

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bypass.objects.metadata import ObjectKey, Replica
+from bypass.objects.metadata import Replica
 from bypass.protocol.edge import DownloadCount, ItemKey
 
 MOST_ITEMS = 65_536
@@ -66,12 +66,3 @@ class PopularityTable:
     def forget(self, key: ItemKey) -> None:
         """Forget an item."""
         self._items.pop(key, None)
-
-    def named(self, key: ObjectKey) -> list[ItemKey]:
-        """The items of an object key, in whatever world."""
-        return [each for each in self._items if each.object == key]
-
-    def forget_world(self, world: str) -> None:
-        """Forget all items of a world."""
-        for key in [key for key in self._items if key.world == world]:
-            del self._items[key]

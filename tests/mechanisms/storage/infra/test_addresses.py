@@ -112,6 +112,12 @@ def test_a_client_is_reached_directly_or_by_the_stable_node() -> None:
     contact.to_node(W, at(1), body, results.append)
     assert (results, contact.relayed) == ([False, True, True], 1)
     assert network.tried == [("stable", Relay(at(1), body)), ("one", body)]
+    network.alive.remove("one")
+    contact.to_node(W, at(1), body, results.append)
+    assert (results[-1], network.reached[2:], store.translate(W, at(1))) == (True, ["one", "stable"], None)
+    network.alive.clear()
+    contact.to_node(W, at(1), body, results.append)
+    assert results[-1] is False
 
 
 def test_with_room_for_all_nothing_is_relayed() -> None:

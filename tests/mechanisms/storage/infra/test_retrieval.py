@@ -150,8 +150,7 @@ def test_items_are_inserted_in_batches_or_as_they_arrive(
 ) -> None:
     """They arrive 1, 8, 15 and 22 s after the second decision; the last one at 29 s is too late."""
     node = Node(insertion)
-    if values:
-        node.engine.set("insertion", **values)
+    node.engine.transition("insertion", insertion, set=values)
     items = [item(number) for number in range(5)]
     for each in items:
         node.report(each)
