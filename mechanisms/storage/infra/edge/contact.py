@@ -31,9 +31,9 @@ class CellContact:
     """Finds the way to a client or a cell by an `AddressStore`.
 
     A client is sent to at its own address or, if that is not known or does not answer, by the stable node of
-    its cell (`relayed` counts these). A cell is sent to by its stable node, else by the clients whose addresses are
-    known, one after another; if none answers, the body waits until a stable node is established. `parked`
-    counts those, `dropped` those of them for which there was no room.
+    its cell (`relayed` counts these). A cell is sent to by its stable node, else by the clients whose
+    addresses are known, one after another; if none answers, the body waits until a stable node is
+    established. `parked` counts those, `dropped` those of them for which there was no room.
     """
 
     def __init__(self, addresses: AddressStore, send: EdgeSender) -> None:
