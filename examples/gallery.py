@@ -1,6 +1,7 @@
 """A photo gallery that several people share: what was published stays, and is found by its tags and its time.
 
-Who is told of a photo sees its thumbnail, and downloads it now, later, or not at all.
+Who is told of a photo sees its thumbnail, and downloads it now, later, or not at all. With --without-broker
+people's devices keep the photos themselves.
 """
 
 import asyncio
@@ -46,9 +47,13 @@ class Gallery:
         print(f"  available     {' '.join(sorted(self.available)) or '-'}")
 
 
-async def main(endpoint: str) -> None:
-    people = [bypass.connect(endpoint, open=True, name=name, patience=120) for name in ("ana", "ben")]
-    async with people[0] as first, people[1] as second:
+def nearby(name: str, address: str) -> Connection:
+    neighbours = bypass.Neighbours(b"known to all of this gallery", (f"{address}/8",))
+    return bypass.connect(None, name=name, neighbours=neighbours)
+
+
+async def main(first: Connection, second: Connection) -> None:
+    async with first, second:
         ana, ben = Gallery("ana", first), Gallery("ben", second)
         await ana.publish("dawn.jpg", b"#dawn##" * 1000, "beach", "sunrise")
         await ana.publish("storm.jpg", b"#storm#" * 1000, "beach", "rain")
@@ -78,13 +83,18 @@ async def main(endpoint: str) -> None:
             print("  left:", *[match.key.name async for match in found])
 
 
+if sys.argv[1:] == ["--without-broker"]:
+    asyncio.run(main(nearby("ana", "127.0.7.1"), nearby("ben", "127.0.7.2")))
+    sys.exit()
+
 with tempfile.TemporaryDirectory() as folder:
     endpoint = f"ipc://{folder}/gallery.sock"
     start = "from bypass.cli import main; main()"
     command = [sys.executable, "-c", start, "broker", "--open", "--listen", endpoint]
     broker = Popen([*command, "--store", f"{folder}/gallery.db"], stdout=DEVNULL, stderr=DEVNULL)  # noqa: S603
+    people = [bypass.connect(endpoint, open=True, name=name, patience=120) for name in ("ana", "ben")]
     try:
-        asyncio.run(main(endpoint))
+        asyncio.run(main(*people))
     finally:
         broker.terminate()
         broker.wait()

@@ -297,7 +297,7 @@ INSERTION = Family(
     (FamilyProxy("insertion", "edge", Insertion, first="batches"),),
     (
         "bypass.mechanisms.storage.infra.edge.insertion:AtArrival",
-        "bypass.mechanisms.storage.infra.edge.insertion:Batches",
+        "bypass.mechanisms.storage.infra.edge.insertion:BatchInsertion",
     ),
 )
 

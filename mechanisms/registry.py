@@ -63,7 +63,6 @@ class Registry:
         self.codec = codec
         self.families: tuple[Family, ...] = FAMILIES
         self._kinds: dict[str, Kinds] = {}  # by family, once somebody asks
-        self._catalogues: dict[Side, dict[str, Parts]] = {}
         self._transitions: list[tuple[AtomicTransition[Any, Any], list[FamilyProxy]]] = []
         self._sought: set[str] = set()  # among what is installed
         self.flags = Flags({name: kind.flag for name, kind in self.kinds(FILTER).items()})
@@ -86,17 +85,7 @@ class Registry:
 
     def catalogue(self, side: Side) -> Mapping[str, Parts]:
         """List what plans may name on one side: proxy → name → the class that runs behind the proxy."""
-        if side not in self._catalogues:
-            self._catalogues[side] = {
-                proxy.name: {
-                    **({Nothing.name: Nothing} if proxy.first == Nothing.name else {}),
-                    **{name: _part(kind, proxy) for name, kind in self.kinds(family).items()},
-                }
-                for family in self.families
-                for proxy in family.proxies
-                if proxy.side == side
-            }
-        return self._catalogues[side]
+        return _SideCatalogue(self, side)
 
     def contexts(self) -> Contexts:
         """The messages that schemes which are not built in declare, by the numbers of the schemes."""
@@ -207,7 +196,6 @@ class Registry:
                     f"{reference}: proxy {proxy.name!r} of side {proxy.side!r}: expected another name"
                 )
         self.families = (*self.families, family)
-        self._catalogues.clear()
 
     def _bring(self, reference: str, found: type[Any] | Family) -> None:
         if isinstance(found, Family):
@@ -241,10 +229,6 @@ class Registry:
         except UnusableMechanism as error:
             raise UnusableMechanism(f"{reference}: {error}") from None
         kinds[kind.name] = kind
-        for side, catalogue in self._catalogues.items():
-            for proxy in family.proxies:
-                if proxy.side == side:
-                    catalogue[proxy.name][kind.name] = _part(kind, proxy)
 
     def _bring_transition(self, reference: str, kind: type[AtomicTransition[Any, Any]]) -> None:
         declared: list[Any] = [getattr(kind, end, None) for end in ("target", "source")]
@@ -294,6 +278,36 @@ class Registry:
             self._bring(name, found)
         except UnusableMechanism as error:
             log.warning("entry point %s in %s is left out: %s", name, INSTALLED, error)
+
+
+class _SideCatalogue(Mapping[str, Parts]):
+    """The mechanisms of one side by proxy. Those of a family are imported when one of its proxies is asked
+    for: a client that stores no objects does without the mechanisms that do."""
+
+    def __init__(self, registry: Registry, side: Side) -> None:
+        self._registry = registry
+        self._places = {
+            proxy.name: (family, proxy)
+            for family in registry.families
+            for proxy in family.proxies
+            if proxy.side == side
+        }
+
+    def __getitem__(self, name: str) -> Parts:
+        family, proxy = self._places[name]
+        return {
+            **({Nothing.name: Nothing} if proxy.first == Nothing.name else {}),
+            **{known: _part(kind, proxy) for known, kind in self._registry.kinds(family).items()},
+        }
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def _is_nameless(found: Any) -> bool:

@@ -11,15 +11,15 @@ from bypass.protocol.edge import (
     CellHello,
     CellNeed,
     Download,
-    Downloaded,
     DownloadCount,
+    Downloaded,
     DownloadKind,
     EdgeNotification,
+    EdgeRelay,
     Item,
     ItemConsumed,
     ItemKey,
     Provision,
-    Relay,
     StorageChange,
     SubscriptionNeeds,
     TagNeed,
@@ -127,11 +127,11 @@ EDGE_GOLDEN: list[tuple[Message, str]] = [
         "080115000000001800250000000082020cb20209090500000007000000",
     ),
     (
-        Relay(NodeAddress(9, 5), JoinRequest(3)),
+        EdgeRelay(NodeAddress(9, 5), JoinRequest(3)),
         "0801150000000018002500000000820212ba020f0a070d090000001005120472020803",
     ),
     (
-        Relay(NodeAddress(None, 5), ItemConsumed(ITEM)),
+        EdgeRelay(NodeAddress(None, 5), ItemConsumed(ITEM)),
         (
             "080115000000001800250000000082022dba022a0a02100512249a02210a1f0a0767616c6c657279120f0d0700000012"
             "08747265652e6a70671d03000000"

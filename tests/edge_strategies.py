@@ -17,11 +17,11 @@ from bypass.protocol.edge import (
     Downloaded,
     DownloadKind,
     EdgeNotification,
+    EdgeRelay,
     Item,
     ItemConsumed,
     ItemKey,
     Provision,
-    Relay,
     StorageChange,
     SubscriptionNeeds,
     TagNeed,
@@ -81,5 +81,5 @@ def _edge_messages(**stamp: st.SearchStrategy[int]) -> st.SearchStrategy[Storage
             Download, u64, item_keys, kinds, u64, offsets, st.none() | st.integers(1, 512 << 10), **stamp
         ),
         st.builds(Downloaded, u64, st.none() | items, u64, offsets, **stamp),
-        st.builds(Relay, addresses, st.builds(JoinRequest, st.none() | u32), **stamp),
+        st.builds(EdgeRelay, addresses, st.builds(JoinRequest, st.none() | u32), **stamp),
     )

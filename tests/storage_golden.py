@@ -27,6 +27,7 @@ from bypass.protocol.storage import (
     CellUpdate,
     Chunk,
     CopyObject,
+    CountsRequest,
     Decision,
     Delete,
     DigestKind,
@@ -34,6 +35,7 @@ from bypass.protocol.storage import (
     Insert,
     JoinRequest,
     MoveNode,
+    NodeCounts,
     NodeState,
     OperationStatus,
     PlanCopy,
@@ -247,6 +249,14 @@ STORAGE_GOLDEN: list[tuple[Message, str]] = [
     ),
     (PlanRequest(Decision(9, 2, 7)), "080115000000001800250000000082020f92010c0d0900000010021d07000000"),
     (PlanCopy(b"plan"), "08011500000000180025000000008202099a01060a04706c616e"),
+    (CountsRequest(), "0801150000000018002500000000820203a20100"),
+    (
+        NodeCounts(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19),
+        (
+            "080115000000001800250000000082022daa012a080110021803200428053006380740084809500a580b600c680d700e"
+            "780f800110880111900112980113"
+        ),
+    ),
     (
         sent(Insert(OP, BARE)),
         (

@@ -25,6 +25,7 @@ from bypass.protocol.storage import (
     CellUpdate,
     Chunk,
     CopyObject,
+    CountsRequest,
     Decision,
     Delete,
     DigestKind,
@@ -32,6 +33,7 @@ from bypass.protocol.storage import (
     Insert,
     JoinRequest,
     MoveNode,
+    NodeCounts,
     NodeState,
     OperationStatus,
     PlanCopy,
@@ -138,6 +140,8 @@ def storage_messages(**stamp: st.SearchStrategy[int]) -> st.SearchStrategy[Stora
         st.builds(StateDigest, u32, numbers, st.sampled_from(DigestKind), **stamp),
         st.builds(PlanRequest, st.builds(Decision, u32, u32, u32), **stamp),
         st.builds(PlanCopy, data, **stamp),
+        st.builds(CountsRequest, **stamp),
+        st.builds(NodeCounts, *[u64] * 17, u32, u32, **stamp),
     )
 
 

@@ -515,7 +515,7 @@ def test_other_code_under_its_name_is_another_origin(
 def test_nothing_of_it_is_imported_before_it_is_named(installed: Path) -> None:
     registry = Registry()
     assert "shifted" in registry.own_schemes()
-    registry.catalogue("client")
+    assert dict(registry.catalogue("client"))
     assert "strolling" not in sys.modules
     assert registry.find("client", "filter", "shifted").name == "shifted"
     assert registry.flags.of("shifted") == 64

@@ -46,6 +46,7 @@ from bypass.models.queueing.network.network import (
     Subscriber,
 )
 from bypass.models.radio.radio import BluetoothModel, RadioModel
+from bypass.models.storage.store_adaptation import STORE_TOPICS
 from bypass.models.traces import write_trace
 from bypass.models.traces.manifest import Manifest
 from bypass.models.traces.statistics import statistics
@@ -283,6 +284,8 @@ def test_every_topic_and_fact_is_documented() -> None:
     assert table.keys() == {f"`{topic}`" for topic in TOPICS}
     for topic, facts in TOPICS.items():
         assert set(re.findall(r"`(\w+)`", table[f"`{topic}`"])) == facts
+    store = [re.findall(r"`(\w+)`", row[0]) for row in rows("adaptation.md", "## Nodes without a broker")]
+    assert {name for names in store for name in names} == STORE_TOPICS["store"]
     assert {DECISION, NEXT_DECISION} <= words("adaptation.md")
 
 

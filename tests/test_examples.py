@@ -31,13 +31,13 @@ PROGRAMS = sorted(path for path in EXAMPLES.iterdir() if path.suffix in (".py", 
 BLOCK = re.compile(r"(<!-- (examples/\S+) -->\n+```\w*\n)(.*?)```", re.DOTALL)
 
 
-def printed(program: Path, directory: Path) -> str:
+def printed(program: Path, directory: Path, *arguments: str) -> str:
     """The output of a program, with the time that it took made equal."""
     shutil.copytree(EXAMPLES, directory / "examples")
     interpreter = [sys.executable] if program.suffix == ".py" else ["bash", "-e"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        [*interpreter, f"examples/{program.name}"],
+        [*interpreter, f"examples/{program.name}", *arguments],
         cwd=directory,
         env={**os.environ, "PATH": path},
         capture_output=True,
@@ -51,6 +51,11 @@ def printed(program: Path, directory: Path) -> str:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_an_example_prints_what_is_recorded(program: Path, tmp_path: Path) -> None:
     assert printed(program, tmp_path) == program.with_suffix(".txt").read_text()
+
+
+def test_the_gallery_is_the_same_without_a_broker(tmp_path: Path) -> None:
+    shown = printed(EXAMPLES / "gallery.py", tmp_path, "--without-broker")
+    assert shown == (EXAMPLES / "gallery.txt").read_text()
 
 
 def blocks(page: Path) -> dict[Path, str]:

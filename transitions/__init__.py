@@ -6,6 +6,8 @@ before the switch leaves the old part running. A `Coordinator` sends plans to ot
 hosts that missed one follow the others. A `RuleEngine` makes plans from what is observed.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from bypass.transitions.catalogue import Catalogue, check_plan
 from bypass.transitions.coordinator import Coordinator, Distribution, Outcome, Summary
 from bypass.transitions.engine.engine import Engine
@@ -32,13 +34,31 @@ from bypass.transitions.errors import (
 from bypass.transitions.healing import Healing, Stamp, newer, successor
 from bypass.transitions.mechanism import Mechanism, Nothing
 from bypass.transitions.plan import Action, Plan
-from bypass.transitions.rules.conditions import Condition, InvalidRule
-from bypass.transitions.rules.rule_engine import Firing, RuleEngine
-from bypass.transitions.rules.rules import PlanTemplate, Rule, RuleBook, RuleLike
 from bypass.transitions.state.marks import MechanismState, TransferState
 from bypass.transitions.state.schema import Parameter, State
 from bypass.transitions.state.transfer import auto_transfer
 from bypass.transitions.state.transition import AtomicTransition
+
+if TYPE_CHECKING:
+    from bypass.transitions.rules.conditions import Condition, InvalidRule
+    from bypass.transitions.rules.rule_engine import Firing, RuleEngine
+    from bypass.transitions.rules.rules import PlanTemplate, Rule, RuleBook, RuleLike
+else:
+    _RULES = {
+        **dict.fromkeys(("Condition", "InvalidRule"), "conditions"),
+        **dict.fromkeys(("Firing", "RuleEngine"), "rule_engine"),
+        **dict.fromkeys(("PlanTemplate", "Rule", "RuleBook", "RuleLike"), "rules"),
+    }
+
+    def __getattr__(name: str) -> Any:  # clients have no rules, and start without loading them
+        if name not in _RULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(f"{__name__}.rules.{_RULES[name]}"), name)
+        globals()[name] = value
+        return value
+
 
 __all__ = [
     "Action",

@@ -21,7 +21,8 @@ from bypass.cli.group import commands, refuse_unusable
     metavar="DIR",
     help="The broker's folder of keys.",
 )
-def keygen(name: str | None, admin: bool, folder: Path) -> None:
+@click.option("--group", is_flag=True, help="The key that nodes without a broker share.")
+def keygen(name: str | None, admin: bool, group: bool, folder: Path) -> None:
     """Make keys: without NAME those of the broker, which come first; with it those of a client, which the
     broker admits from then on, even while it runs.
 
@@ -34,6 +35,8 @@ def keygen(name: str | None, admin: bool, folder: Path) -> None:
                         move it to the client's machine, over a channel that nobody listens to,
                         where bypass.connect(..., keys="alice.key") reads it;
                         the broker does not need it
+      group.key         what nodes without a broker know each other by: every member needs it, and can speak
+                        for all
       clients/alice.pub the client's name, public key and rights: whoever has such a file is admitted
 
     Secret keys must be readable by their owner alone (mode 0600), on the client's machine too: that is how
@@ -45,14 +48,20 @@ def keygen(name: str | None, admin: bool, folder: Path) -> None:
       bypass keygen
       bypass keygen alice
       bypass keygen operator --admin
+      bypass keygen --group
       bypass keygen alice --dir /etc/bypass/keys
       rm keys/clients/alice.pub
     """
-    from bypass.live.keys import create_broker_keys, create_client_keys
+    from bypass.live.keys import create_broker_keys, create_client_keys, create_group_key
 
     if name is None and admin:
         raise click.UsageError("--admin without NAME: expected the name of a client")
+    if group and (name is not None or admin):
+        raise click.UsageError("--group with NAME or --admin: expected it alone")
     refuse_unusable(folder)
+    if group:
+        click.echo(f"the group's key, for every member: {create_group_key(folder)}")
+        return
     if name is None:
         click.echo(f"the broker's keys: {create_broker_keys(folder)}")
         return

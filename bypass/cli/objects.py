@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bypass.cli.group import commands
-from bypass.cli.operate import DEFAULT_BROKER
+from bypass.cli.object_way import ObjectWay, way_options
 
 if TYPE_CHECKING:
     from bypass.live.client.blocking import BlockingConnection
     from bypass.objects.metadata import Metadata, ObjectKey
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-DEFAULT_KEYS = Path("keys/me.key")
-SESSION = "objects"
-"""The name of the session that these commands share, beside those of a key's applications."""
-
 
 @commands.group()
 def objects() -> None:
     """Objects that stay: store them at a broker, find them by tags in the past and as they come.
+
+    With --neighbours there is no broker: each command is a node for a while among those that store.
 
     \b
     Examples:
@@ -36,27 +33,10 @@ def objects() -> None:
       bypass objects query 'beach' --follow --json
       bypass objects retrieve 7/photo.jpg --out photo.jpg
       bypass objects delete 7/photo.jpg
+      bypass objects serve --neighbours 192.168.1.5/24 --at 50 50 --store node.db
 
     A key such as 7/photo.jpg has the number of who inserted the object, and its name.
     """
-
-
-def client_options(command: F) -> F:
-    """How to reach the broker, and as whom."""
-    options = (
-        click.option("--broker", default=DEFAULT_BROKER, show_default=True, metavar="ADDRESS"),
-        click.option(
-            "--keys",
-            type=click.Path(path_type=Path),
-            default=DEFAULT_KEYS,
-            show_default=True,
-            help="A client's key: `bypass keygen me` makes one.",
-        ),
-        click.option("--open", "is_open", is_flag=True, help="The broker is open: no keys."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 namespace_option = click.option(
@@ -71,7 +51,7 @@ namespace_option = click.option(
 @click.option("--summary", default="", help="A small description, told to whoever finds it.")
 @click.option("--place", nargs=2, type=float, metavar="X Y", help="Where it belongs, in metres.")
 @namespace_option
-@client_options
+@way_options
 def insert(
     file: Any,
     tags: tuple[str, ...],
@@ -79,9 +59,7 @@ def insert(
     summary: str,
     place: tuple[float, float] | None,
     namespace: str,
-    broker: str,
-    keys: Path,
-    is_open: bool,
+    way: ObjectWay,
 ) -> None:
     """Store FILE (- is standard input) and publish it: prints its key when it is safe.
 
@@ -90,13 +68,19 @@ def insert(
       bypass objects insert photo.jpg --tag beach --tag sunset
       date | bypass objects insert - --tag clock --name "now"
     """
+    way.check_owner()
     data = file.read()
     name = name or ("" if file.name == "<stdin>" else Path(file.name).name)
-    with _connection(broker, keys, is_open) as me:
+    with way.visit() as me:
         key = me.insert(
             data, set(tags), name=name, summary=summary.encode(), place=place or None, namespace=namespace
         )
+        shared = me.kept_by_others(key)
     click.echo(str(key))
+    if not shared:
+        raise click.ClickException(
+            f"object {key}: no other node has it: it is found while one with --store {way.store} runs"
+        )
 
 
 @objects.command()
@@ -108,7 +92,7 @@ def insert(
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with all that is known.")
 @namespace_option
-@client_options
+@way_options
 def query(
     formula: str,
     since: str | None,
@@ -118,9 +102,7 @@ def query(
     follow: bool,
     as_json: bool,
     namespace: str,
-    broker: str,
-    keys: Path,
-    is_open: bool,
+    way: ObjectWay,
 ) -> None:
     """Find objects whose tags satisfy FORMULA, the latest first.
 
@@ -135,7 +117,7 @@ def query(
     """
     if until is None and not follow:
         until = "now"
-    with _connection(broker, keys, is_open) as me:
+    with way.visit() as me:
         window = {"since": since, "until": until}
         with me.query(formula, **window, near=near or None, namespace=namespace) as found:  # type: ignore[arg-type]
             for number, match in enumerate(found, 1):
@@ -149,20 +131,25 @@ def query(
 @click.argument("key")
 @click.option("--out", type=click.Path(path_type=Path), help="A file; standard output if not given.")
 @click.option("--digest", help="What the bytes are checked by, as `query` says; unchecked without.")
-@client_options
-def retrieve(key: str, out: Path | None, digest: str | None, broker: str, keys: Path, is_open: bool) -> None:
+@click.option("--query", "formula", help="A formula that finds it; needed without a broker.")
+@way_options
+def retrieve(key: str, out: Path | None, digest: str | None, formula: str | None, way: ObjectWay) -> None:
     """Fetch the bytes of the object KEY, as `query` has shown it.
 
     \b
     Examples:
       bypass objects retrieve 7/photo.jpg --out photo.jpg
       bypass objects retrieve 7/notes.txt | less
+      bypass objects retrieve 7/notes.txt --neighbours 192.168.1.5/24 --at 50 50 --query notes
     """
     from bypass.errors import OperationFailed
     from bypass.objects.metadata import content_hash
 
-    with _connection(broker, keys, is_open) as me:
-        data = me.retrieve(_key(key))
+    wanted = _key(key)
+    if way.is_direct and formula is None:
+        raise click.UsageError("--neighbours without --query: expected a formula that finds the object")
+    with way.visit() as me:
+        data = me.retrieve(wanted) if formula is None else _found(me, wanted, formula)
     if digest is not None and content_hash(data).hex() != digest.lower():
         raise OperationFailed(f"object {key}: its bytes have another digest than {digest}: expected that one")
     if out is None:
@@ -173,8 +160,8 @@ def retrieve(key: str, out: Path | None, digest: str | None, broker: str, keys: 
 
 @objects.command()
 @click.argument("keys_of_objects", nargs=-1, required=True, metavar="KEY...")
-@client_options
-def delete(keys_of_objects: Sequence[str], broker: str, keys: Path, is_open: bool) -> None:
+@way_options
+def delete(keys_of_objects: Sequence[str], way: ObjectWay) -> None:
     """Delete objects that this client's key has inserted, for everybody and for times past, too.
 
     \b
@@ -182,17 +169,42 @@ def delete(keys_of_objects: Sequence[str], broker: str, keys: Path, is_open: boo
       bypass objects delete 7/photo.jpg
     """
     wanted = [_key(each) for each in keys_of_objects]
-    with _connection(broker, keys, is_open) as me:
+    if way.is_direct and way.store is None:
+        raise click.UsageError(
+            "--neighbours without --store: expected the file with what deletes the objects"
+        )
+    with way.visit() as me:
         for each in wanted:
             me.delete(each)
 
 
-def _connection(broker: str, keys: Path, is_open: bool) -> BlockingConnection:
-    from bypass.live.client.blocking import connect_blocking
+@objects.command()
+@way_options
+def serve(way: ObjectWay) -> None:
+    """Store for others without a broker, until interrupted: this machine works for the cell in which it is.
 
-    if is_open:
-        return connect_blocking(broker, open=True, name=SESSION)
-    return connect_blocking(broker, keys=keys, name=SESSION)
+    \b
+    Example:
+      bypass objects serve --neighbours 192.168.1.5/24 --at 50 50 --set side=100 --store node.db
+    """
+    if not way.is_direct:
+        raise click.UsageError("without --neighbours: expected them: at a broker `bypass broker` serves")
+    ends = (signal.SIGINT, signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # before there are threads that would take them
+    with way.connect(visiting=False) as me:
+        click.echo(f"node {way.node}, number {me.number}, serves", err=True)
+        signal.sigwait(ends)
+
+
+def _found(me: BlockingConnection, wanted: ObjectKey, formula: str) -> bytes:
+    """Fetch an object that a formula finds. Raises UnknownObject if none with the key is found."""
+    from bypass.errors import UnknownObject
+
+    with me.query(formula, until="now") as found:
+        for match in found:
+            if match.key == wanted:
+                return match.retrieve()
+    raise UnknownObject(f"object {wanted}: expected one that {formula!r} finds")
 
 
 def _key(text: str) -> ObjectKey:

@@ -17,6 +17,7 @@ from bypass.transitions import RuleBook, RuleEngine
 TOPICS = {
     "location": frozenset({"client", "x", "y", "scheme", "area", "place", "before", "delay"}),
     "density": frozenset({"area", "place", "radius", "members", "count", "rho", "rho_before"}),
+    "workload": frozenset({"clients", "came", "left", "churn", "events", "subscriptions", "ratio"}),
 }
 """The facts of each topic.
 
@@ -24,9 +25,15 @@ TOPICS = {
 the area number `before`; `scheme` serves it, and an event for it waits for `delay` seconds on average, which
 is None as long as nobody can tell. `density`: the number of clients in an area has changed to
 `count`; `members` are their numbers, and `rho` is how many there would be in a circle of 100 m radius.
+`workload`: once in half a minute, how many `clients` there are, and in a minute how many `came` and `left`,
+the share of all that did either (`churn`), the `events` and the `subscriptions` that were placed; `ratio` is
+events per subscription, None without any.
 """
 
 NOWHERE = 0
+
+WINDOW_S = 30.0
+"""Seconds over which a workload is counted."""
 
 
 def density(count: int, radius: float) -> float:
@@ -46,7 +53,10 @@ class Adaptation:
         self._places = tuple(places)
         self._areas: dict[int, int] = {}  # where each client was when it last said so
         self._members: dict[int, set[int]] = {number: set() for number in range(1, len(places) + 1)}
+        self._left = 0  # clients, in this window
+        self._before = self._counts()
         broker.listeners.append(self)
+        broker.host.after(WINDOW_S, self._observe_workload)
 
     def client_located(self, client: int, x: float, y: float) -> None:
         """A client reported its place."""
@@ -73,6 +83,7 @@ class Adaptation:
 
     def client_left(self, client: int) -> None:
         """A client has left for good."""
+        self._left += 1
         self._leave(client, self._areas.pop(client, NOWHERE))
         self.rules.forget("client", client)
 
@@ -93,6 +104,29 @@ class Adaptation:
             "rho_before": density(before, place.radius),
         }
         self.rules.observe("density", area, facts)
+
+    def _observe_workload(self) -> None:
+        broker, minute = self._broker, 60.0 / WINDOW_S
+        broker.host.after(WINDOW_S, self._observe_workload)
+        now = self._counts()
+        grown, events, subscriptions = (new - old for new, old in zip(now, self._before, strict=True))
+        left, self._left, self._before = self._left, 0, now
+        came = grown + left
+        facts = {
+            "clients": now[0],
+            "came": minute * came,
+            "left": minute * left,
+            "churn": minute * (came + left) / max(1, now[0]),
+            "events": minute * events,
+            "subscriptions": minute * subscriptions,
+            "ratio": events / subscriptions if subscriptions else None,
+        }
+        self.rules.observe("workload", "broker", facts)
+
+    def _counts(self) -> tuple[int, int, int]:
+        """The clients that there are, and events and subscriptions so far."""
+        clients = sum(len(scheme.clients) for scheme in self._broker.filter_schemes)
+        return clients, self._broker.published, self._broker.subscribed
 
     def _area_of(self, x: float, y: float) -> int:
         """The area that a place lies deepest in, by the share of its radius."""

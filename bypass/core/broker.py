@@ -86,6 +86,8 @@ class Broker:
         self.downlink = downlink
         self.table = SubscriptionTable()
         self.late_context = 0  # context messages of a scheme that their sender had left at the broker
+        self.published = 0  # events, since it began
+        self.subscribed = 0  # subscriptions that were placed, or placed again
         self.late_subscriptions = 0  # subscriptions that arrived under a scheme their sender had left
         self.listeners: list[ClientListener] = []
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
@@ -206,6 +208,7 @@ class Broker:
         elif self.addresses:
             self.addresses.pop(message.client, None)
         if isinstance(message, Publish):
+            self.published += 1
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
                 message.piggyback = None  # the publisher's place is no business of the subscribers
@@ -290,6 +293,7 @@ class Broker:
 
     def _subscribe(self, message: Subscribe) -> None:
         client = message.client
+        self.subscribed += 1
         if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
         row = self.table.add(client, message.handle, message.subscription, message.radius)

@@ -8,11 +8,16 @@ that it had, and a table that has it recognises it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from heapq import nlargest
 from pathlib import Path
 
 from bypass.ingest.folder import IngestFolder
 from bypass.support.durable_files import sync_below
+
+LATEST = 1000
+"""How many files of a table's log are looked at, the latest by name: there may be many thousands."""
 
 
 def sync_batch(folder: IngestFolder, batch: int, step: int, rows: Iterable[Path]) -> None:
@@ -28,8 +33,8 @@ def sync_commits(folder: IngestFolder, since: float) -> None:
     """Sync the commits of both tables that were made since a time (s), before the progress names them.
     Raises OSError."""
     logs = [table / "_delta_log" for table in (folder.measurements, folder.dead_letters)]
-    made = [path for log in logs if log.exists() for path in log.iterdir() if path.is_file()]
-    sync_below(folder.path, [path for path in made if path.stat().st_mtime >= since - 1])
+    latest = [log / name for log in logs if log.exists() for name in nlargest(LATEST, os.listdir(log))]
+    sync_below(folder.path, [path for path in latest if path.stat().st_mtime >= since - 1])
 
 
 def sync_done(folder: IngestFolder) -> None:

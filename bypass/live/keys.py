@@ -2,6 +2,7 @@
 
 Keys are pairs for CURVE, in Z85. All files are YAML: `broker.key` (public, secret), `alice.key` (name,
 public, secret, broker: the broker's public key) and, in a broker's list, `alice.pub` (name, public, rights).
+`group.key` (group) is the secret that nodes without a broker share.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from zmq.utils import z85
 from bypass.errors import BypassError, shown
 from bypass.transitions.yaml_text import NotYaml, dump_yaml, parse_yaml
 
-BROKER_FILE = "broker.key"
+BROKER_FILE, GROUP_FILE = "broker.key", "group.key"
 CLIENTS_FOLDER = "clients"
 RIGHTS = ("admin",)
 
@@ -99,8 +100,8 @@ def create_client_keys(folder: str | Path, name: str, rights: Iterable[str] = ()
     """
     folder, rights = Path(folder), list(rights)
     check_name("client", name)
-    if f"{name}.key" == BROKER_FILE:
-        raise InvalidKeys(f"client {name!r}: expected another name: {BROKER_FILE} is the broker's own")
+    if f"{name}.key" in (BROKER_FILE, GROUP_FILE):
+        raise InvalidKeys(f"client {name!r}: expected another name: {name}.key has other keys")
     check_rights(f"client {name!r}", rights)
     if not (folder / BROKER_FILE).exists():
         raise InvalidKeys(
@@ -119,6 +120,26 @@ def create_client_keys(folder: str | Path, name: str, rights: Iterable[str] = ()
         own.unlink()  # nobody would ever let it in
         raise
     return own, listed
+
+
+def create_group_key(folder: str | Path) -> Path:
+    """Make the key of a group of nodes in a folder; gives the file, which every member needs.
+
+    Raises InvalidKeys if there is one, OSError if the folder cannot be written to.
+    """
+    folder = Path(folder)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / GROUP_FILE
+    _write_new(path, {"group": z85.encode(os.urandom(_RAW_LENGTH)).decode()}, 0o600)
+    return path
+
+
+def load_group_key(path: str | Path) -> bytes:
+    """Give the key of a group, for `Neighbours`. Raises InvalidKeys, also if others may read the file."""
+    path = Path(path)
+    data = read_key_file(path, private=True)
+    check_fields(path, data, ("group",))
+    return key_bytes(path, data, "group")
 
 
 def _make_folders(folder: Path) -> None:
@@ -201,7 +222,7 @@ def key_bytes(path: Path, data: Mapping[str, Any], name: str) -> bytes:
     value = data[name]
     raw = raw_key(value.encode()) if isinstance(value, str) and len(value) == _TEXT_LENGTH else None
     if raw is None:
-        seen = "no key" if name == "secret" else shown(value)
+        seen = "no key" if name in ("secret", "group") else shown(value)
         raise InvalidKeys(f"{path}: {name}: {seen}: expected a key, {_TEXT_LENGTH} characters of Z85")
     return raw
 

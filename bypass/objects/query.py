@@ -102,3 +102,9 @@ class ObjectQuery:
         x, y, radius = self.near
         dx, dy = metadata.place[0] - x, metadata.place[1] - y
         return dx * dx + dy * dy <= radius * radius
+
+
+def check_page(limit: int, least: int) -> None:
+    """Raise InvalidQuery unless a page can have so many objects, at least `least` of them."""
+    if type(limit) is not int or not least <= limit <= MOST_ON_A_PAGE:
+        raise InvalidQuery(f"page of {shown(limit)} objects: expected {least} to {MOST_ON_A_PAGE}")

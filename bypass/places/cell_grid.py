@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bypass.errors import InvalidLocation
 
@@ -96,8 +97,13 @@ class CellGrid:
 
     def cell_of_tag(self, namespace: str, tag: str) -> int:
         """The cell that a tag belongs to: the same for everybody who has a grid with so many cells."""
-        text = namespace.encode() + b"\0" + tag.encode()
-        return int.from_bytes(hashlib.sha256(text).digest()) % self.cells
+        return _tag_number(namespace, tag) % self.cells
+
+
+@lru_cache(maxsize=16_384)
+def _tag_number(namespace: str, tag: str) -> int:
+    text = namespace.encode() + b"\0" + tag.encode()
+    return int.from_bytes(hashlib.sha256(text).digest())
 
 
 def _covering(length: float, side: float) -> int:

@@ -7,7 +7,7 @@ most once; if the acknowledgements were lost, it may arrive although it was repo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum, auto
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,6 +53,16 @@ class DatagramReceiver(Protocol):
 
     def arrived(self, datagram: Datagram) -> None:
         """A datagram was received whole. Others may have the same object: it must not be changed."""
+
+
+class DatagramAnalyzer(Protocol):
+    """Is told of all datagrams on a simulated medium, hop by hop. Repetitions of the link are not told."""
+
+    def datagram_sent(self, node: int, datagram: Datagram, neighbour: int | None) -> None:
+        """A node sends a datagram to a neighbour, or to all in reach."""
+
+    def datagram_received(self, datagram: Datagram, nodes: Sequence[int]) -> None:
+        """Nodes have received a datagram whole."""
 
 
 class DatagramSender(Protocol):

@@ -74,6 +74,10 @@ class DatagramSink(Protocol):
     def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         """Learn that a body that was sent from here did not get to one of its targets."""
 
+    def doubtful(self, body: StorageMessage, target: NodeAddress) -> None:
+        """Learn that a body that was sent from here may not have got to one of its targets: the way there
+        broke."""
+
     def surroundings_changed(self) -> None:
         """Learn that the own cell, whether this node serves it, or the set of populated cells in reach is
         another one now."""

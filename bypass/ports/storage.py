@@ -76,6 +76,9 @@ class Storage(Protocol):
     def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         """A message of this node did not reach one of its targets."""
 
+    def doubtful(self, body: StorageMessage, target: NodeAddress) -> None:
+        """A message of this node may not have reached one of its targets: the way there broke."""
+
     def surroundings_changed(self) -> None:
         """The own cell, whether this node serves it, or the populated cells in reach are others now."""
 
@@ -117,8 +120,9 @@ class StorageLink(Protocol):
         """Objects match a query of this node: of a page if `found.op` is the number of an operation, else as
         they come (0). What was told before is left out by the client."""
 
-    def recover(self) -> None:
-        """Announce own objects and ask again for all own queries, soon: others have lost what they knew."""
+    def recover(self, missing_us: int) -> None:
+        """Announce own objects and ask again for all own queries, soon: others have lost what they knew, and
+        nobody may have told this node of what was published since `missing_us`."""
 
 
 class OwnQueries(Protocol):

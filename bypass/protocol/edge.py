@@ -176,9 +176,9 @@ class Downloaded(StorageMessage):
 
 
 @dataclass(slots=True)
-class Relay(StorageMessage):
+class EdgeRelay(StorageMessage):
     """Edge to a client: pass a body on to another client, or to all of a cell if the target names no node.
-    The body is neither a Relay nor a CellUpdate."""
+    The body is neither a EdgeRelay nor a CellUpdate."""
 
     target: NodeAddress
     body: StorageMessage

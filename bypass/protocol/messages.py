@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import ClassVar
 
 from bypass.events.event import Event, Origin, Publisher
 from bypass.events.filters import Subscription
@@ -182,3 +183,6 @@ class Frame(Message):
 @dataclass(slots=True)
 class StorageMessage(Message):
     """Base of all messages of stores, which are in `bypass.protocol.storage`."""
+
+    measured: ClassVar[bool] = False
+    """Whether a way of such a message counts as one of an operation: those of upkeep are of other lengths."""

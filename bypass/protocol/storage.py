@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from bypass.objects.metadata import Metadata, ObjectKey, Replica, StoredObject, Tombstone
 from bypass.objects.query import USUAL_PAGE, ObjectQuery, PageCursor
@@ -44,6 +44,8 @@ class Insert(StorageMessage):
     """Store an object's metadata; `data`, its bytes, are for a server alone, None if they stay or follow in
     chunks."""
 
+    measured: ClassVar[bool] = True
+
     op: int
     metadata: Metadata
     data: bytes | None = None
@@ -72,6 +74,8 @@ class Delete(StorageMessage):
     """Delete an object; `opening` is the secret to which its metadata is committed, `tags` say where it is
     indexed."""
 
+    measured: ClassVar[bool] = True
+
     op: int
     key: ObjectKey
     opening: bytes
@@ -98,6 +102,8 @@ class Ask(StorageMessage):
     was there before. Of what is not `live`, nothing that arrived later is on the page.
     """
 
+    measured: ClassVar[bool] = True
+
     op: int
     query: ObjectQuery
     conjunction: int | None = None
@@ -114,6 +120,8 @@ class Ask(StorageMessage):
 class Withdraw(StorageMessage):
     """Forget a query; `tags` are the keys of its conjunctions."""
 
+    measured: ClassVar[bool] = True
+
     op: int
     query: int
     tags: tuple[str, ...] = ()
@@ -128,6 +136,8 @@ class FoundObjects(StorageMessage):
     subscriber has all that came as notifications; 0 if it does not say.
     """
 
+    measured: ClassVar[bool] = True
+
     op: int
     query: int
     items: tuple[Metadata, ...]
@@ -141,6 +151,8 @@ class FoundObjects(StorageMessage):
 class Retrieve(StorageMessage):
     """Ask for an object's bytes: `length` of them from `offset` on, None: as many as there are."""
 
+    measured: ClassVar[bool] = True
+
     op: int
     key: ObjectKey
     offset: int = 0
@@ -150,6 +162,8 @@ class Retrieve(StorageMessage):
 @dataclass(slots=True)
 class Retrieved(StorageMessage):
     """An object's bytes, from `offset` on; None if they are not here."""
+
+    measured: ClassVar[bool] = True
 
     op: int
     key: ObjectKey
@@ -276,6 +290,60 @@ class PlanRequest(StorageMessage):
     """Ask for the plan of a decision."""
 
     decision: Decision
+
+
+@dataclass(slots=True)
+class CountsRequest(StorageMessage):
+    """Ask whoever hears this for its NodeCounts."""
+
+
+@dataclass(slots=True)
+class NodeCounts(StorageMessage):
+    """All that the application of a node has done with objects since the node began, and what there is now.
+
+    Insertions and their `tags`, retrievals of what is elsewhere, subscriptions and their conjunctions
+    (`keys`), further `pages`, deletions and withdrawals; `notifications` that came, and `answers` to pages,
+    counted by the owners of what was on them. Of routing: `ways` to this node had so many `hops`, those to
+    its cell are apart; `control` messages were sent for routing itself. Now there are `objects` of its own
+    and live `queries`; `neighbours` are in reach, `mates` of them in the same cell.
+    """
+
+    inserts: int = 0
+    tags: int = 0
+    retrieves: int = 0
+    subscriptions: int = 0
+    keys: int = 0
+    pages: int = 0
+    notifications: int = 0
+    answers: int = 0
+    deletes: int = 0
+    withdrawals: int = 0
+    ways: int = 0
+    hops: int = 0
+    cell_ways: int = 0
+    cell_hops: int = 0
+    control: int = 0
+    objects: int = 0
+    queries: int = 0
+    neighbours: int = 0
+    mates: int = 0
+
+    def inserted(self, tags: int) -> None:
+        """Count an insertion of an object with so many tags."""
+        self.inserts += 1
+        self.tags += tags
+
+    def subscribed(self, keys: int) -> None:
+        """Count a subscription whose formula has so many conjunctions."""
+        self.subscriptions += 1
+        self.keys += keys
+
+    def told(self, found: FoundObjects) -> None:
+        """Count what was found: a notification, or the answers of a page."""
+        if found.op:
+            self.answers += len({metadata.key.owner for metadata in found.items})
+        else:
+            self.notifications += 1
 
 
 @dataclass(slots=True)

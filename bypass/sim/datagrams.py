@@ -9,7 +9,8 @@ from typing import Protocol
 from bypass.models.radio.kernels.state import NOBODY, FrameUse, PortVerdict, S
 from bypass.models.radio.medium import Medium
 from bypass.models.radio.radio import RadioModel
-from bypass.ports.datagrams import DatagramLoss, Failed
+from bypass.ports.datagrams import DatagramAnalyzer, DatagramLoss, Failed
+from bypass.ports.monitor import Monitor
 from bypass.protocol.datagrams import Datagram, RoutingMessage
 from bypass.protocol.wire import Codec, datagram_size
 from bypass.sim.clock import VirtualClock
@@ -80,13 +81,20 @@ class MediumDatagrams:
     """
 
     def __init__(
-        self, queue: FrameQueue, clock: VirtualClock, arrived: list[Arrived], losses: Losses, codec: Codec
+        self,
+        queue: FrameQueue,
+        clock: VirtualClock,
+        arrived: list[Arrived],
+        losses: Losses,
+        codec: Codec,
+        monitor: Monitor,
     ) -> None:
         self._queue = queue
         self._clock = clock
         self._arrived = arrived
         self._losses = losses
         self._codec = codec
+        self._analyzer = monitor.get(DatagramAnalyzer)
         self._room = longest_frame(queue.medium.model) - queue.medium.model.header
         self._long: dict[int, deque[SentDatagram]] = {}  # by station; the first one is under way
         self._progress: dict[int, dict[int, _Progress]] = {}  # by receiver and sender
@@ -98,6 +106,7 @@ class MediumDatagrams:
             self._clock.at(self._clock.now_us, failed)
             return
         size = datagram_size(datagram, self._codec)
+        self._analyzer.datagram_sent(station, datagram, neighbour)
         sent = SentDatagram(datagram, station, NOBODY if neighbour is None else neighbour, failed, size)
         if size <= self._room:
             self._queue.launch(sent, size, WHOLE)
@@ -112,6 +121,7 @@ class MediumDatagrams:
                 if sent.target == NOBODY:
                     self._go_on(sent)
             datagram, arrived = sent.datagram, self._arrived
+            self._analyzer.datagram_received(datagram, stations)
             for station in stations:
                 arrived[station](datagram)
         elif what == OVER:

@@ -23,6 +23,7 @@ from bypass.models.radio.medium import Medium, Positions, grown
 from bypass.models.radio.radio import RadioModel
 from bypass.ports.datagrams import DatagramReceiver, Failed
 from bypass.ports.local_access import PORTS, NoSuchRadio, Unless
+from bypass.ports.monitor import Monitor
 from bypass.protocol.datagrams import Datagram
 from bypass.protocol.messages import Frame, Publish
 from bypass.protocol.wire import CODEC, Codec, digest_size, frame_size
@@ -65,6 +66,7 @@ class LocalNetwork:
         radios: Mapping[str, RadioModel] = RADIOS,
         transports: Mapping[str, type[RadioTransport]] = {},
         codec: Codec = CODEC,
+        monitor: Monitor | None = None,
     ) -> None:
         radio_models(radios, transports.values())
         self.clock = clock
@@ -74,6 +76,7 @@ class LocalNetwork:
         self._radios = radios
         self._transports = transports
         self.codec = codec
+        self.monitor = monitor or Monitor()
         events = max(LEAST_EVENTS, 4 * clients)
         self.ports = make_ports(clients, PORTS, events)
         self.references = np.zeros(events, np.int64)  # how many frames there are with each event
@@ -164,7 +167,12 @@ class _RunningMedium:
         self._frames: dict[int, Frame | SentDatagram] = {}  # by their numbers
         self._most_frames = 1024  # then those are forgotten that have been sent
         self.datagrams = MediumDatagrams(
-            self, network.clock, network.datagram_receivers, network.datagram_losses, network.codec
+            self,
+            network.clock,
+            network.datagram_receivers,
+            network.datagram_losses,
+            network.codec,
+            network.monitor,
         )
 
     def post(self, station: int, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:

@@ -80,7 +80,14 @@ class SimulatedSystem:
         self.cellular.attach_broker(self.broker.receive)
         transports = registry.kinds(TRANSPORT)
         self.local = LocalNetwork(
-            self.clock, _positions(trace, clients), clients, seed, radios, transports, registry.codec
+            self.clock,
+            _positions(trace, clients),
+            clients,
+            seed,
+            radios,
+            transports,
+            registry.codec,
+            self.monitor,
         )
         self._make_client = partial(
             Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=begin, registry=registry

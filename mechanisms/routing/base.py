@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -36,7 +36,15 @@ class _SeenDatagrams(Recent[tuple[int, NodeAddress | None], None]):
     LIMIT = 4096
 
 
-class _SentBodies(Recent[int, StorageMessage]):
+class _SentBody(NamedTuple):
+    """An own body, whom it was sent to, and when (s)."""
+
+    body: StorageMessage
+    targets: tuple[NodeAddress, ...]
+    at: float
+
+
+class _SentBodies(Recent[int, _SentBody]):
     """The own bodies that may still be reported as undeliverable, by the number of their datagram."""
 
     LIMIT = 256
@@ -80,7 +88,7 @@ class RoutingMechanism(Mechanism):
         for begin in range(0, len(all_targets), MOST_TARGETS):
             some = all_targets[begin : begin + MOST_TARGETS]
             datagram = self.datagram(body, DatagramScope.ROUTED, some)
-            self._sent[datagram.id] = body
+            self._sent[datagram.id] = _SentBody(body, some, self.host.now())
             self.counters.sent += len(some)
             self.host.after(0.0, self.route, datagram)
 
@@ -203,6 +211,9 @@ class RoutingMechanism(Mechanism):
             self._reported(body)
         elif isinstance(body, StorageMessage):
             self.counters.delivered += 1
+            self.counters.bodies[type(body).__name__] += 1
+            if target is not None and body.measured:
+                self.counters.arrived(datagram.hops, to_cell=target.node is None)
             self.sink.received(body, datagram.origin, target)
 
     def give_up(self, datagram: Datagram, target: NodeAddress, reason: DropReason) -> None:
@@ -228,6 +239,13 @@ class RoutingMechanism(Mechanism):
         """Count a message of routing itself, with its size."""
         self.counters.control += 1
         self.counters.control_bytes += datagram_size(datagram)
+
+    def doubt(self, nodes: Collection[int], since: float) -> None:
+        """Let the sink know that bodies that were sent to some nodes since a time may not have arrived."""
+        for sent in list(self._sent.values()):
+            for target in sent.targets:
+                if sent.at >= since and target.node in nodes:
+                    self.sink.doubtful(sent.body, target)
 
     def drop(self, reason: DropReason) -> None:
         """Count something that goes no further."""
@@ -271,9 +289,9 @@ class RoutingMechanism(Mechanism):
             failed()
 
     def _reported(self, report: Undeliverable) -> None:
-        body = self._sent.get(report.datagram)
-        if body is None or self.repeated(report.datagram, report.target):
+        sent = self._sent.get(report.datagram)
+        if sent is None or self.repeated(report.datagram, report.target):
             self.drop(DropReason.UNKNOWN_REPORT)
             return
         self.counters.reported += 1
-        self.sink.undeliverable(body, report.target)
+        self.sink.undeliverable(sent.body, report.target)

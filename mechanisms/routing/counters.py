@@ -26,15 +26,32 @@ class DropReason(StrEnum):
 @dataclass(slots=True)
 class RoutingCounters:
     """Bodies that this node has `sent`, once for each target, that were `delivered` to it, and own ones that
-    were `reported` as undeliverable; datagrams of others that it has `forwarded`, unicasts that `failed`;
-    messages of routing itself (`control`) and their size (`control_bytes`); `dropped` by reason.
+    were `reported` as undeliverable; `ways` of operations that ended here because the target was this node,
+    and the `hops` of these, and the same for its cell (`cell_ways`, `cell_hops`); datagrams of others that it
+    has `forwarded`, unicasts that `failed`; messages of routing itself (`control`) and their size
+    (`control_bytes`); `dropped` by reason. `bodies` are those delivered, by
+    the names of their classes.
     """
 
     sent: int = 0
     forwarded: int = 0
     delivered: int = 0
+    ways: int = 0
+    hops: int = 0
+    cell_ways: int = 0
+    cell_hops: int = 0
     failed: int = 0
     reported: int = 0
     control: int = 0
     control_bytes: int = 0
     dropped: Counter[DropReason] = field(default_factory=Counter)
+    bodies: Counter[str] = field(default_factory=Counter)
+
+    def arrived(self, hops: int, *, to_cell: bool) -> None:
+        """Count a way of so many hops that has ended here."""
+        if to_cell:
+            self.cell_ways += 1
+            self.cell_hops += hops
+        else:
+            self.ways += 1
+            self.hops += hops

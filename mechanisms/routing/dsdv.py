@@ -110,6 +110,7 @@ class Dsdv(RoutingMechanism):
         now = self.host.now()
         self._members.expire(now - self.hold * self.update_s)
         self._ways.expire(now - self.hold * self.update_s, now)
+        self._doubt_broken(now)
         self._announce(self._ways.whole(now))
         self._update = self.host.after(self.update_s + APART_S * self._draw(), self._tell_all)
 
@@ -157,9 +158,18 @@ class Dsdv(RoutingMechanism):
     def _failed_at(self, datagram: Datagram, targets: tuple[NodeAddress, ...], neighbour: int) -> None:
         """A neighbour did not take a datagram: try again, or find or wait for another way if it is gone."""
         known = self._members.get(neighbour) is not None
-        if (not known or self._members.failed(neighbour)) and self._ways.lose(neighbour, self.host.now()):
-            self._tell_news_later(self.host.now())
+        now: float = self.host.now()
+        if (not known or self._members.failed(neighbour)) and self._ways.lose(neighbour, now):
+            self._doubt_broken(now)
+            self._tell_news_later(now)
         self._forward(datagram, targets)
+
+    def _doubt_broken(self, now: float) -> None:
+        """Doubt what was sent lately over ways that are broken now: it may have waited at a node that has
+        gone, or whose report had no way back."""
+        broken = self._ways.take_broken()
+        if broken:
+            self.doubt(broken, now - self.hold * self.update_s - self.queue_s)
 
     def _wait(self, datagram: Datagram, target: NodeAddress, node: int) -> None:
         """Keep a datagram until there is a way; reports do not wait."""

@@ -46,6 +46,7 @@ class WayTable:
         self._changed: dict[int, float] = {}  # when the change of the way to a node may be announced
         self._node = node
         self._ways: dict[int, Way] = {}
+        self._broken: set[int] = set()
 
     def next_hop(self, node: int) -> int | None:
         """The neighbour over which a node is reached, None if there is no way."""
@@ -103,6 +104,11 @@ class WayTable:
                 del self._ways[node]
                 self._changed.pop(node, None)
 
+    def take_broken(self) -> set[int]:
+        """Give the nodes whose ways broke since this was asked last."""
+        broken, self._broken = self._broken, set()
+        return broken
+
     def whole(self, now: float) -> list[RouteEntry]:
         """Give everything, the node itself with a new number first. Ways that settle are given again then."""
         self.sequence += 2
@@ -145,6 +151,7 @@ class WayTable:
 
     def _break(self, node: int, way: Way, sequence: int, now: float) -> None:
         way.metric, way.sequence, way.heard_at = BROKEN, sequence, now
+        self._broken.add(node)
         self._announce(node, now)
 
     def _replace(self, way: Way, sender: int, entry: RouteEntry, now: float) -> None:

@@ -52,6 +52,8 @@ class StorageMechanism(Mechanism):
 
     flag: ClassVar[int]
     needs: ClassVar[frozenset[str]] = frozenset()
+    answers_once: ClassVar[bool] = False
+    """Whether a node that asks for a page does not know who has to answer, and does not ask again."""
     keyed: ClassVar[bool] = False
     """Whether queries are found by a tag: one of which a conjunction has negations alone cannot be kept."""
 
@@ -71,9 +73,8 @@ class StorageMechanism(Mechanism):
         """Have `begin` called as soon as others may be told."""
         self.fetches = ObjectFetches(self._send, self._done)
         self.missed = MissedMatches(self.host.after, self.tell_again)
-        self.comparison = NeighbourComparison(
-            self.host, SharedState(ObjectCatalogue(), self.store.tombstones)
-        )
+        shared = SharedState(ObjectCatalogue(), self.store.tombstones)
+        self.comparison = NeighbourComparison(self.host, shared, self.tell_neighbours)
         self.host.after(0.0, self.begin)
 
     def begin(self) -> None:
@@ -175,12 +176,18 @@ class StorageMechanism(Mechanism):
     def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """A message that not all mechanisms understand. Ignored, by default."""
 
-    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:  # noqa: ARG002
+    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         """A message of this node did not reach one of its targets: of those for objects the next holder is
         asked, notifications are repeated later."""
         if isinstance(body, Retrieve):
             self.fetches.failed(body)
-        elif isinstance(body, FoundObjects) and body.items and not body.op:
+        else:
+            self.doubtful(body, target)
+
+    def doubtful(self, body: StorageMessage, target: NodeAddress) -> None:  # noqa: ARG002
+        """A message of this node may not have reached one of its targets: notifications are repeated later,
+        and answers if nobody asks for them again."""
+        if isinstance(body, FoundObjects) and body.items and (self.answers_once or not body.op):
             self.missed.add(body)
 
     def tell_again(self, query: int, since_us: int) -> None:
@@ -205,6 +212,10 @@ class StorageMechanism(Mechanism):
         if self.compare_s:
             jitter = 0.5 + self.host.random("repair").random()
             self.host.after(self.compare_s * jitter, self.compare)
+
+    def tell_neighbours(self, body: StorageMessage) -> None:
+        """Tell all in reach."""
+        self.host.link.tell_neighbours(body)
 
     def _send(self, body: StorageMessage, targets: Sequence[NodeAddress]) -> None:
         self.host.link.send(body, targets)

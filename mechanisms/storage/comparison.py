@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from bypass.mechanisms.storage.shared_state import SharedState
 from bypass.ports.host import Host, Timer
-from bypass.protocol.storage import NodeState, StateDigest
+from bypass.protocol.storage import NodeState, StateDigest, StorageMessage
 
 SOON_S = 0.5
 """The longest random time before a node tells its digest, or what others lack: so not all speak at once."""
@@ -22,16 +22,23 @@ as long, up to the last."""
 class NeighbourComparison:
     """The comparisons of one node with its neighbours: of `shared`, by a short digest.
 
+    `tell(body)` tells all in reach.
+
     A node that hears a digest tells all in reach the parts in which its own differs, at a random time within
     `delay_s()` seconds, but nothing that another one has told meanwhile; then its digest, so that it gets
     what it lacks.
     """
 
     def __init__(
-        self, host: Host, shared: SharedState, delay_s: Callable[[], float] = lambda: SOON_S
+        self,
+        host: Host,
+        shared: SharedState,
+        tell: Callable[[StorageMessage], None],
+        delay_s: Callable[[], float] = lambda: SOON_S,
     ) -> None:
         self.shared = shared
         self._host = host
+        self._tell = tell
         self._delay_s = delay_s
         self._draw = host.random("repair").random
         self._told_at = float("-inf")
@@ -46,7 +53,7 @@ class NeighbourComparison:
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._due, self._told_at = None, float("inf"), self._host.now()
-        self._host.link.tell_neighbours(self.shared.digest())
+        self._tell(self.shared.digest())
 
     def tell_soon(self) -> None:
         """Tell all in reach the digest soon, once for all that is new until then."""
@@ -81,6 +88,6 @@ class NeighbourComparison:
     def _tell_parts(self) -> None:
         for part in self.shared.parts(self._differing, self._heard):
             if part.queries or part.tombstones or part.withdrawn:
-                self._host.link.tell_neighbours(part)
+                self._tell(part)
         self._differing.clear()
         self._heard.clear()

@@ -31,6 +31,9 @@ from bypass.transitions.recent import Recent
 
 OK = OperationStatus.OK
 
+MARGIN_US = 30 * MICROSECONDS
+"""A query that is asked again is told of what was published so long before it was asked last, or later."""
+
 FRESH_S = 5.0
 """For so long after a switch, some nodes may follow the decision before it."""
 
@@ -53,6 +56,7 @@ class Local(StorageMechanism):
 
     flag: ClassVar[int] = 1
     needs: ClassVar[frozenset[str]] = frozenset((NODE, FLOOD, HOP))
+    answers_once: ClassVar[bool] = True
 
     join_coin: Annotated[float, MechanismState("join_coin"), Field(gt=0, le=1)] = 0.5
     join_delay_s: Annotated[float, MechanismState("join_delay_s"), Field(ge=0, le=60)] = 0.5
@@ -65,7 +69,9 @@ class Local(StorageMechanism):
         super().start()
         self._served = ObjectCatalogue()  # own objects, adopted ones, and everybody's queries
         self._shared = SharedState(self._served, self.store.tombstones)
-        self.comparison = NeighbourComparison(self.host, self._shared, lambda: self.join_delay_s)
+        self.comparison = NeighbourComparison(
+            self.host, self._shared, self.tell_neighbours, lambda: self.join_delay_s
+        )
         self._answered = _AnsweredQueries()
         self._joined = False
         self._began: float = self.host.now()
@@ -77,7 +83,7 @@ class Local(StorageMechanism):
     def begin(self) -> None:
         """Join, and compare from time to time."""
         for query in self.queries.live():
-            self._shared.add(query)
+            self._shared.add(query, 0)
         self._join(self.join_retries)
         self._compare_later()
 
@@ -118,7 +124,7 @@ class Local(StorageMechanism):
         live: bool,
     ) -> None:
         """Flood a query; what owners answer until it has settled is its page."""
-        request = Ask(op, query, None, None, after, limit, since_us, live)
+        request = Ask(op, query, None, None, after, limit, since_us, live, self.now_us() if live else 0)
         self.host.link.flood(request)
         self.asked(request)
         if limit and self.host.now() - self._began < FRESH_S:  # some may not have listened
@@ -153,12 +159,6 @@ class Local(StorageMechanism):
             if draw.random() < self.join_coin:
                 self.host.after(self.join_delay_s * draw.random(), self._help, origin)
 
-    def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
-        """A page that did not arrive is told later, as notifications are: nobody asks for it again."""
-        super().undeliverable(body, target)
-        if isinstance(body, FoundObjects) and body.items and body.op:
-            self.missed.add(body)
-
     def removed(self, key: ObjectKey) -> None:
         """A copy that was served from here is deleted."""
         self._served.remove(key)
@@ -177,7 +177,7 @@ class Local(StorageMechanism):
         """Keep a query that somebody has asked, and answer with the page of what is served here."""
         query = request.query
         if request.live and not self._over(query):
-            self._shared.add(query)
+            self._shared.add(query, request.at_us)
         if not request.limit:
             return
         limit = min(request.limit, MOST_ON_A_PAGE)
@@ -208,7 +208,7 @@ class Local(StorageMechanism):
 
     def _join(self, left: int) -> None:
         if not self._joined:
-            self.host.link.tell_neighbours(JoinRequest())
+            self.tell_neighbours(JoinRequest())
             if left:
                 self.host.after(2 * self.join_delay_s + 0.5, self._join, left - 1)
 
@@ -223,9 +223,10 @@ class Local(StorageMechanism):
         for number in state.withdrawn:
             self._shared.withdraw(number)
         for record in state.queries:
-            query = record.query
-            if not self._over(query) and self._shared.add(query):
-                self.match_all(query)
+            query, known_us = record.query, self._shared.asked_us(record.query.id)
+            if not self._over(query) and self._shared.add(query, record.at_us):
+                # Of a query that was known, what came since it was asked last may have been missed.
+                self.match_all(query, None if known_us is None else known_us - MARGIN_US)
 
     def match_all(self, query: ObjectQuery, since_us: int | None = None) -> None:
         """Tell of all that is served here and matches a query that was not known here before, or has missed

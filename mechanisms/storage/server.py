@@ -17,12 +17,15 @@ from bypass.ports.storage import FLOOD, NODE
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import (
     LONGEST_DATA,
+    MOST_NAMED,
     Ask,
     Delete,
+    DigestKind,
     FoundObjects,
     Insert,
     JoinRequest,
     OperationStatus,
+    StateDigest,
     StorageMessage,
     Withdraw,
 )
@@ -31,6 +34,9 @@ from bypass.transitions import MechanismState
 
 MOST_QUERIES_EACH = 1024
 """Queries of one subscriber that a server keeps."""
+
+OFFER_S = 60.0
+"""Subscribers make sure so often (s), about, that the server knows their queries."""
 
 FRESH_S = 5.0
 """A client that began so lately registers its queries anyway, and need not be asked to."""
@@ -122,7 +128,8 @@ class ExternalStorage(StorageMechanism):
     """Sends everything to the node with the number `server`, which stores, matches and answers.
 
     The server is one of the nodes, known to all before. It acknowledges what it has stored. When it was away
-    it asks all others for their queries. Queries are kept for `grace_s` after their windows have ended.
+    it asks all others for their queries; since one may not hear that, subscribers offer theirs now and then.
+    Queries are kept for `grace_s` after their windows have ended.
     """
 
     name: ClassVar[str] = "server"
@@ -135,6 +142,9 @@ class ExternalStorage(StorageMechanism):
     def start(self) -> None:
         super().start()
         self._began = self.host.now()
+        self._known_us = self._offered_us = (
+            self.now_us()
+        )  # until then, the server knew all queries of this node
         self._served: NodeServerStore | None = None
         self._serve()
 
@@ -149,6 +159,7 @@ class ExternalStorage(StorageMechanism):
         """Have others register their queries, if this is the server."""
         super().begin()
         self._have_registered()
+        self._offer_later()
 
     # -- what the application does ------------------------------------------------------------------------
 
@@ -197,14 +208,16 @@ class ExternalStorage(StorageMechanism):
 
     def take(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:  # noqa: ARG002
         """Serve, if this is the server; register again, if the server has begun anew."""
-        if self._served is not None and origin.node is not None:
+        if isinstance(body, StateDigest):
+            self._compared(body, origin)
+        elif self._served is not None and origin.node is not None:
             self._logic.take(body, origin.node)
         elif (
             isinstance(body, JoinRequest)
             and origin.node == self.server
             and self.host.now() - self._began > FRESH_S
         ):
-            self.host.link.recover()
+            self.host.link.recover(self._known_us)
 
     def removed(self, key: ObjectKey) -> None:
         """A copy that was served from here is deleted."""
@@ -233,7 +246,29 @@ class ExternalStorage(StorageMechanism):
 
     def _moved(self) -> None:
         self._have_registered()
-        self.host.link.recover()
+        self.host.link.recover(self.now_us())
+
+    def _offer_later(self) -> None:
+        self.host.after(OFFER_S * (0.5 + self.host.random("offers").random()), self._offer)
+
+    def _offer(self) -> None:
+        """Ask the server which of the queries of this node it does not know."""
+        queries = [query.id for query in self.queries.live()]
+        self._offered_us = self.now_us()
+        for first in range(0, len(queries), MOST_NAMED):
+            self._request(StateDigest(0, tuple(queries[first : first + MOST_NAMED])))
+        self._offer_later()
+
+    def _compared(self, digest: StateDigest, origin: NodeAddress) -> None:
+        """A subscriber offers its queries, or the server says which of them it lacks."""
+        if digest.kind is DigestKind.OFFER and self._served is not None:
+            lacking = tuple(each for each in digest.entries if self._served.query(each) is None)
+            self.host.link.send(StateDigest(0, lacking, DigestKind.WANTED), (origin,))
+        elif digest.kind is DigestKind.WANTED and origin.node == self.server:
+            if digest.entries:
+                self.host.link.recover(self._known_us)
+            else:
+                self._known_us = self._offered_us
 
     def _have_registered(self) -> None:
         if self._served is not None:

@@ -35,18 +35,27 @@ class SharedState:
         self._tombstones = tombstones
         self._withdrawn = WithdrawnQueries()
         self._counts: dict[int, int] = {}  # queries by subscriber
+        self._asked_us: dict[int, int] = {}  # when each query was asked last, by its number
 
-    def add(self, query: ObjectQuery) -> bool:
-        """Keep a query; whether it is new: neither known, nor withdrawn, nor one too many."""
+    def add(self, query: ObjectQuery, asked_us: int) -> bool:
+        """Keep a query that its subscriber asks at a time. Whether that is new: it is not known, or was asked
+        before that time only, and is neither withdrawn nor one too many."""
         if query.id in self._withdrawn:
             return False
-        if self._catalogue.query(query.id) is not None:
-            return False
+        known_us = self._asked_us.get(query.id)
+        if known_us is not None:
+            self._asked_us[query.id] = max(known_us, asked_us)
+            return asked_us > known_us
         if self._counts.get(query.subscriber, 0) >= MOST_QUERIES_EACH:
             self.refused += 1
             return False
         self._counts[query.subscriber] = self._counts.get(query.subscriber, 0) + 1
+        self._asked_us[query.id] = asked_us
         return self._catalogue.add_query(query)
+
+    def asked_us(self, number: int) -> int | None:
+        """When a query was asked last, as far as this node knows; None if it knows no such query."""
+        return self._asked_us.get(number)
 
     def withdraw(self, number: int) -> bool:
         """Forget a query for good; whether that is new."""
@@ -90,13 +99,16 @@ class SharedState:
         def is_wanted(number: int) -> bool:
             return number % BUCKETS in chosen and number not in without
 
-        queries = [q for q in self._catalogue.queries() if is_wanted(_query_hash(q.id))]
+        queries = [q for q in self._catalogue.queries() if is_wanted(self._query_hash(q))]
         withdrawn = [n for n in self._withdrawn if is_wanted(_withdrawn_hash(n))]
         tombstones = [t for t in self._tombstones if is_wanted(_tombstone_hash(t))]
         count = max(1, *(-(-len(each) // MOST_ITEMS) for each in (queries, withdrawn, tombstones)))
         return [
             NodeState(
-                queries=tuple(QueryRecord(query) for query in queries[first : first + MOST_ITEMS]),
+                queries=tuple(
+                    QueryRecord(query, at_us=self._asked_us[query.id])
+                    for query in queries[first : first + MOST_ITEMS]
+                ),
                 tombstones=tuple(tombstones[first : first + MOST_ITEMS]),
                 withdrawn=tuple(withdrawn[first : first + MOST_ITEMS]),
                 part=first // MOST_ITEMS,
@@ -109,17 +121,21 @@ class SharedState:
     def hashes(state: NodeState) -> set[int]:
         """The hashes of all that a message has."""
         return {
-            *(_query_hash(record.query.id) for record in state.queries),
+            *(_query_hash(record.query.id, record.at_us) for record in state.queries),
             *map(_withdrawn_hash, state.withdrawn),
             *map(_tombstone_hash, state.tombstones),
         }
 
     def _numbers(self) -> Iterator[int]:
-        yield from (_query_hash(query.id) for query in self._catalogue.queries())
+        yield from map(self._query_hash, self._catalogue.queries())
         yield from map(_withdrawn_hash, self._withdrawn)
         yield from map(_tombstone_hash, self._tombstones)
 
+    def _query_hash(self, query: ObjectQuery) -> int:
+        return _query_hash(query.id, self._asked_us[query.id])
+
     def _uncount(self, query: ObjectQuery) -> None:
+        self._asked_us.pop(query.id, None)
         left = self._counts.get(query.subscriber, 0) - 1
         if left > 0:
             self._counts[query.subscriber] = left
@@ -131,8 +147,8 @@ def _hash(kind: bytes, text: bytes) -> int:
     return int.from_bytes(blake2b(text, digest_size=8, person=kind).digest())
 
 
-def _query_hash(number: int) -> int:
-    return _hash(b"query", number.to_bytes(8))
+def _query_hash(number: int, asked_us: int) -> int:
+    return _hash(b"query", number.to_bytes(8) + b"%d" % asked_us)
 
 
 def _withdrawn_hash(number: int) -> int:

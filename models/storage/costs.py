@@ -63,7 +63,8 @@ class Demand:
     """Numbers of operations. An object has `tags` tags on average, a query `keys` conjunctions, all in
     different cells.
 
-    Raises InvalidCosts for numbers below 0.
+    The published formulas have neither further `pages` of the past nor `answers` to pages, counted by the
+    owners of the objects on them. Raises InvalidCosts for numbers below 0.
     """
 
     inserts: float = 0.0
@@ -74,6 +75,8 @@ class Demand:
     withdrawals: float = 0.0
     tags: float = 1.0
     keys: float = 1.0
+    pages: float = 0.0
+    answers: float = 0.0
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -84,20 +87,23 @@ class Demand:
 class Extent:
     """A network: its nodes, how many are in a populated cell on average, and the mean lengths of ways.
 
-    `hops` lead from node to node, `cell_hops` from a node to a cell. `neighbours` is the mean number of nodes
-    in reach. Raises InvalidCosts.
+    `hops` lead from node to node; in `cells`, `cell_hops` lead to a cell and `return_hops` to a node.
+    `neighbours` is the mean number of nodes in reach, `company` the share of broadcasts in a cell that have
+    somebody to hear them. Raises InvalidCosts.
     """
 
     nodes: float
     population: float
     hops: float
     cell_hops: float
+    return_hops: float
     neighbours: float = 1.0
+    company: float = 1.0
 
     def __post_init__(self) -> None:
         _check("nodes", self.nodes, 1.0)
         _check("population", self.population, 1.0)
-        for name in ("hops", "cell_hops", "neighbours"):
+        for name in ("hops", "cell_hops", "return_hops", "neighbours", "company"):
             _check(name, getattr(self, name), 0.0)
 
     @classmethod
@@ -105,7 +111,8 @@ class Extent:
         """The network of the plain formulas: ways are √n and √m hops long. Raises InvalidCosts."""
         _check("nodes", nodes, 1.0)
         _check("population", population, 1.0)
-        return cls(nodes, population, sqrt(nodes), sqrt(nodes / population), neighbours)
+        cell_hops = sqrt(nodes / population)
+        return cls(nodes, population, sqrt(nodes), cell_hops, cell_hops, neighbours)
 
     @property
     def cells(self) -> float:
@@ -114,15 +121,18 @@ class Extent:
 
 
 class MessageCount(NamedTuple):
-    """The messages of operations: ways from node to node or cell, broadcasts in a cell, and floods."""
+    """The messages of operations: ways to a node or, in `cells`, to a cell; ways from there to a node
+    (`returns`); broadcasts in a cell, floods, and messages to a node in reach (`steps`)."""
 
     ways: float = 0.0
+    returns: float = 0.0
     broadcasts: float = 0.0
     floods: float = 0.0
+    steps: float = 0.0
 
     def times(self, factor: float) -> MessageCount:
         """So many operations of this kind."""
-        return MessageCount(self.ways * factor, self.broadcasts * factor, self.floods * factor)
+        return MessageCount(*[own * factor for own in self])
 
     def plus(self, other: MessageCount) -> MessageCount:
         """These operations and the others."""
@@ -145,7 +155,7 @@ class DesignCost:
 
     def transmissions(self, operation: str | None = None) -> float:
         """How often a radio sends."""
-        return self._counted(operation, 1.0, self.extent.nodes)
+        return self._counted(operation, self.extent.company, self.extent.nodes)
 
     def receptions(self, operation: str | None = None) -> float:
         """How often one of those that a message is for receives it; in a flood everybody in reach does."""
@@ -155,13 +165,24 @@ class DesignCost:
 
     def _counted(self, operation: str | None, broadcast: float, flood: float) -> float:
         chosen = self.by_operation.values() if operation is None else [self.by_operation[operation]]
-        way = self.extent.cell_hops if self.design is Design.CELLS else self.extent.hops
-        return sum(each.ways * way + each.broadcasts * broadcast + each.floods * flood for each in chosen)
+        extent = self.extent
+        way, back = extent.hops, extent.hops
+        if self.design is Design.CELLS:
+            way, back = extent.cell_hops, extent.return_hops
+        return sum(
+            each.ways * way
+            + each.returns * back
+            + each.broadcasts * broadcast
+            + each.floods * flood
+            + each.steps * extent.company
+            for each in chosen
+        )
 
 
-def cost(design: Design, demand: Demand, extent: Extent) -> DesignCost:
-    """The messages that a design needs for a demand."""
-    insert, retrieve, subscribe, notify = _each(design, demand.tags, demand.keys)
+def cost(design: Design, demand: Demand, extent: Extent, *, confirmed: bool = False) -> DesignCost:
+    """The messages that a design needs for a demand. With `confirmed`, a node of each cell that has been told
+    of something says so, as it does in `cells` unless that is as published."""
+    insert, retrieve, subscribe, notify, page = _each(design, demand.tags, demand.keys)
     counts = {
         "insert": insert.times(demand.inserts),
         "retrieve": retrieve.times(demand.retrieves),
@@ -169,29 +190,64 @@ def cost(design: Design, demand: Demand, extent: Extent) -> DesignCost:
         "notify": notify.times(demand.notifications),
         "delete": insert.times(demand.deletes),
         "withdraw": subscribe.times(demand.withdrawals),
+        "page": page.times(demand.pages),
     }
+    if design is Design.LOCAL:
+        counts["subscribe"] = counts["subscribe"].plus(MessageCount(returns=demand.answers))
+    told = demand.tags * (demand.inserts + demand.deletes) + demand.keys * (
+        demand.subscriptions + demand.withdrawals
+    )
+    counts["confirm"] = MessageCount(steps=told if confirmed and design is Design.CELLS else 0.0)
     hot_spot = demand.retrieves + demand.subscriptions + demand.notifications + demand.withdrawals
     if design is not Design.LOCAL:
         hot_spot += demand.inserts + demand.deletes
     return DesignCost(design, extent, counts, hot_spot)
 
 
-def costs(demand: Demand, extent: Extent) -> dict[Design, DesignCost]:
-    """The messages that each design needs for a demand."""
-    return {design: cost(design, demand, extent) for design in Design}
+def costs(demand: Demand, extent: Extent, *, confirmed: bool = False) -> dict[Design, DesignCost]:
+    """The messages that each design needs for a demand; see `cost`."""
+    return {design: cost(design, demand, extent, confirmed=confirmed) for design in Design}
 
 
 def _each(design: Design, tags: float, keys: float) -> tuple[MessageCount, ...]:
-    """The messages of one insertion, retrieval, subscription and notification."""
-    there_and_back = MessageCount(ways=2)
+    """The messages of one insertion, retrieval, subscription, notification and further page."""
+    there_and_back, told = MessageCount(ways=1, returns=1), MessageCount(returns=1)
     if design is Design.SERVER:
-        return there_and_back, there_and_back, there_and_back, MessageCount(ways=1)
+        return there_and_back, there_and_back, there_and_back, told, there_and_back
     if design is Design.LOCAL:
-        return MessageCount(), there_and_back, MessageCount(floods=1), MessageCount(ways=1)
-    asked = MessageCount(ways=2, broadcasts=1)  # to a cell and back, told in that cell
+        flood = MessageCount(floods=1)
+        return MessageCount(), there_and_back, flood, told, flood
+    asked = MessageCount(ways=1, returns=1, broadcasts=1)  # to a cell and back, told in that cell
     insert = asked.times(tags).plus(MessageCount(broadcasts=1))  # the object, in the owner's cell
     registered = MessageCount(ways=1, broadcasts=1).times(tags)
-    return insert, there_and_back.plus(registered), asked.times(keys), MessageCount(ways=1)
+    page = there_and_back.times(keys)
+    return insert, there_and_back.plus(registered), asked.times(keys), told, page
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepPeriods:
+    """The seconds between two beacons of `cells`, two announcements of all ways by distance vectors, and two
+    comparisons of a store in `local` and in `cells`; infinity: never."""
+
+    beacon_s: float = 1.0
+    update_s: float = 15.0
+    local_repair_s: float = 10.0
+    cells_repair_s: float = 5.0
+
+
+USUAL_PERIODS = UpkeepPeriods()
+"""Those that mechanisms begin with."""
+
+
+def upkeep(design: Design, nodes: float, periods: UpkeepPeriods = USUAL_PERIODS) -> float:
+    """The transmissions in a second that a design needs when nobody does anything; no published formula.
+
+    A node's announcement of itself, with a new number, is passed on by all others, each at a time of its own.
+    """
+    if design is Design.CELLS:
+        return nodes / periods.beacon_s + nodes / periods.cells_repair_s
+    ways = nodes**2 / periods.update_s
+    return ways + (nodes / periods.local_repair_s if design is Design.LOCAL else 0.0)
 
 
 def local_beats_server(nodes: float) -> float:

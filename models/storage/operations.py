@@ -49,6 +49,21 @@ class StorageOperations:
     def __len__(self) -> int:
         return len(self.at_us)
 
+    def followed_by(self, other: StorageOperations, after_us: int) -> StorageOperations:
+        """These operations, and others on posts of the same vocabulary `after_us` microseconds later."""
+        inserted = np.isin(other.kind, (OperationKind.INSERT, OperationKind.DELETE))
+        return StorageOperations(
+            self.posts.followed_by(other.posts, after_us),
+            np.concatenate((self.at_us, other.at_us + after_us)),
+            np.concatenate((self.node, other.node)),
+            np.concatenate((self.kind, other.kind)),
+            np.concatenate(
+                (self.subject, other.subject + np.where(inserted, len(self.posts), len(self.tag)))
+            ),
+            np.concatenate((self.tag, other.tag)),
+            np.concatenate((self.all_time, other.all_time)),
+        )
+
     def ideal_matches(self) -> set[tuple[int, int]]:
         """The pairs (post, subscription) that are told if each operation succeeds at once."""
         live: dict[int, set[int]] = {}  # subscriptions by tag

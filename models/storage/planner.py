@@ -8,10 +8,19 @@ the switch costs; and after a switch it waits.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from bypass.models.storage.costs import Demand, Design, DesignCost, Extent, cost
+from bypass.models.storage.costs import (
+    USUAL_PERIODS,
+    Demand,
+    Design,
+    Extent,
+    UpkeepPeriods,
+    cost,
+    upkeep,
+)
 from bypass.models.storage.meter import StorageMeter
+from bypass.protocol.storage import NodeCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +29,8 @@ class PlannerSettings:
 
     Another design has to need fewer transmissions by more than the share `margin` in `patience` windows in a
     row, and to earn those of the switch within `horizon` windows. For `hold` windows after a switch nothing
-    is proposed, and never on fewer than `least` operations. `overheads` are transmissions in a window,
-    besides those of operations: routing tables, beacons.
+    is proposed, and never on fewer than `least` operations. `designs` are those that may be proposed.
+    `periods` say what routing and repair cost besides operations; `confirmed` is as in `cost`.
     """
 
     margin: float = 0.1
@@ -30,7 +39,8 @@ class PlannerSettings:
     horizon: float = 20.0
     least: int = 20
     designs: Collection[Design] = tuple(Design)
-    overheads: Mapping[Design, float] = field(default_factory=dict)
+    periods: UpkeepPeriods = USUAL_PERIODS
+    confirmed: bool = True
 
     def __post_init__(self) -> None:
         if not (0 <= self.margin < 1 and self.patience >= 1 and self.hold >= 0 and self.horizon > 0):
@@ -42,12 +52,12 @@ class PlannerSettings:
 
 @dataclass(frozen=True, slots=True)
 class StorageAssessment:
-    """The transmissions of a window in each design, for a measured demand; `present` is the design that there
-    is."""
+    """The transmissions of a window in each design, upkeep included, for a measured demand; `present` is the
+    design that there is, `extents` are the ways in each."""
 
     present: Design
     demand: Demand
-    extent: Extent
+    extents: Mapping[Design, Extent]
     transmissions: Mapping[Design, float]
 
     @property
@@ -84,15 +94,20 @@ class StoragePlanner:
 
     def assess(self) -> StorageAssessment:
         """Compare the designs for the windows that have ended."""
-        demand, extent = self.meter.demand(), self.meter.extent()
+        demand = self.meter.demand()
         designs = dict.fromkeys((self.meter.design, *self.settings.designs))
-        counts = {each: self._transmissions(cost(each, demand, extent)) for each in designs}
-        return StorageAssessment(self.meter.design, demand, extent, counts)
+        extents = {each: self.meter.extent(each) for each in designs}
+        counts = {
+            each: self._operations(each, demand, extents[each])
+            + self.meter.window_s * upkeep(each, self.meter.nodes, self.settings.periods)
+            for each in designs
+        }
+        return StorageAssessment(self.meter.design, demand, extents, counts)
 
-    def window_ended(self) -> StorageAssessment | None:
-        """End the meter's window. The assessment, if the store should have the design that is cheapest in it;
-        None if it should stay as it is."""
-        self.meter.close_window()
+    def window_ended(self, answers: Mapping[int, NodeCounts]) -> StorageAssessment | None:
+        """End the meter's window with the answers of nodes. The assessment, if the store should have the
+        design that is cheapest in it; None if it should stay as it is."""
+        self.meter.close_window(answers)
         assessment = self.assess()
         pays = assessment.saving > self.settings.margin and self._earned(assessment)
         if not pays or self.meter.operations < self.settings.least:
@@ -111,8 +126,8 @@ class StoragePlanner:
         self.meter.switched(design)
         self._favourite, self._streak, self._hold = None, 0, self.settings.hold
 
-    def _transmissions(self, counted: DesignCost) -> float:
-        return counted.transmissions() + self.settings.overheads.get(counted.design, 0.0)
+    def _operations(self, design: Design, demand: Demand, extent: Extent) -> float:
+        return cost(design, demand, extent, confirmed=self.settings.confirmed).transmissions()
 
     def _earned(self, assessment: StorageAssessment) -> bool:
         """Whether the switch pays within the horizon: all objects and queries are announced anew."""
@@ -122,6 +137,6 @@ class StoragePlanner:
             tags=assessment.demand.tags,
             keys=assessment.demand.keys,
         )
-        price = cost(assessment.cheapest, present, assessment.extent).transmissions()
+        price = self._operations(assessment.cheapest, present, assessment.extents[assessment.cheapest])
         saved = assessment.transmissions[self.meter.design] - assessment.transmissions[assessment.cheapest]
         return saved * self.settings.horizon >= price

@@ -60,6 +60,17 @@ class Posts:
         number[busiest] = np.arange(len(busiest), dtype=np.int32)
         return self._chosen(np.flatnonzero(number[self.author] >= 0), number)
 
+    def followed_by(self, other: Posts, after_us: int) -> Posts:
+        """These posts, and others of the same vocabulary `after_us` microseconds later."""
+        return Posts(
+            np.concatenate((self.at_us, other.at_us + after_us)),
+            np.concatenate((self.author, other.author)),
+            np.concatenate((self.size, other.size)),
+            np.concatenate((self.first_tag, other.first_tag[1:] + self.first_tag[-1])),
+            np.concatenate((self.tags, other.tags)),
+            self.vocabulary,
+        )
+
     def _chosen(self, rows: Ints, number: npt.NDArray[np.int32]) -> Posts:
         lengths = np.diff(self.first_tag)[rows]
         first = np.concatenate(([0], np.cumsum(lengths)))

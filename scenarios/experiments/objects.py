@@ -2,16 +2,74 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
+from bypass.core.client import Client
+from bypass.core.objects.survey import ANSWER_S
 from bypass.mechanisms import Registry
+from bypass.models.storage.costs import Design
+from bypass.models.storage.layout import NodeLayout
 from bypass.models.storage.operations import OperationModel, StorageOperations
+from bypass.models.storage.planner import PlannerSettings
 from bypass.models.storage.posts import PostModel, read_posts
+from bypass.models.storage.store_adaptation import LATE_S, StoreAdaptation
+from bypass.support.units import MICROSECONDS
 from bypass.support.validation import Misfit
-from bypass.transitions import Action, Plan, TransitionError
+from bypass.transitions import Action, Plan, RuleBook, TransitionError
+
+
+class PlannerModel(BaseModel):
+    """A planner of the store's design at the node in the middle, if there are rules: it asks all nodes once
+    in `window_s` seconds, looks at `windows` windows together, and is as cautious as `margin`, `patience`,
+    `hold`, `horizon` and `least` say; see PlannerSettings.
+
+    It compares `designs`, in cells with this `side` (None: as routing lays them out) and with radios that
+    reach `reach_m` metres.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    window_s: float = Field(default=30.0, gt=ANSWER_S + LATE_S)
+    windows: int = Field(default=2, ge=1, le=100)
+    margin: float = Field(default=0.1, ge=0, lt=1)
+    patience: int = Field(default=2, ge=1)
+    hold: int = Field(default=3, ge=0)
+    horizon: float = Field(default=20.0, gt=0)
+    least: int = Field(default=20, ge=0)
+    designs: tuple[Design, ...] = Field(default=tuple(Design), min_length=1)
+    side: float | None = Field(default=None, gt=0)
+    reach_m: float = Field(default=113.0, gt=0)
+
+    def adaptation(self, client: Client, book: RuleBook, width: float, height: float) -> StoreAdaptation:
+        """Have a node of a world of this size adapt the store. Raises InvalidRule."""
+        layout = NodeLayout.over((0.0, 0.0, width, height), self.reach_m, self.side)
+        settings = PlannerSettings(
+            self.margin, self.patience, self.hold, self.horizon, self.least, self.designs
+        )
+        return StoreAdaptation(client, book, layout, settings, window_s=self.window_s, windows=self.windows)
+
+
+class WorkloadStage(BaseModel):
+    """A stretch of a workload: clients publish `posts` and do what `operations` say besides."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    posts: PostModel = PostModel()
+    operations: OperationModel = OperationModel()
+
+    @property
+    def length(self) -> float:
+        """The seconds that it takes."""
+        return self.posts.duration / self.operations.compression
+
+    def stretched(self, factor: float) -> dict[str, Any]:
+        """The stage, as a file has it, with a time so many times as long."""
+        data: dict[str, Any] = self.model_dump(mode="json", exclude_unset=True)
+        return data | {"posts": data.get("posts", {}) | {"duration": self.posts.duration * factor}}
 
 
 class ObjectSettings(BaseModel):
@@ -20,7 +78,8 @@ class ObjectSettings(BaseModel):
     Clients are up from the beginning, so that routing finds ways, and begin to store at random moments from
     `start` on, for `joins` seconds; then they publish `posts`, or those of a CSV `file`, and do what
     `operations` say besides. If `publishers` is above 0, clients below that share of all publish alone, and
-    the others subscribe alone. Whoever is told of an object of somebody else fetches it with probability
+    the others subscribe alone. Then come `stages`, one after the other. Queries end `lasting` seconds after
+    they were asked, None: never. Whoever is told of an object of somebody else fetches it with probability
     `retrieve`. Pages of the past have `page` objects, and all of them are asked for.
 
     The node of a `server` whose number is not set, here or in a plan, is the client nearest to the middle of
@@ -39,6 +98,9 @@ class ObjectSettings(BaseModel):
     publishers: float = Field(default=0.0, ge=0, lt=1)
     retrieve: float = Field(default=0.1, ge=0, le=1)
     page: int = Field(default=20, ge=1, le=64)
+    stages: tuple[WorkloadStage, ...] = ()
+    lasting: float | None = Field(default=None, gt=0)
+    planner: PlannerModel = PlannerModel()
 
     @property
     def first(self) -> Action:
@@ -50,6 +112,7 @@ class ObjectSettings(BaseModel):
         data = self.model_dump(mode="json", exclude_unset=True)
         data |= {"start": self.start * factor, "joins": self.joins * factor}
         data["posts"] = data.get("posts", {}) | {"duration": self.posts.duration * factor}
+        data["stages"] = [stage.stretched(factor) for stage in self.stages]
         return data
 
     @field_validator("file")
@@ -68,7 +131,13 @@ class ObjectSettings(BaseModel):
             registry.check(Plan(plan="store", actions=(self.first,)), ("client",))
         except TransitionError as error:
             raise Misfit(("storage",), f"is {self.storage!r}: {error}") from None
-        length = self.posts.duration / self.operations.compression
+        length = sum(stage.length for stage in self._all_stages)
+        for i, stage in enumerate(self.stages):
+            if stage.posts.vocabulary != self.posts.vocabulary or self.file is not None:
+                raise Misfit(
+                    ("stages", i, "posts", "vocabulary"),
+                    f"is {stage.posts.vocabulary}: expected that of the first posts, which are from no file",
+                )
         end = self.operations_from + length
         if end > duration:
             raise Misfit(
@@ -79,4 +148,23 @@ class ObjectSettings(BaseModel):
     def schedule(self, clients: int, seed: int) -> StorageOperations:
         """The operations of so many clients. Raises InvalidPosts for a file that cannot be used."""
         posts = self.posts.draw(clients, seed) if self.file is None else read_posts(self.file)
-        return self.operations.draw(posts, clients, self.posts.duration, seed)
+        drawn = self.operations.draw(posts, clients, self.posts.duration, seed)
+        for number, stage in enumerate(self.stages, 1):
+            own = seed + (number << 32)
+            further = stage.operations.draw(
+                stage.posts.draw(clients, own), clients, stage.posts.duration, own
+            )
+            drawn = drawn.followed_by(
+                further, round((self.stage_starts[number] - self.operations_from) * MICROSECONDS)
+            )
+        return drawn
+
+    @property
+    def stage_starts(self) -> list[float]:
+        """The times (s) at which stages begin."""
+        lengths = [stage.length for stage in self._all_stages[:-1]]
+        return [*accumulate(lengths, initial=self.operations_from)]
+
+    @property
+    def _all_stages(self) -> tuple[WorkloadStage, ...]:
+        return (WorkloadStage(posts=self.posts, operations=self.operations), *self.stages)

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from bypass.core.adaptation import TOPICS
 from bypass.core.rule_sources import INSTALLED_RULES, Rules, are_offered, combined, read_rules
 from bypass.errors import UnusableMechanism
+from bypass.models.storage.store_adaptation import STORE_TOPICS
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.support.extensions import installed_names
 from bypass.transitions import RuleEngine, TransitionError
@@ -25,15 +26,15 @@ def rulebook_names() -> list[str]:
 def load_rules(use: str | Sequence[str], parameters: Mapping[str, JsonValue]) -> Rules:
     """Join rule books, built in, in YAML files, of Python as `module:name`, or installed, with parameters.
 
-    In Python it may also be a list of rules that are no data. Raises InvalidScenario, also for rules that a
-    broker cannot apply.
+    In Python it may also be a list of rules that are no data. Raises InvalidScenario, also for rules that
+    neither a broker nor the nodes of a store can apply.
     """
     sources = (use,) if isinstance(use, str) else tuple(use)
     what = ", ".join(map(repr, sources))
     try:
         book, more = combined([_read(source) for source in sources])
         book = book.with_parameters(parameters)
-        RuleEngine(book, lambda _: [], lambda: 0.0, TOPICS).add(*more)
+        RuleEngine(book, lambda _: [], lambda: 0.0, {**TOPICS, **STORE_TOPICS}).add(*more)
     except TransitionError as error:
         raise InvalidScenario(f"rules {what}: {error}") from None
     return book, more

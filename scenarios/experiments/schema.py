@@ -16,11 +16,13 @@ from pydantic import (
     model_validator,
 )
 
+from bypass.core.adaptation import TOPICS
 from bypass.errors import UnusableMechanism, shown
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY, PORT_OF, TRANSPORT
 from bypass.mechanisms.registry import SIDES
 from bypass.models.radio.radio import BluetoothModel, RadioModel
+from bypass.models.storage.store_adaptation import STORE_TOPICS
 from bypass.models.workloads import LBS
 from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
@@ -57,8 +59,8 @@ class LocationSettings(Strict):
 
 
 class RuleSettings(Strict):
-    """The rules that the broker adapts by, of one source or of several, and other values of their parameters;
-    none if `use` is empty."""
+    """The rules that the broker adapts by or, with `objects`, the node in the middle; of one source or of
+    several, and other values of their parameters; none if `use` is empty."""
 
     use: str | tuple[str, ...] = ""
     parameters: dict[str, JsonValue] = {}
@@ -273,6 +275,8 @@ class Scenario(Strict):
                 raise Misfit(("objects", *misfit.path), misfit.args[0]) from None
             if self.script is not None:
                 raise Misfit(("objects",), "is given beside a script: expected one of them")
+        if self.rules.sources:
+            self._check_topics()
         for key, name in (("main", self.main), ("baseline", self.baseline)):
             if name and name not in self.runs:
                 known = ", ".join(self.runs) or "none"
@@ -300,6 +304,16 @@ class Scenario(Strict):
             radio_models(self.all_radios, registry.kinds(TRANSPORT).values())
         except UnusableMechanism as error:
             raise Misfit(("radios",), f"has {list(self.radios)}: {error}") from None
+
+    def _check_topics(self) -> None:
+        book, more = load_rules(self.rules.sources, self.rules.parameters)
+        topics = TOPICS if self.objects is None else STORE_TOPICS
+        for rule in (*book.rules, *more):
+            if rule.on not in topics:
+                known = ", ".join(topics)
+                raise Misfit(
+                    ("rules", "use"), f"has the rule {rule.rule!r} on {rule.on!r}: expected one on {known}"
+                )
 
     def _check_timeline(self) -> None:
         earliest = 0.0

@@ -11,11 +11,14 @@ import numpy as np
 from bypass.objects.metadata import ObjectKey
 from bypass.places.cell_grid import CellGrid
 from bypass.scenarios.figures.measures import EventColumn, Stats
+from bypass.scenarios.figures.storage_loads import NodeLoad, energy_figures
 from bypass.scenarios.figures.storage_switches import (
     StorePhase,
+    StoreStage,
     StoreSwitch,
     by_name,
     store_phases,
+    store_stages,
     store_switches,
 )
 from bypass.scenarios.figures.usage import ClientExecution
@@ -28,8 +31,9 @@ TRAFFIC = (
 
 
 class OperationEnd(NamedTuple):
-    """An operation that has ended, and how long (s) it took."""
+    """An operation of a node that has ended, and how long (s) it took."""
 
+    node: int
     operation: str
     ok: bool
     seconds: float
@@ -89,10 +93,10 @@ class StoreWatch:
 
 
 class StoreLayout(NamedTuple):
-    """Where nodes are in the end, the grid of their cells if they have one, and how many tags of objects
-    each cell is responsible for."""
+    """The nodes with their loads, the grid of their cells if they have one, and how many tags of objects each
+    cell is responsible for."""
 
-    places: Sequence[tuple[float, float]] = ()
+    loads: Sequence[NodeLoad] = ()
     grid: CellGrid | None = None
     keyed: Mapping[int, int] = {}
 
@@ -116,6 +120,7 @@ class StoreFigures(NamedTuple):
     layout: StoreLayout
     phases: tuple[StorePhase, ...]
     switches: tuple[StoreSwitch, ...]
+    stages: tuple[StoreStage, ...]
 
     def summary(self) -> dict[str, Any]:
         """The figures by the names that the summary has."""
@@ -136,9 +141,11 @@ class StoreFigures(NamedTuple):
             "forwarded_share": self.traffic["forwarded_bytes"] / phy,
             "design": dict(self.design),
             "most_loaded_cell": max(self.layout.keyed.values(), default=0),
+            "energy": energy_figures(self.layout.loads),
             "skipped": self.skipped,
             "store_phases": by_name(self.phases),
             "store_switches": [switch.summary() for switch in self.switches],
+            "store_stages": [stage._asdict() for stage in self.stages],
         }
 
 
@@ -150,14 +157,15 @@ def store_figures(
     design: Mapping[str, float],
     layout: StoreLayout,
     phases: Sequence[tuple[str, float]],
+    stages: Sequence[float],
     radio: EventColumn,
-    executions: Iterable[ClientExecution],
+    executions: Sequence[ClientExecution],
 ) -> StoreFigures:
     """Make the figures of a run out of what was watched.
 
     `found` are the objects that a query for all of them found at the end, `held` those of which a node has
-    the bytes then. `phases` are names and beginnings (s), `radio` are the bytes that radios sent in each
-    second.
+    the bytes then. `phases` are names and beginnings (s), `stages` the beginnings of those of the workload,
+    `radio` are the bytes that radios sent in each second.
     """
     owed = watch.owed()
     told = [
@@ -190,13 +198,15 @@ def store_figures(
         layout=layout,
         phases=stretches,
         switches=store_switches(stretches, told, radio, executions),
+        stages=store_stages(stages, float(len(radio)), executions),
     )
 
 
-def no_store_figures(phases: Sequence[tuple[str, float]]) -> StoreFigures:
-    """The figures of a run with these phases (name, beginning in s) in which nobody did anything."""
+def no_store_figures(phases: Sequence[tuple[str, float]], stages: Sequence[float]) -> StoreFigures:
+    """The figures of a run with these phases (name, beginning in s) and stages of the workload (beginning in
+    s) in which nobody did anything."""
     traffic, radio = dict.fromkeys(TRAFFIC, 0), np.zeros(1, np.int64)
-    return store_figures(StoreWatch(), set(), set(), traffic, {}, StoreLayout(), phases, radio, ())
+    return store_figures(StoreWatch(), set(), set(), traffic, {}, StoreLayout(), phases, stages, radio, ())
 
 
 def _share(truths: Iterable[bool]) -> float:

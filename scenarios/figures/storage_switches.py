@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from bypass.scenarios.figures.usage import ClientExecution
 
 SWITCH_S = 30.0
 """A switch lasts so long (s), or until the next one: notifications due meanwhile count as its own."""
+
+DESIGNS = ("local", "cells", "server")
 
 Told = tuple[float, float | None]  # when a notification was due (s), and how much later (s) it came, if ever
 
@@ -86,6 +89,37 @@ def store_switches(
                 recall_margin=recall - min(before.recall, after.recall),
                 longest_s=max((delay for delay in own if delay is not None), default=float("nan")),
             )
+        )
+    return tuple(found)
+
+
+class StoreStage(NamedTuple):
+    """A stage of the workload: its beginning (s), after how many seconds the last client switched to another
+    design (0: none did), how often each did on average, and the share of them in each design at its end."""
+
+    at_s: float
+    settled_s: float
+    switches: float
+    designs: Mapping[str, float]
+
+
+def store_stages(
+    starts: Sequence[float], end: float, executions: Iterable[ClientExecution]
+) -> tuple[StoreStage, ...]:
+    """The stages that begin at `starts`; the last one ends at `end`."""
+    moves = [
+        (each.record.at, each.client, each.record.target)
+        for each in executions
+        if each.client is not None and each.switched and each.record.proxy == "storage"
+    ]
+    found = []
+    for at, until in pairwise((*starts, end)):
+        last = {client: target for moment, client, target in sorted(moves) if moment < until}
+        own = [moment for moment, *_ in moves if at <= moment < until]
+        shares = {name: share / len(last) for name, share in Counter(last.values()).items()}
+        settled = max(own) - at if own else 0.0
+        found.append(
+            StoreStage(at, settled, len(own) / max(1, len(last)), dict.fromkeys(DESIGNS, 0.0) | shares)
         )
     return tuple(found)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bypass.mechanisms.modes import AdHoc
 from bypass.scenarios.experiments.schema import Step
 from bypass.transitions import Record
 
@@ -138,3 +139,10 @@ def spread_of(
         np.array([each.x for each in found]),
         np.array([each.y for each in found]),
     )
+
+
+def main_mechanism(mechanisms: Mapping[str, Mapping[str, Any]]) -> str:
+    """The name of a phase without one: the store, the scheme or, without a broker, the dissemination."""
+    alone = mechanisms.get("mode", {}).get("name") == AdHoc.name and "direct" in mechanisms
+    proxy = "storage" if "storage" in mechanisms else "direct" if alone else "filter"
+    return str(mechanisms[proxy]["name"])

@@ -24,11 +24,13 @@ from bypass.scenarios.report.page import (
     heading,
     page,
     paragraph,
+    pictures,
     preformatted,
     rendered,
     span,
 )
 from bypass.scenarios.report.pictures import (
+    NO_TRAFFIC,
     around_transitions,
     by_place,
     comparing,
@@ -36,9 +38,11 @@ from bypass.scenarios.report.pictures import (
     moved_clients,
     over_the_run,
 )
-from bypass.scenarios.report.pictures_nearby import gateways, in_use
+from bypass.scenarios.report.pictures_nearby import gateways, in_use, taking_part
+from bypass.scenarios.report.pictures_stored import stores, switches
 from bypass.scenarios.report.plots.captions import uses_radios
 from bypass.scenarios.report.plots.executions import single_executions
+from bypass.scenarios.report.plots.time.series import traffic_over_time
 from bypass.scenarios.report.result import Result
 from bypass.scenarios.report.tables import (
     gateway_table,
@@ -67,7 +71,7 @@ def in_notebook(result: Result) -> str:
 
 
 def _parts(result: Result) -> Iterator[Markup]:
-    main, several = result.main, len(result.runs) > 1
+    main = result.main
     yield Markup("<header>{}{}\n{}\n{}</header>").format(
         heading(1, result.scenario.name),
         paragraph(result.scenario.about, "about"),
@@ -77,8 +81,38 @@ def _parts(result: Result) -> Iterator[Markup]:
     if result.verdicts:
         yield heading(2, "Figures beside the thesis’")
         yield verdict_table(result)
+    yield from _of_events(result) if main.store is None else _of_store(result)
+    yield heading(2, "Run it again")
+    yield from rerun(result.scenario)
+
+
+def _of_store(result: Result) -> Iterator[Markup]:
+    """The sections of runs in which clients stored objects; nobody published events."""
+    main = result.main
+    yield heading(2, "Stores")
+    yield from stores(result)
+    yield from switches(main)
+    yield heading(2, "Over time")
+    yield pictures(
+        [traffic_over_time(main, "adhoc"), taking_part(main) if main.attendance else None], NO_TRAFFIC
+    )
+    yield from _rules(main)
+
+
+def _rules(main: Run) -> Iterator[Markup]:
+    """The rules that fired, if any did."""
+    if main.firings:
+        yield heading(2, "Rules that fired")
+        if len(main.firings) == KEPT_FIRINGS:
+            yield paragraph(f"Of the latest {grouped(KEPT_FIRINGS)} times.")
+        yield rule_table(main.firings)
+
+
+def _of_events(result: Result) -> Iterator[Markup]:
+    """The sections of runs in which clients published events."""
+    main = result.main
     name = next(name for name, run in result.runs.items() if run is main)
-    yield heading(2, f"Phases of run {name}" if several else "Phases")
+    yield heading(2, f"Phases of run {name}" if len(result.runs) > 1 else "Phases")
     yield phase_table(main.phases)
     yield heading(2, "Over time")
     yield from over_the_run(main)
@@ -95,24 +129,18 @@ def _parts(result: Result) -> Iterator[Markup]:
         yield heading(2, "Gateways")
         yield gateway_table(result)
         yield from gateways(result)
-    if main.firings:
-        yield heading(2, "Rules that fired")
-        if len(main.firings) == KEPT_FIRINGS:
-            yield paragraph(f"Of the latest {grouped(KEPT_FIRINGS)} times.")
-        yield rule_table(main.firings)
+    yield from _rules(main)
     yield heading(2, "Distribution")
     yield from distribution(main)
     yield heading(2, "By place")
     yield from by_place(main)
-    if several:
+    if len(result.runs) > 1:
         yield heading(2, "Runs compared")
         yield run_table(result.runs)
         for name, run in result.runs.items():
             if len(run.phases) > 1 and run is not main:
                 yield details(f"Phases of run {name}", phase_table(run.phases))
         yield from comparing(result)
-    yield heading(2, "Run it again")
-    yield from rerun(result.scenario)
 
 
 def verdict_line(verdicts: Sequence[CheckVerdict]) -> str:
@@ -152,7 +180,9 @@ def _facts(result: Result) -> Markup:
         ("clients", grouped(main.scenario.clients), ""),
         ("simulated time", span(main.scenario.duration), ""),
         ("computing time", f"{sum(run.wall_s for run in result.runs.values()):.1f} s", "wall"),
-        ("events", grouped(len(main.events["id"])), ""),
+        ("events", grouped(len(main.events["id"])), "")
+        if main.store is None
+        else ("objects", grouped(main.store.objects), ""),
         *in_order(main),
     ]
     reaches = dict.fromkeys(reach for run in result.runs.values() for reach in _reaches(run))

@@ -15,7 +15,6 @@ from bypass.errors import BypassError
 from bypass.events.event import Event
 from bypass.events.filters import attr
 from bypass.mechanisms.filters import FilterBroker
-from bypass.mechanisms.modes import AdHoc
 from bypass.models.maps import AttractionPoint
 from bypass.models.radio.kernels.state import S
 from bypass.models.waypoints import Waypoints, within
@@ -30,12 +29,12 @@ from bypass.scenarios.figures.figures import distance_to_border
 from bypass.scenarios.figures.gateway_watch import GatewayWatch
 from bypass.scenarios.figures.measures import Around, EventColumn, Phase, Stats, between, precision, recall
 from bypass.scenarios.figures.outcome import LOCAL_COUNTERS, LOCAL_PROXIES, TRAFFIC_COLUMNS, Run, rates
-from bypass.scenarios.figures.usage import ClientExecution, JoinOrLeave
+from bypass.scenarios.figures.usage import ClientExecution, JoinOrLeave, main_mechanism
 from bypass.sim.ledger import HORIZON_S, Ledger
 from bypass.sim.streams import stream
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
-from bypass.transitions import Nothing, Record, RuleEngine
+from bypass.transitions import Nothing, Record, RuleBook, RuleEngine
 
 DRAIN_S = 5.0  # what was published last must still arrive
 LONGEST_AWAY = 10  # times the mean: what waits for who stays away longer is not waited for
@@ -150,7 +149,7 @@ class Experiment:
         system.broker.engine.add_listener(_Watch(self._executions, lambda: (nowhere, nowhere)))
         if scenario.rules.sources:
             book, more = load_rules(scenario.rules.sources, scenario.rules.parameters)
-            self._rules = Adaptation(system.broker, book, self.region.places).rules
+            self._rules = self._adaptation(book)
             self._rules.add(*more)
         self._begin_attendance()
         self._schedule_next()
@@ -168,6 +167,10 @@ class Experiment:
         self._drain()
         self._settle()
         return self._result(time.perf_counter() - began)
+
+    def _adaptation(self, book: RuleBook) -> RuleEngine:
+        """Have the broker adapt by rules."""
+        return Adaptation(self.system.broker, book, self.region.places).rules
 
     # -- what happens meanwhile ---------------------------------------------------------------------------
 
@@ -376,7 +379,7 @@ class Experiment:
         (up0, down0), (up1, down1) = self._marks[i], self._marks[i + 1]
         mechanisms = self._mechanisms[i + 1]  # as it ends: partial transitions may have added some
         return Phase(
-            name=name or _main_mechanism(mechanisms),
+            name=name or main_mechanism(mechanisms),
             start_s=start,
             end_s=end,
             mechanisms=mechanisms,
@@ -387,13 +390,6 @@ class Experiment:
             deliveries=int(own["notified"].sum()),
             traffic=rates(up1 - up0, down1 - down0, self.scenario.clients * (end - start)),
         )
-
-
-def _main_mechanism(mechanisms: dict[str, Any]) -> str:
-    """The name of a phase without one: the store, the scheme or, without a broker, the dissemination."""
-    alone = mechanisms.get("mode", {}).get("name") == AdHoc.name and "direct" in mechanisms
-    proxy = "storage" if "storage" in mechanisms else "direct" if alone else "filter"
-    return str(mechanisms[proxy]["name"])
 
 
 def _application(event: Event, handle: object) -> None:

@@ -101,7 +101,9 @@ def _blank(scenario: Scenario) -> Run:
         script=None if scenario.script is None else ScriptCounts(0, 0, 0),
         store=None
         if scenario.objects is None
-        else no_store_figures([(phase.name, phase.start_s) for phase in phases]),
+        else no_store_figures(
+            [(phase.name, phase.start_s) for phase in phases], scenario.objects.stage_starts
+        ),
     )
 
 

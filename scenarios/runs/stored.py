@@ -13,6 +13,7 @@ from bypass.core.objects.access import ObjectAccess
 from bypass.core.objects.operations import Ended, OperationResult
 from bypass.core.objects.own_queries import OwnQuery
 from bypass.errors import BypassError
+from bypass.mechanisms.routing.base import RoutingMechanism
 from bypass.mechanisms.storage.server import ExternalStorage
 from bypass.models.maps import AttractionPoint
 from bypass.models.radio.kernels.state import S
@@ -29,10 +30,11 @@ from bypass.scenarios.figures.storage import (
     StoreWatch,
     store_figures,
 )
+from bypass.scenarios.figures.storage_loads import NodeLoad
 from bypass.scenarios.runs.experiment import Experiment, ExperimentFailed, Publication
 from bypass.sim.streams import stream
 from bypass.support.units import MICROSECONDS
-from bypass.transitions import Nothing, Plan
+from bypass.transitions import Nothing, Plan, RuleBook, RuleEngine
 
 STORE = -3  # the number of its random streams among those of hosts
 PROBED_TOGETHER = 8  # tags that one query at the end asks for
@@ -65,6 +67,10 @@ class StorageExperiment(Experiment):
         self._found: set[ObjectKey] = set()
         self._traffic: dict[str, int] = {}
         self._design: Counter[str] = Counter()
+        self._bodies = [Counter[str]() for _ in range(scenario.clients)]  # received in lives that are over
+        self._seconds_there = np.zeros(scenario.clients)
+        self._counted_until = 0.0
+        self._loads: list[NodeLoad] = []
 
     def _scheduled(self, _: tuple[AttractionPoint, ...]) -> Iterator[Publication]:
         return iter(())
@@ -101,8 +107,22 @@ class StorageExperiment(Experiment):
 
     def _settle(self) -> None:
         super()._settle()
+        now = self.system.clock.now()
+        self._seconds_there[self._active] += now - self._counted_until
+        self._counted_until = now
         for number in np.flatnonzero(self._active).tolist():
             self._design[self.system.clients[number].engine.active("storage").name] += 1
+
+    def _go(self, number: int) -> None:
+        received = self._received(number)
+        super()._go(number)
+        if not self._active[number]:
+            self._bodies[number] += received
+
+    def _received(self, number: int) -> Counter[str]:
+        """The bodies that a client's routing has delivered so far, by the names of their classes."""
+        routing = self.system.clients[number].engine.active("routing")
+        return routing.counters.bodies if isinstance(routing, RoutingMechanism) else Counter()
 
     def _step(self, step: Step) -> None:
         """Have the node in the middle decide, since there is no broker; the others follow it."""
@@ -110,6 +130,14 @@ class StorageExperiment(Experiment):
         outcome = self.system.clients[self._middle].decide(self._with_server(step.plan))
         if not outcome.ok:
             raise ExperimentFailed(f"plan {step.plan.plan!r} at {step.at} s: {outcome}")
+
+    def _adaptation(self, book: RuleBook) -> RuleEngine:
+        """Have the node in the middle adapt the store by rules."""
+        world = self.scenario.world
+        self.adaptation = self._settings.planner.adaptation(
+            self.system.clients[self._middle], book, world.width, world.height
+        )
+        return self.adaptation.rules
 
     def _with_server(self, plan: Plan) -> Plan:
         """The plan with the number of the server, where it sets none."""
@@ -172,7 +200,7 @@ class StorageExperiment(Experiment):
             bytes(int(posts.size[number])),
             [posts.vocabulary[tag] for tag in posts.tags_of(number).tolist()],
             name=f"post-{number}",
-            ended=self._timed("insert", acknowledged),
+            ended=self._timed(node, "insert", acknowledged),
         )
         post = StoredPost(metadata.key, node, metadata.tags, self.system.clock.now())
         self._watched.posts[number] = post
@@ -180,21 +208,28 @@ class StorageExperiment(Experiment):
     def _subscribe(self, objects: ObjectAccess, node: int, number: int) -> None:
         now, past = self.system.clock.now(), bool(self._operations.all_time[number])
         tag = self._operations.posts.vocabulary[int(self._operations.tag[number])]
-        self._watched.follows[number] = FollowedTag(node, tag, -np.inf if past else now, now)
+        lasting = self._settings.lasting
+        until = None if lasting is None else now + lasting
+        self._watched.follows[number] = FollowedTag(
+            node, tag, -np.inf if past else now, now, np.inf if until is None else until
+        )
         self._queries[number] = objects.query(
             tag,
             partial(self._told, number),
             since=None if past else now,
+            until=until,
             limit=self._settings.page,
-            ended=self._timed("subscribe", partial(self._next_page, number)),
+            ended=self._timed(node, "subscribe", partial(self._next_page, number)),
         )
 
     def _next_page(self, number: int, result: OperationResult) -> None:
         """Ask for what else there is of the past."""
         own = self._queries[number]
-        objects = self.system.clients[own.query.subscriber].objects
+        node = own.query.subscriber
+        objects = self.system.clients[node].objects
         if result.ok and own.more_past and not own.withdrawn and objects.queries.get(own.query.id) is own:
-            objects.more(own, self._settings.page, self._timed("page", partial(self._next_page, number)))
+            ended = self._timed(node, "page", partial(self._next_page, number))
+            objects.more(own, self._settings.page, ended)
 
     def _delete(self, objects: ObjectAccess, number: int) -> None:
         post = self._watched.posts.get(number)
@@ -202,7 +237,7 @@ class StorageExperiment(Experiment):
             self._watched.skipped += 1
             return
         post.deleted = self.system.clock.now()
-        objects.delete(post.key, self._timed("delete"))
+        objects.delete(post.key, self._timed(post.owner, "delete"))
 
     def _unsubscribe(self, objects: ObjectAccess, number: int) -> None:
         own = self._queries.get(number)
@@ -210,20 +245,22 @@ class StorageExperiment(Experiment):
             self._watched.skipped += 1
             return
         self._watched.follows[number].withdrawn = self.system.clock.now()
-        objects.withdraw(own, self._timed("unsubscribe"))
+        objects.withdraw(own, self._timed(own.query.subscriber, "unsubscribe"))
 
     def _told(self, number: int, metadata: Metadata, own: OwnQuery) -> None:
         self._watched.told.setdefault((number, metadata.key), []).append(self.system.clock.now())
         subscriber = own.query.subscriber
         if metadata.key.owner != subscriber and self._tastes.random() < self._settings.retrieve:
-            self.system.clients[subscriber].objects.retrieve(metadata, self._timed("retrieve"))
+            retrieved = self._timed(subscriber, "retrieve")
+            self.system.clients[subscriber].objects.retrieve(metadata, retrieved)
 
-    def _timed(self, operation: str, ended: Ended = lambda _: None) -> Ended:
-        """Note how an operation ends, and how long it took."""
+    def _timed(self, node: int, operation: str, ended: Ended = lambda _: None) -> Ended:
+        """Note how an operation of a node ends, and how long it took."""
         begun = self.system.clock.now()
 
         def note(result: OperationResult) -> None:
-            self._watched.ends.append(OperationEnd(operation, result.ok, self.system.clock.now() - begun))
+            seconds = self.system.clock.now() - begun
+            self._watched.ends.append(OperationEnd(node, operation, result.ok, seconds))
             ended(result)
 
         return note
@@ -236,6 +273,7 @@ class StorageExperiment(Experiment):
             name: sum(int(self.system.local.counter(column).sum()) for column in columns)
             for name, columns in COLUMNS.items()
         }
+        self._loads = self._node_loads()
         super()._drain()
         if present := self._storing():
             objects = self.system.clients[present[0]].objects
@@ -278,6 +316,7 @@ class StorageExperiment(Experiment):
             {name: count / seconds for name, count in self._design.items() if name != Nothing.name},
             self._layout(),
             [(phase.name, phase.start_s) for phase in run.phases],
+            self._settings.stage_starts,
             run.traffic["adhoc_up"],
             run.executions,
         )
@@ -289,8 +328,22 @@ class StorageExperiment(Experiment):
         if grid is not None:
             for post in self._watched.posts.values():
                 keyed.update(grid.cell_of_tag("", tag) for tag in post.tags)
-        end = self.scenario.duration
-        return StoreLayout([self._trace.position(number, end) for number in storing], grid, keyed)
+        return StoreLayout(self._loads, grid, keyed)
+
+    def _node_loads(self) -> list[NodeLoad]:
+        """The loads of all clients so far."""
+        begun = [Counter[str]() for _ in self._bodies]
+        for end in self._watched.ends:
+            begun[end.node][end.operation] += 1
+        return [
+            NodeLoad.of(
+                self._trace.position(number, self.system.clock.now()),
+                float(self._seconds_there[number]),
+                begun[number],
+                earlier + self._received(number) if self._active[number] else earlier,
+            )
+            for number, earlier in enumerate(self._bodies)
+        ]
 
     def _storing(self) -> list[int]:
         """The clients that are there and have a store."""

@@ -1,4 +1,8 @@
-"""The benchmarks at a small size, by family: each family has a test file, so that workers share them."""
+"""The benchmarks at a small size, by family: each family has a test file, so that workers share them.
+
+Most take seconds of processor time, and only `make bench-smoke` runs them; `test_help.py` imports each
+all the same.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ NEARBY = {
         *("--duration", "3", "--scale-duration", "3", "--most", "100", "--repetitions", "1"),
     ],
     "radio": ["--duration", "1", "--seeds", "1"],
+    "storage_speed": ["--seconds", "2", "--designs", "cells", "--sizes", "16", "--repetitions", "1"],
 }
 EVALUATION = {
     "traces": ["--clients", "30", "--duration", "45", "--repetitions", "1"],
@@ -61,11 +66,16 @@ INGEST = {
 REGRESSION = {
     "regression": ["HEAD", "HEAD", "--scenarios", str(FOLDER.parent / "examples" / "market-day.yaml")],
 }
-# What these look for, tests look for with the same parts: only `make bench-smoke` runs them.
+# What these look for, tests look for with the same parts.
 REPEATED = {
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
+    "thyme": [
+        *("--scenarios", "static", "--designs", "cells", "--values", "16", "--duration", "36"),
+        *("--seeds", "2", "--processes", "1"),
+    ],
     "agreement": ["--clients", "20", "--duration", "6"],
     "fuzz": ["--frames", "10000"],
+    "storage_costs": ["--sizes", "16", "--mixes", "quiet", "--duration", "30"],
     "hostile": ["--frames", "6000"],
     "crashes": ["--kills", "1", "--publishers", "1", "--subscribers", "1"],
     "ingest_crashes": [

@@ -1,4 +1,4 @@
-"""In this process, which has Java already if other tests of the group have run."""
+"""In this process: one Java serves all of them."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.benchmarks.runs import EVALUATION, check, run_here
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.bench
 
 
 @pytest.mark.parametrize("name", EVALUATION)

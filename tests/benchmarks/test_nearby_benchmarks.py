@@ -4,7 +4,7 @@ import pytest
 
 from tests.benchmarks.runs import NEARBY, runs_and_writes_json
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.bench
 
 
 @pytest.mark.parametrize("name", NEARBY)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.core.adaptation import TOPICS, Adaptation, density
+from bypass.core.adaptation import TOPICS, WINDOW_S, Adaptation, density
 from bypass.places.region import Place
 from bypass.scenarios.experiments.rulebooks import load_rules
 from bypass.transitions import RuleBook
@@ -92,6 +92,33 @@ def test_density_is_observed_when_somebody_comes_or_goes() -> None:
     assert counts(world) == [("square", 0, 0.0, 4.0)]
 
 
+def test_the_workload_is_counted_once_in_a_window() -> None:
+    book = RuleBook.from_yaml(
+        """
+        rules:
+          - rule: mix
+            on: workload
+            when: clients + came + left + churn + events + subscriptions >= 0
+          - {rule: none, on: workload, when: ratio == None}
+          - {rule: many, on: workload, when: ratio != None and ratio > 2}
+        """
+    )
+    world = Observed([IN_PARK, OUT, IN_SQUARE], book)
+    for _ in range(9):
+        world.publish(0)
+    world.run(WINDOW_S)
+    world.system.leave(2)
+    world.run(WINDOW_S)
+    first, many, second, none = world.rules.firings
+    assert first.facts == {
+        "clients": 3, "came": 6.0, "left": 0.0, "churn": 2.0, "events": 18.0, "subscriptions": 6.0,
+    }  # fmt: skip
+    assert second.facts == {
+        "clients": 2, "came": 0.0, "left": 2.0, "churn": 1.0, "events": 0.0, "subscriptions": 0.0,
+    }  # fmt: skip
+    assert (many.rule, none.rule) == ("many", "none")
+
+
 def test_who_is_as_far_away_as_numbers_reach_is_nowhere() -> None:
     world = Observed([IN_PARK], NOTES)
     world.go(0, (1e200, -1e300))
@@ -145,6 +172,7 @@ def test_the_facts_are_those_that_topics_promise() -> None:
         book = RuleBook.from_data({"rules": [{"rule": "all", "on": topic, "when": condition}]})
         world = Observed([IN_PARK, OUT], book)
         world.go(0, IN_SQUARE)
+        world.run(WINDOW_S)
         assert not world.rules.faults
         assert {*world.rules.firings[0].facts} == names
 

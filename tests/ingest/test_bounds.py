@@ -50,8 +50,8 @@ def test_no_more_is_held_back_than_there_is_room_for(
     tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(held_buckets, "MOST_HELD", 10)
-    longest = {"batch": {"hold": 3600}, "mean-per-window": {"window": 3600}}[policy]
-    pipeline = Pipeline(tmp_path, Device(id="device0", policy=DevicePolicy(to=policy, set=longest)))
+    longest = {"batch": "hold", "mean-per-window": "window"}[policy]
+    pipeline = Pipeline(tmp_path, Device(id="device0", policy=DevicePolicy(to=policy, set={longest: 3600})))
     for number in range(5):
         pipeline.append(
             *(("device0", message("device0", T + n, **{f"m{n}": n})) for n in range(number, 50, 5))

@@ -1,6 +1,7 @@
 """MQTT, against a real mosquitto: what it has acknowledged to devices is in the log, whatever dies."""
 
 import asyncio
+import logging
 import subprocess
 import sys
 import threading
@@ -50,12 +51,19 @@ async def eventually(condition: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("version", ["3.1.1", "5"])
 def test_messages_are_logged_and_what_is_none_is_refused(
-    tmp_path: Path, broker: Mosquitto, version: Literal["3.1.1", "5"]
+    tmp_path: Path,
+    broker: Mosquitto,
+    version: Literal["3.1.1", "5"],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.INFO, "bypass")
+    subscribed = f": is subscribed at {broker.address}"
+
     async def exchange() -> None:
         connector = MqttConnector(broker.address, members(tmp_path), version=version)
         await connector.start(here.intake)
-        await eventually(lambda: connector.balance.held == {"App/#"})  # it is alone
+        await eventually(lambda: subscribed in caplog.text)
+        assert connector.balance.held == {"App/#"}  # it is alone
         publisher = Publisher(broker)
         for device in ("a", "b/with/slashes"):
             publisher.send(device, b"1")
@@ -78,7 +86,7 @@ def test_messages_are_logged_and_what_is_none_is_refused(
         """Everything was acknowledged, also what was refused: nothing comes again."""
         connector = MqttConnector(broker.address, members(tmp_path), version=version)
         await connector.start(intake)
-        await eventually(lambda: connector.balance.held == {"App/#"})
+        await eventually(lambda: caplog.text.count(subscribed) == 2)
         publisher = Publisher(broker)
         publisher.send("last", b"")
         await eventually(lambda: ("last", b"") in here.logged())

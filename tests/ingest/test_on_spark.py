@@ -24,6 +24,7 @@ from bypass.ingest.devices.registry import DeviceRegistry
 from bypass.ingest.exposure.tokens import issue_token
 from bypass.ingest.folder import IngestFolder
 from bypass.ingest.service.status import IngestStatus, read_status
+from tests.command import refused
 from tests.ingest.pipeline import message
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
@@ -64,6 +65,32 @@ def send(port: int, messages: list[tuple[str, bytes]]) -> int:
     return acknowledged
 
 
+def descendants(process: int) -> dict[int, str]:
+    """The processes that one has started, and those that they have: their commands by id."""
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").iterdir():
+        if path.name.isdecimal():
+            try:
+                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            parents.setdefault(parent, []).append(int(path.name))
+    found: dict[int, str] = {}
+    left = [process]
+    while left:
+        for child in parents.get(left.pop(), ()):
+            left.append(child)
+            found[child] = command(child)
+    return {child: line for child, line in found.items() if line}  # the others have ended already
+
+
+def command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
 def archived(folder: Path) -> list[int]:
     """The times of what an archive has."""
     files = folder.rglob("*.jsonl")
@@ -80,7 +107,10 @@ def answers(port: int) -> bool:
         return False
 
 
-def test_every_acknowledged_message_is_stored_once_though_processes_are_killed(tmp_path: Path) -> None:
+def test_every_acknowledged_message_is_stored_once_though_processes_are_killed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The service is killed at the end, and leaves no process behind."""
     folder = IngestFolder(tmp_path / "ingest")
     with DeviceRegistry(folder.registry) as registry:
         registry.register(*(Device(id=f"device{n}") for n in range(8)))
@@ -129,9 +159,15 @@ def test_every_acknowledged_message_is_stored_once_though_processes_are_killed(t
         with closing(http.client.HTTPConnection("127.0.0.1", serve)) as connection:
             connection.request("GET", "/range?limit=10000", headers={"Authorization": f"Bearer {token}"})
             served = sorted(row["time"] - T for row in json.load(connection.getresponse())["rows"])
+        started = descendants(service.pid)
+        for kind in ("connector_process", "stream_process", "java", "pyspark"):
+            assert any(kind in line for line in started.values()), (kind, started)
+        _, error = refused(capsys, "ingest", "start", "--folder", folder.path)
+        assert error == f"{folder.path}: another `bypass ingest start` runs here: expected one at a time"
     finally:
-        service.terminate()
-        service.wait(60)
+        service.kill()
+        service.wait()
+    wait_for(lambda: not any(command(each) == line for each, line in started.items()), log)
     end = status()
     rows = DeltaTable(str(folder.measurements)).to_pyarrow_table().to_pylist()
     times = sorted(row["time"] - T for row in rows)

@@ -8,8 +8,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bypass.cli.group import commands
+from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.key_store import KeyStore
 from bypass.ingest.devices.registry import DeviceRegistry
+from tests.command import bypass, refused
+from tests.ingest.pipeline import Pipeline, message
 
 PARSER = """
 from bypass.ingest.parsers.parser import Parsed, Parser
@@ -58,3 +61,32 @@ def test_a_file_without_devices_is_refused(tmp_path: Path) -> None:
     (tmp_path / "devices.yaml").write_text("[pump]")
     done = register(tmp_path / "ingest", tmp_path / "devices.yaml")
     assert "'pump': expected the keys of a device" in f"{done.exception}"
+
+
+def test_devices_are_removed_all_or_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "ingest"
+    _, error = refused(capsys, "ingest", "unregister", "a", "--folder", folder)
+    assert (error, folder.exists()) == ("device 'a': is not registered", False)
+    pipeline = Pipeline(folder, *(Device(id=name) for name in "abc"))
+    _, error = refused(capsys, "ingest", "unregister", "a", "d", "--folder", folder)
+    assert error == "device 'd': is not registered"
+    assert bypass("ingest", "unregister", "a", "b", "--folder", folder) == 0
+    assert capsys.readouterr().out == "2 removed; version 2\n"
+    pipeline.append(*((name, message(name, 1_763_459_000_000, v=1)) for name in "abc"))
+    progress = pipeline.run()
+    assert (progress.stored, progress.dead_letters) == (1, {"unknown device": 2})
+
+
+@pytest.mark.parametrize("command", ["status", "register", "unregister"])
+def test_a_registry_that_cannot_be_opened_is_said_in_one_line(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Pipeline(tmp_path / "ingest").folder
+    for path in folder.path.glob("registry.db*"):
+        path.unlink()
+    folder.registry.write_bytes(b"no database" * 100)
+    (tmp_path / "devices.yaml").write_text("{id: pump}")
+    more = {"status": (), "register": (tmp_path / "devices.yaml",), "unregister": ("pump",)}[command]
+    _, error = refused(capsys, "ingest", command, "--folder", folder.path, *more)
+    expected = f"{folder.registry}: file is not a database: expected a registry that can be opened"
+    assert error == expected

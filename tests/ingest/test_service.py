@@ -1,7 +1,6 @@
-"""The service: one at a time has a folder, and its processes end with it, however it ends."""
+"""The service: one at a time has a folder, and each of its processes ends with it."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,8 +13,6 @@ import pytest
 
 from bypass.ingest.devices.device import Device
 from bypass.ingest.devices.policy import DevicePolicy
-from bypass.ingest.devices.registry import DeviceRegistry
-from bypass.ingest.folder import IngestFolder
 from bypass.ingest.folder_lock import only_one
 from tests.command import bypass, refused
 from tests.ingest.pipeline import Pipeline, message
@@ -31,62 +28,6 @@ def wait_for(what: Callable[[], object], log: Path) -> None:
     while not what():
         assert time.monotonic() < end, log.read_text()
         looked.wait(0.1)
-
-
-def descendants(process: int) -> dict[int, str]:
-    """The processes that one has started, and those that they have: their commands by id."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").iterdir():
-        if path.name.isdecimal():
-            try:
-                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-            parents.setdefault(parent, []).append(int(path.name))
-    found: dict[int, str] = {}
-    left = [process]
-    while left:
-        for child in parents.get(left.pop(), ()):
-            left.append(child)
-            found[child] = command(child)
-    return {child: line for child, line in found.items() if line}  # the others have ended already
-
-
-def command(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("spark")
-def test_a_service_that_is_killed_leaves_no_process_behind(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, log = tmp_path / "ingest", tmp_path / "service.log"
-    with DeviceRegistry(IngestFolder(folder).registry) as registry:
-        registry.register(Device(id="device0"))
-    pipeline = Pipeline(folder)
-    pipeline.append(("device0", message("device0", 1_763_459_000_000, a=1)))
-    pipeline.log.close()
-    with log.open("wb") as output:
-        service = subprocess.Popen(
-            [*BYPASS, "ingest", "start", "--folder", str(folder), "--tcp", "127.0.0.1:0"],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        wait_for(lambda: pipeline.progress().stored, log)
-        started = descendants(service.pid)
-        for kind in ("connector_process", "stream_process", "java", "pyspark"):
-            assert any(kind in line for line in started.values()), (kind, started)
-        _, error = refused(capsys, "ingest", "start", "--folder", folder)
-        assert error == f"{folder}: another `bypass ingest start` runs here: expected one at a time"
-    finally:
-        os.kill(service.pid, signal.SIGKILL)
-        service.wait()
-    wait_for(lambda: not any(command(each) == line for each, line in started.items()), log)
 
 
 PROCESSES = {

@@ -319,6 +319,25 @@ def append(pipeline: Pipeline, *numbers: int) -> None:
     pipeline.run()
 
 
+def test_a_tenant_has_no_more_metadata_than_a_query_may_read(tmp_path: Path) -> None:
+    with serving(IngestFolder(tmp_path), ServingLimits(metadata_per_tenant=1000)) as served:
+
+        def register(*sizes: int) -> tuple[int, Any]:
+            devices = [
+                {"id": f"d{n}", "metadata": {"note": "é" * (size // 2)}} for n, size in enumerate(sizes)
+            ]
+            body = json.dumps(devices).encode()
+            reply = served.request("/register", served.token("third", "register"), method="POST", body=body)
+            return reply.status, reply.content.get("error", reply.content)
+
+        assert register(400, 580)[0] == 200
+        assert register(400, 586, 10) == (
+            409,
+            "tenant: would have over 1000 bytes of metadata: expected no more",
+        )
+        assert register(10, 800, 100)[0] == 200  # instead of what there was
+
+
 def test_a_subscriber_gets_what_is_there_and_what_comes_and_goes_on_after_a_break(tmp_path: Path) -> None:
     pipeline = installation(tmp_path)
     with serving(pipeline.folder) as served:

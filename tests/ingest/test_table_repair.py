@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from bypass.ingest import batch_sync
 from bypass.ingest.devices.device import Device
 from bypass.ingest.service.table_repair import DamagedTable, repair_tables
 from bypass.ingest.stream import sink
@@ -161,3 +162,19 @@ def test_old_commits_go_once_a_checkpoint_has_them(tmp_path: Path, monkeypatch: 
     assert DeltaTable(str(pipeline.folder.measurements)).version() == 4
     head = json.loads(commits(pipeline.folder.measurements)[-1].read_text().splitlines()[0])
     assert head["commitInfo"][delta.ACTIONS] == "2"
+
+
+def test_few_files_of_a_long_log_are_looked_at_to_sync_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_sync, "LATEST", 2)
+    pipeline = filled(tmp_path, 3)
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.readlink(f"/proc/self/fd/{file}")))
+    batch_sync.sync_commits(pipeline.folder, 0)
+    files = [Path(path) for path in synced if path.endswith(".json")]
+    assert sorted(files) == sorted(
+        path
+        for table in (pipeline.folder.measurements, pipeline.folder.dead_letters)
+        for path in commits(table)[-2:]
+    )

@@ -16,6 +16,7 @@ from bypass.live.client.errors import (
     InvalidEndpoint,
     NotConnected,
 )
+from bypass.live.client.link.reconnector import Reconnector
 from bypass.live.keys import InvalidKeys
 from bypass.protocol.messages import (
     ContextUpdate,
@@ -230,6 +231,7 @@ async def test_a_connection_may_break_in_the_moment_in_which_it_is_ended() -> No
     me = await connected(script)
     ending = asyncio.ensure_future(me._keeper.end())
     await asyncio.sleep(0)
+    assert isinstance(me._keeper, Reconnector)
     assert me._keeper._link is not None  # the end has been asked for, and nothing has come of it yet
     me._keeper._link.lose("the connection broke")
     await ending

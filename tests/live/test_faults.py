@@ -27,7 +27,8 @@ from bypass.transitions import Action, Plan
 from tests.live.brokers import config, in_loop, running
 from tests.live.devices import devices
 from tests.live.faults import FINE, Air, FaultyNetwork, Lag, Weather, faulty_network, in_the_air
-from tests.live.test_namespaces import PORT, ROOT, Networks, networks  # noqa: F401 - the fixture
+from tests.live.networks import Networks
+from tests.live.test_namespaces import PORT, ROOT, networks  # noqa: F401 - the fixture
 
 pytestmark = pytest.mark.slow
 

@@ -15,11 +15,11 @@ from bypass.protocol.edge import (
     Download,
     DownloadCount,
     EdgeNotification,
+    EdgeRelay,
     Item,
     ItemConsumed,
     ItemKey,
     Provision,
-    Relay,
     StorageChange,
     SubscriptionNeeds,
     TagNeed,
@@ -64,9 +64,9 @@ TOO_MUCH: list[Message] = [
     StorageChange((ITEM,) * 1025, True),
     Download(1, ITEM, length=0),
     Download(1, ITEM, offset=(64 << 20) + 1),
-    Relay(NodeAddress(1), Relay(NodeAddress(1), JoinRequest())),
-    Relay(NodeAddress(1), CellUpdate(JoinRequest())),
-    CellUpdate(Relay(NodeAddress(1), JoinRequest())),
+    EdgeRelay(NodeAddress(1), EdgeRelay(NodeAddress(1), JoinRequest())),
+    EdgeRelay(NodeAddress(1), CellUpdate(JoinRequest())),
+    CellUpdate(EdgeRelay(NodeAddress(1), JoinRequest())),
 ]
 
 
@@ -91,7 +91,7 @@ def test_what_is_beyond_a_bound_is_not_taken() -> None:
     hello = pb.Envelope.FromString(encode(CellHello("", 1, 1, 50)))
     hello.storage.cell_hello.stability = 101
     assert "101 stability: expected at most 100" in refusal(hello)
-    relay = pb.Envelope.FromString(encode(Relay(NodeAddress(1), JoinRequest())))
+    relay = pb.Envelope.FromString(encode(EdgeRelay(NodeAddress(1), JoinRequest())))
     relay.storage.relay.body.relay.SetInParent()
     assert "relay in a relay: expected another message" in refusal(relay)
     update = pb.Envelope.FromString(encode(CellUpdate(JoinRequest())))

@@ -9,11 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bypass.models.storage.operations import OperationKind
 from bypass.scenarios.experiments.checks import judge
+from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.variants import changed, validated, variants
-from bypass.scenarios.figures.storage_switches import SWITCH_S, Told, store_phases, store_switches
+from bypass.scenarios.figures.storage_switches import (
+    SWITCH_S,
+    Told,
+    store_phases,
+    store_stages,
+    store_switches,
+)
+from bypass.scenarios.figures.usage import ClientExecution
 from bypass.scenarios.runs.loader import load
 from bypass.scenarios.runs.preparation import prepared
+from bypass.transitions import Record
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +93,53 @@ def test_every_check_can_fail(name: str) -> None:
         alone = check.model_copy(update={"minus": None, "over": None})
         verdicts = {judge([alone], partial(_always, value))[0].verdict for value in (-1e9, 1e9)}
         assert "differs" in verdicts, check.name
+
+
+def test_a_stage_says_when_all_have_settled_on_a_design() -> None:
+    def switch(at: float, client: int, target: str) -> ClientExecution:
+        record = Record(
+            "1", "plan", "rule", "", f"client-{client}", at, "storage", target=target, outcome="done"
+        )
+        return ClientExecution(record, 0.0, 0.0)
+
+    moves = [switch(at, client, "local") for at, client in ((3.0, 0), (4.0, 1))]
+    moves += [switch(50.0, 0, "cells"), switch(50.5, 1, "cells"), switch(80.0, 1, "local")]
+    first, second, third = store_stages([10.0, 40.0, 90.0], 100.0, moves)
+    assert (first.settled_s, first.switches) == (0, 0)
+    assert first.designs == {"local": 1, "cells": 0, "server": 0}
+    assert (second.settled_s, second.switches) == (40, 1.5)
+    assert second.designs == {"local": 0.5, "cells": 0.5, "server": 0}
+    assert (third.at_s, third.settled_s, third.designs) == (90, 0, second.designs)
+
+
+def test_stages_of_a_workload_follow_each_other() -> None:
+    settings = load("thyme-planner").objects
+    assert settings is not None
+    assert settings.stage_starts == [60, 300, 540]
+    drawn = settings.schedule(16, 1)
+    assert (np.diff(drawn.at_us) >= 0).all()
+    shares = []
+    for begin in (0, 240, 480):
+        own = (drawn.at_us >= begin * 1e6) & (drawn.at_us < (begin + 240) * 1e6)
+        inserted = own & (drawn.kind == OperationKind.INSERT)
+        shares.append(
+            inserted.sum() / (inserted.sum() + (own & (drawn.kind == OperationKind.SUBSCRIBE)).sum())
+        )
+        assert (drawn.posts.at_us[drawn.subject[inserted]] == drawn.at_us[inserted]).all()
+        ends = own & (drawn.kind == OperationKind.DELETE)
+        assert (drawn.posts.author[drawn.subject[ends]] == drawn.node[ends]).all()
+    assert shares[0] < 0.1
+    assert shares[1] > 0.9
+    assert shares[2] < 0.1
+    stretched = settings.stretched(0.1)
+    assert [stage["posts"]["duration"] for stage in stretched["stages"]] == [24, 24]
+
+
+def test_rules_are_for_who_applies_them() -> None:
+    with pytest.raises(InvalidScenario, match="has the rule 'enter' on 'location': expected one on store"):
+        load("thyme-planner", changes={"rules": {"use": "borders"}})
+    with pytest.raises(InvalidScenario, match="on 'store': expected one on location, density, workload"):
+        load("adhoc", changes={"rules": {"use": "storage-mix"}})
 
 
 def _always(value: float, _: str) -> float:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
-from bypass.transitions.engine.record import Record, TransitionResult
+from bypass.transitions.engine.record import TransitionResult
 from bypass.transitions.errors import TransitionError, describe
 from bypass.transitions.healing import successor
 from bypass.transitions.plan import Plan
@@ -21,6 +21,16 @@ MAX_FOLLOWING = 10_000
 """Observations that one observation may lead to: rules that provoke each other come to an end."""
 
 AREA = "area"
+
+
+class ExecutedAction(Protocol):
+    """An action of a plan that was executed; its id begins with that of the plan."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def outcome(self) -> TransitionResult: ...
 
 
 @dataclass(slots=True)
@@ -59,7 +69,7 @@ class RuleEngine:
     def __init__(
         self,
         book: RuleBook,
-        execute: Callable[[Plan], list[Record]],
+        execute: Callable[[Plan], Sequence[ExecutedAction]],
         clock: Callable[[], float],
         topics: Mapping[str, frozenset[str]],
         identify: Callable[[Plan], str] = attrgetter("id"),

@@ -1,4 +1,4 @@
-"""`bypass ingest register`, `keys` and `mechanisms`: the devices that may send, and what they need."""
+"""`bypass ingest register`, `unregister`, `keys` and `mechanisms`: devices, and what they need."""
 
 from __future__ import annotations
 
@@ -33,6 +33,29 @@ def register(folder: Path, devices: Path) -> None:
         for name in (device.keys, device.peer and device.peer.keys):
             if name is not None and name not in known:
                 click.echo(f"warning: device {device.id}: key set {name}: is not in the key store", err=True)
+
+
+@ingest.command()
+@folder_option
+@click.argument("devices", nargs=-1, required=True, metavar="DEVICE...")
+def unregister(folder: Path, devices: tuple[str, ...]) -> None:
+    """Remove devices by their ids, all or none. From the next batch on, their messages are dead letters; what
+    is stored of them stays, and queries do not find it any more.
+
+    \b
+    Example:
+      bypass ingest unregister truck-7
+    """
+    from bypass.errors import shown
+    from bypass.ingest.devices.registry import DeviceRegistry, UnknownDevice
+    from bypass.ingest.folder import IngestFolder
+
+    path = IngestFolder(folder).registry
+    if not path.exists():
+        raise UnknownDevice(f"device {shown(devices[0])}: is not registered")
+    with DeviceRegistry(path) as registry:
+        version = registry.remove(*devices)
+    click.echo(f"{len(devices)} removed; version {version}")
 
 
 @ingest.command()

@@ -18,12 +18,12 @@ from bypass.errors import InvalidCallback, InvalidQuery, NotOwner, OperationFail
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone, check_given, content_hash
-from bypass.objects.query import MOST_ON_A_PAGE, USUAL_PAGE, ObjectQuery, PageCursor
+from bypass.objects.query import MOST_ON_A_PAGE, USUAL_PAGE, ObjectQuery, PageCursor, check_page
 from bypass.objects.tags import TagFormula
 from bypass.objects.window import TimeWindow, parse_time
 from bypass.ports.host import Host
 from bypass.ports.storage import Storage
-from bypass.protocol.storage import FoundObjects, OperationStatus
+from bypass.protocol.storage import FoundObjects, NodeCounts, OperationStatus
 from bypass.support.callbacks import is_plain_function
 from bypass.support.units import MICROSECONDS
 
@@ -68,6 +68,7 @@ class ObjectAccess:
         self.store = kept.store
         self.queries = queries
         self.operations = Operations(host, times.timeout_s, times.retries, kept.operations)
+        self.counts = NodeCounts()
         self.forged = 0  # answers whose bytes are not those of the object
         self.unwanted = 0  # objects for queries that are not, or no longer, asked
         self._host = host
@@ -138,6 +139,7 @@ class ObjectAccess:
         )  # fmt: skip
         stored = StoredObject(metadata, data)
         self.store.publish(stored, secret)
+        self.counts.inserted(len(metadata.tags))
 
         def insertion_ended(result: OperationResult) -> None:
             if result.status in OBJECT_REFUSED:
@@ -185,6 +187,7 @@ class ObjectAccess:
 
         number = self.operations.begin(attempt, deletion_ended)
         self._deleting.add(key)
+        self.counts.deletes += 1
         _remember(self._undeleted, key, known)
         return number
 
@@ -211,7 +214,7 @@ class ObjectAccess:
         self._check(ended)
         if not is_plain_function(callback):
             raise InvalidCallback(f"callback {shown(callback)}: expected a plain function")
-        _check_limit(limit, 0)
+        check_page(limit, 0)
         now_us = self.now_us()
         number = self._host.id << 32 | self.queries.placed + 1
         query = ObjectQuery(
@@ -240,6 +243,7 @@ class ObjectAccess:
         except BaseException:
             self.queries.remove(number)
             raise
+        self.counts.subscribed(len(query.formula.conjunctions()))
         return own
 
     def more(self, own: OwnQuery, limit: int = USUAL_PAGE, ended: Ended = ignore) -> int:
@@ -249,8 +253,9 @@ class ObjectAccess:
         MOST_ON_A_PAGE, QuotaExceeded and OperationFailed.
         """
         self._check(ended)
-        _check_limit(limit, 1)
+        check_page(limit, 1)
         self._check_known(own)
+        self.counts.pages += 1
         return self._ask_page(own, limit, False, ended)
 
     def withdraw(self, own: OwnQuery, ended: Ended = ignore) -> int:
@@ -259,6 +264,7 @@ class ObjectAccess:
         self._check_known(own)
         self.queries.remove(own.query.id)
         _remember(self._withdrawn, own.query.id, own.query)
+        self.counts.withdrawals += 1
         return self.operations.begin(lambda op: self._storage.withdraw(op, own.query), ended)
 
     def retrieve(self, metadata: Metadata, ended: Ended) -> int:
@@ -271,6 +277,8 @@ class ObjectAccess:
         here = self.store.get(metadata.key)
         if here is not None and metadata.describes(here.data):
             return self.operations.begin(lambda op: self.done(op, OperationStatus.OK, data=here.data), ended)
+
+        self.counts.retrieves += 1
 
         def attempt(op: int) -> None:
             self._retrieving[op] = metadata
@@ -377,11 +385,6 @@ class ObjectAccess:
     def _check_known(self, own: OwnQuery) -> None:
         if self.queries.get(own.query.id) is not own:
             raise InvalidQuery(f"query {own.query.id}: expected one that is not withdrawn")
-
-
-def _check_limit(limit: int, least: int) -> None:
-    if type(limit) is not int or not least <= limit <= MOST_ON_A_PAGE:
-        raise InvalidQuery(f"page of {shown(limit)} objects: expected {least} to {MOST_ON_A_PAGE}")
 
 
 def _extra(metadata: Metadata) -> float:

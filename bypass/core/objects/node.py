@@ -4,14 +4,17 @@ broker."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes, microseconds
 from bypass.core.objects.decisions import NO_DECISION, StorageDecisions
 from bypass.core.objects.own_queries import QueryTable
 from bypass.core.objects.recovery import MARGIN_S, ObjectRecovery
+from bypass.core.objects.survey import NodeSurvey
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import ROUTING_PROXY, STORAGE_PROXY
+from bypass.mechanisms.routing.base import RoutingMechanism
 from bypass.objects.node_store import NodeStore
 from bypass.objects.persistence import MemoryPersistence
 from bypass.ports.datagrams import DatagramOutlet, DatagramSender, Failed
@@ -20,7 +23,14 @@ from bypass.ports.local_access import LocalAccess
 from bypass.ports.routing import Routing
 from bypass.ports.storage import Storage
 from bypass.protocol.datagrams import Datagram, NodeAddress
-from bypass.protocol.storage import Decision, MoveNode, StorageMessage
+from bypass.protocol.storage import (
+    CountsRequest,
+    Decision,
+    FoundObjects,
+    MoveNode,
+    NodeCounts,
+    StorageMessage,
+)
 from bypass.support.units import MICROSECONDS
 from bypass.transitions import Engine, InvalidPlan, Nothing, Plan, Record
 
@@ -59,7 +69,7 @@ class NodeLink:
     """The `host.link` of a storage mechanism: its ways to others are those of the routing that runs."""
 
     def __init__(
-        self, routing: Routing, access: ObjectAccess, to_broker: ToBroker, recover: Callable[[], None]
+        self, routing: Routing, access: ObjectAccess, to_broker: ToBroker, recover: Callable[[int], None]
     ) -> None:
         self.send = routing.send
         self.flood = routing.flood
@@ -94,11 +104,10 @@ class StorageNode:
         self._engine = engine
         self._registry = registry
         self._follow_plan = follow
-        self._back_us = kept.left_us
+        self._missing_us = kept.left_us  # the time since which something may have been missed
         self._closed = False
         self._due = False
         self._namespace = ""
-        self._heals = False
         outlet = DatagramOutlet(transport, partial(host.after, 0.0))
         self.outlet = outlet
         self.port = StampedPort(outlet, lambda: self.decisions.current)
@@ -110,7 +119,8 @@ class StorageNode:
         )
         self.access = ObjectAccess(host, self.storage, self.running, queries, kept, times)
         self.recovery = ObjectRecovery(host, self.access, self.routing)
-        self.link = NodeLink(self.routing, self.access, to_broker, self.recover)
+        self.survey = NodeSurvey(host, self.routing, self.counts)
+        self.link = NodeLink(self.routing, self.access, to_broker, self.recover_since)
         engine.add_listener(self)
         local.hear_datagrams(self)
 
@@ -124,6 +134,7 @@ class StorageNode:
         self._closed = True
         self.access.operations.drop()
         self.recovery.end()
+        self.survey.end()
         self.decisions.current = NO_DECISION
         return kept
 
@@ -139,9 +150,36 @@ class StorageNode:
 
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Take a body from routing."""
+        if isinstance(body, CountsRequest):
+            self.survey.asked(origin)
+            return
+        if isinstance(body, NodeCounts):
+            self.survey.answered(origin, body)
+            return
         if isinstance(body, MoveNode):
             self.recovery.claimed(body, origin)
+        elif isinstance(body, FoundObjects):
+            self.access.counts.told(body)
         self.storage.received(body, origin, target)
+
+    def counts(self) -> NodeCounts:
+        """Give what the application has done here with objects, and what there is now."""
+        access, routing = self.access, self._engine.active(ROUTING_PROXY)
+        if not isinstance(routing, RoutingMechanism):
+            return replace(access.counts)
+        neighbours, cell = routing.neighbours(), routing.own_cell() if routing.serving() else None
+        return replace(
+            access.counts,
+            ways=routing.counters.ways,
+            hops=routing.counters.hops,
+            cell_ways=routing.counters.cell_ways,
+            cell_hops=routing.counters.cell_hops,
+            control=routing.counters.control,
+            objects=len(access.store.own),
+            queries=sum(1 for _ in access.queries.live()),
+            neighbours=len(neighbours),
+            mates=sum(each.cell == cell is not None and not each.moving for each in neighbours),
+        )
 
     def from_broker(self, body: StorageMessage) -> None:
         """Take a body of the broker's."""
@@ -150,6 +188,10 @@ class StorageNode:
     def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         """Learn that a body did not get to a target."""
         self.storage.undeliverable(body, target)
+
+    def doubtful(self, body: StorageMessage, target: NodeAddress) -> None:
+        """Learn that a body may not have got to a target."""
+        self.storage.doubtful(body, target)
 
     def surroundings_changed(self) -> None:
         """Learn that the own cell, or the populated cells around, are others now."""
@@ -180,6 +222,11 @@ class StorageNode:
             self._due = True
             self._host.after(0.0, self._recover)
 
+    def recover_since(self, missing_us: int) -> None:
+        """Build up indexes again; this node may have missed what was published since a time."""
+        self._missing_us = missing_us if self._missing_us is None else min(missing_us, self._missing_us)
+        self.recover()
+
     def decided(self) -> None:
         """A plan was carried out that this node has made: all in reach are to follow it."""
         self.decisions.adopt(self.decisions.next(self.flag()), spread=True)
@@ -205,7 +252,7 @@ class StorageNode:
                         f"storage {kind.name!r} for decision {decision}: expected the mechanism with its flag"
                     )
         # A decision that a neighbour had to tell may be old: queries ask for all that came since they began.
-        self._heals = True
+        self._missing_us = 0
         self._follow_plan(plan)
         self.recover()
 
@@ -213,11 +260,8 @@ class StorageNode:
         self._due = False
         if not self.running():
             return
-        now_us, margin_us = self.access.now_us(), round(MARGIN_S * MICROSECONDS)
-        since_us = now_us - margin_us
-        if self._heals:
-            since_us = 0
-        if self._back_us is not None:
-            since_us = min(since_us, self._back_us - margin_us)
-        self._heals, self._back_us = False, None
-        self.recovery.begin(since_us)
+        since_us = self.access.now_us()
+        if self._missing_us is not None:
+            since_us = min(since_us, self._missing_us)
+        self._missing_us = None
+        self.recovery.begin(max(since_us - round(MARGIN_S * MICROSECONDS), 0))

@@ -78,6 +78,7 @@ class BrokerConnector(Connector):
                 # not acknowledged.
                 async with self._connection() as connection:
                     subscription = await connection.subscribe(self._wanted)
+                    log.info("%s: is subscribed at %s", self._name, self._endpoint)
                     pause = RETRY_S
                     await self._take(subscription)
             except (BypassError, StopAsyncIteration) as error:

@@ -96,6 +96,7 @@ class MqttConnector(Connector):
         self._client = self._make_client(credentials, authority)
         self.balance = Balance(membership, self, registry, distribution)
         self._connection = 0
+        self._told = False  # whether it was logged that this connection has its subscriptions
         self._connected = asyncio.Event()
         self._confirmations: dict[int, asyncio.Future[None]] = {}
         self._room = threading.BoundedSemaphore(MOST_IN_FLIGHT)
@@ -194,10 +195,14 @@ class MqttConnector(Connector):
                 settled = await self.balance.step()
             except (LeasesFailed, NotConfirmed) as error:
                 log.warning("%s: subscriptions are not in step: %s; trying again", self.name, error)
+            if settled and not self._told:
+                self._told = True
+                log.info("%s: is subscribed at %s:%d", self.name, *self._address)
             # A third of the lease: two attempts may fail. Others are waited for with less patience.
             await asyncio.sleep(self._membership.lease_s / (3 if settled else 30))
 
     def _began(self, session_kept: bool) -> None:
+        self._told = False
         self.balance.begin(session_kept=session_kept)
         self._connected.set()
 

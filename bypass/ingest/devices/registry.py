@@ -19,6 +19,7 @@ from bypass.errors import BypassError, shown
 from bypass.ingest.devices.device import Device, make_device
 from bypass.ingest.devices.record import DeviceRecord
 from bypass.ingest.devices.snapshot import snapshot_file, write_snapshot
+from bypass.support.database import DatabaseUnavailable
 
 _PATIENCE = 10.0  # seconds that a change waits for another process's
 
@@ -56,9 +57,19 @@ class DeviceRegistry:
     """The devices that may send. Several processes may have it open; a connection belongs to one thread."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or make it. Raises sqlite3.Error."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+        """Open the file, or make it. Raises DatabaseUnavailable."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+            try:
+                self._prepare()
+            except BaseException:
+                self._database.close()
+                raise
+        except (OSError, sqlite3.Error) as error:
+            raise DatabaseUnavailable(f"{path}: {error}: expected a registry that can be opened") from error
+
+    def _prepare(self) -> None:
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
         if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'past'").fetchone():
@@ -182,11 +193,13 @@ class DeviceRegistry:
             self._insert(changed, version)
         return version
 
-    def remove(self, device: str) -> int:
-        """Remove a device; gives the version from which it is unknown. Raises UnknownDevice."""
+    def remove(self, *devices: str) -> int:
+        """Remove devices, all or none; gives the version from which they are unknown. Raises
+        UnknownDevice."""
         with self._change() as version:
-            self._known(device)
-            self._end(device, version)
+            for device in devices:
+                self._known(device)
+                self._end(device, version)
         return version
 
     # -- versions -----------------------------------------------------------------------------------------

@@ -175,7 +175,17 @@ class Calls:
                         f"{shown(tenant)}, or one that another device of this tenant has"
                     )
             self._check_policies(known, devices)
+            self._check_metadata(known, devices)
             return registry.put(*devices, tenant=tenant)
+
+    def _check_metadata(self, known: list[DeviceRecord], devices: list[Device]) -> None:
+        """Refuse more metadata than a tenant may have: a query by metadata reads all of it. Raises
+        DeviceConflict."""
+        size = {record.id: _metadata_bytes(record.metadata) for record in known}
+        size |= {device.id: _metadata_bytes(device.metadata) for device in devices}
+        most = self._limits.metadata_per_tenant
+        if sum(size.values()) > most:
+            raise DeviceConflict(f"tenant: would have over {most} bytes of metadata: expected no more")
 
     def _check_policies(self, known: list[DeviceRecord], devices: list[Device]) -> None:
         """Refuse more policies with different parameters than a tenant may have: each is a mechanism that all
@@ -224,6 +234,10 @@ def _names_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _names_in(inner)
+
+
+def _metadata_bytes(metadata: dict[str, str]) -> int:
+    return sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
 
 
 def _key_names(record: DeviceRecord) -> list[str]:

@@ -18,7 +18,8 @@ class TooManyCalls(BypassError):
 @dataclass(frozen=True, slots=True)
 class ServingLimits:
     """Bounds of what is served: calls of a tenant in a second, and at once after a pause; subscribers of a
-    tenant and of all; devices of a tenant, and policies with different parameters that it may register;
+    tenant and of all; devices of a tenant, bytes of all their metadata, which a query by metadata reads, and
+    policies with different parameters that it may register;
     queries at a time, of all and of a tenant, a tenant's calls that wait, and seconds of a query; bytes of a
     request; rows of an answer; seconds that a subscriber may take for one message."""
 
@@ -27,6 +28,7 @@ class ServingLimits:
     subscribers_per_tenant: int = 16
     subscribers: int = 256
     devices_per_tenant: int = 100_000
+    metadata_per_tenant: int = 64 << 20
     policies_per_tenant: int = 8
     queries: int = 4
     queries_per_tenant: int = 2

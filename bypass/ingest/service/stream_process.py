@@ -95,7 +95,6 @@ def _keep_house(
         "compaction of dead letters": lambda: compact_letters(folder.dead_letters),
         "the removal of old files": lambda: _remove_old_files(folder),
         "the removal of old files of dead letters": lambda: remove_orphans(folder.dead_letters),
-        "the removal of old commits": lambda: forget_commits(folder.measurements),
         "the removal of old commits of dead letters": lambda: forget_commits(folder.dead_letters),
     }
     if synced:
@@ -122,9 +121,10 @@ def _bound_letters(folder: IngestFolder, most_bytes: int) -> None:
 
 def _remove_old_files(folder: IngestFolder) -> None:
     if needs_old_files(folder):
-        log.warning("an archive is late: files that it needs are not removed")
+        log.warning("an archive is late: files and commits that it needs are not removed")
     else:
         remove_orphans(folder.measurements)
+        forget_commits(folder.measurements)
 
 
 def _expire(folder: IngestFolder) -> None:

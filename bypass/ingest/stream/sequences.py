@@ -40,6 +40,9 @@ class _Seen(NamedTuple):
     floor: int = -1
 
 
+_NOTHING = _Seen()
+
+
 class SequenceWindow:
     """The highest sequence of each device, which of those just behind it have come, and the longest
     stretches further behind that have not."""
@@ -50,25 +53,26 @@ class SequenceWindow:
 
     def take(self, device: str, sequence: int) -> Literal["new", "seen", "old"]:
         """Note a message, and say whether it is new; it is `old` if nobody can tell any more."""
-        known = self._devices.get(device, _Seen())
-        highest, bits = known.highest, known.bits
+        known = self._devices.get(device, _NOTHING)
+        highest, bits, gaps, floor = known
         if sequence > highest:
             ahead = sequence - highest
-            if sequence >= WINDOW:
-                known = _joined(known, _left(known, sequence - WINDOW))
+            # Mostly all that leaves the window has come.
+            if sequence >= WINDOW and (ahead >= WINDOW or bits >> WINDOW - ahead != (1 << ahead) - 1):
+                _, _, gaps, floor = _joined(known, _left(known, sequence - WINDOW))
             bits = ((bits << ahead) | 1) & _FULL if ahead < WINDOW else 1
-            self._set(device, known._replace(highest=sequence, bits=bits))
+            self._set(device, _Seen(sequence, bits, gaps, floor))
             return "new"
         behind = highest - sequence
         if behind >= WINDOW:
-            gap = next((each for each in known.gaps if each.first <= sequence <= each.last), None)
+            gap = next((each for each in gaps if each.first <= sequence <= each.last), None)
             if gap is None:
-                return "seen" if sequence > known.floor else "old"
+                return "seen" if sequence > floor else "old"
             self._set(device, _without(known, gap, sequence))
             return "new"
         if bits >> behind & 1:
             return "seen"
-        self._set(device, known._replace(bits=bits | 1 << behind))
+        self._set(device, _Seen(highest, bits | 1 << behind, gaps, floor))
         return "new"
 
     def _set(self, device: str, seen: _Seen) -> None:

@@ -18,6 +18,9 @@ APPLICATION = "bypass-ingest"
 CHECKPOINT_COMMITS = 50
 """After so many commits a checkpoint is written, from which readers begin."""
 
+COMMITS_KEPT = "interval 2 hours"
+"""How long commits are kept that a checkpoint has: whoever opens the table lists them all."""
+
 ACTIONS = "bypassActions"
 """The key of a commit's head that says how many actions follow it: one that was cut off has fewer."""
 
@@ -36,7 +39,7 @@ def open_table(path: Path, schema: pa.Schema, partition: Sequence[str]) -> Delta
             partition_by=list(partition),
             configuration={
                 "delta.checkpointInterval": str(CHECKPOINT_COMMITS),
-                "delta.logRetentionDuration": "interval 1 days",
+                "delta.logRetentionDuration": COMMITS_KEPT,
             },
         )
     return DeltaTable(str(path))
@@ -84,7 +87,7 @@ def commit_actions(
 
 
 def forget_commits(path: Path) -> None:
-    """Remove commits of days before that a checkpoint has, once that is on the disk. Raises OSError."""
+    """Remove old commits that a checkpoint has, once that is on the disk. Raises OSError."""
     checkpoints = sorted((path / "_delta_log").glob("*.checkpoint.parquet"))
     if checkpoints:
         sync_below(path, checkpoints[-1:])

@@ -19,8 +19,9 @@ SHORTEST_INTERVAL_S = 0.001
 def check_endpoint(endpoint: Any) -> None:
     """Raises InvalidEndpoint for what is no address of a broker."""
     if not isinstance(endpoint, str) or not can_reach(endpoint):
+        nearby = ", or neighbours" if endpoint is None else ""
         raise InvalidEndpoint(
-            f"endpoint {shown(endpoint)}: no address: expected tcp://host:port or ipc://path"
+            f"endpoint {shown(endpoint)}: no address: expected tcp://host:port or ipc://path{nearby}"
         )
 
 

@@ -233,6 +233,10 @@ class BlockingConnection:
         """As `Connection.retrieve`."""
         return self.run(self._connection.retrieve(wanted))
 
+    def kept_by_others(self, key: ObjectKey) -> bool:
+        """As `Connection.kept_by_others`."""
+        return self.run(self._connection.kept_by_others(key))
+
     def decide(self, plan: Plan) -> Outcome:
         """As `Connection.decide`."""
 

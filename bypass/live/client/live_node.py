@@ -88,7 +88,7 @@ class LiveNode:
 
     async def open(self) -> None:
         """Listen to neighbours, and open the store. Raises InvalidInterface, and DatabaseUnavailable if the
-        store cannot be used or another process has it."""
+        store cannot be used, or another process has it for ten seconds."""
         self._kept = self._open_store()
         self._local = self._neighbours.of(asyncio.get_running_loop(), self.number, self._registry.codec)
         try:

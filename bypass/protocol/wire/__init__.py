@@ -1,5 +1,7 @@
 """The wire format: what a message looks like between hosts, and how many bytes it takes."""
 
+from typing import TYPE_CHECKING
+
 from bypass.protocol.wire.bodies import MOST_IDS, Contexts
 from bypass.protocol.wire.codec import (
     CODEC,
@@ -18,8 +20,20 @@ from bypass.protocol.wire.codec import (
 )
 from bypass.protocol.wire.forwarding import Forwarding, recipient
 from bypass.protocol.wire.packets import MAX_PACKET_BYTES, MOST_MESSAGES, pack, preceding, unpack
-from bypass.protocol.wire.sizes import datagram_size, digest_size, encoded_size, frame_size, notify_size
 from bypass.protocol.wire.values import ValueTypes, register_value_type
+from bypass.support.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from bypass.protocol.wire.sizes import (
+        datagram_size,
+        digest_size,
+        encoded_size,
+        frame_size,
+        notify_size,
+    )
+else:  # those of datagrams and objects, which most clients do without
+    _SIZES = ("datagram_size", "digest_size", "encoded_size", "frame_size", "notify_size")
+    __getattr__ = lazy_names(__name__, dict.fromkeys(_SIZES, "bypass.protocol.wire.sizes"))
 
 __all__ = [
     "CODEC",

@@ -384,7 +384,7 @@ class QueryRecord(_message.Message):
     def __init__(self, query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., at_us: _Optional[int] = ...) -> None: ...
 
 class Storage(_message.Message):
-    __slots__ = ("insert", "chunk", "copy_object", "delete", "remove", "ask", "withdraw", "found", "retrieve", "retrieved", "acknowledge", "add_replica", "move_node", "join_request", "node_state", "state_digest", "cell_update", "plan_request", "plan_copy", "cell_hello", "cell_data", "needs", "provision", "edge_notification", "consumed", "storage_change", "download", "downloaded", "relay")
+    __slots__ = ("insert", "chunk", "copy_object", "delete", "remove", "ask", "withdraw", "found", "retrieve", "retrieved", "acknowledge", "add_replica", "move_node", "join_request", "node_state", "state_digest", "cell_update", "plan_request", "plan_copy", "counts_request", "node_counts", "cell_hello", "cell_data", "needs", "provision", "edge_notification", "consumed", "storage_change", "download", "downloaded", "relay")
     INSERT_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
     COPY_OBJECT_FIELD_NUMBER: _ClassVar[int]
@@ -404,6 +404,8 @@ class Storage(_message.Message):
     CELL_UPDATE_FIELD_NUMBER: _ClassVar[int]
     PLAN_REQUEST_FIELD_NUMBER: _ClassVar[int]
     PLAN_COPY_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    NODE_COUNTS_FIELD_NUMBER: _ClassVar[int]
     CELL_HELLO_FIELD_NUMBER: _ClassVar[int]
     CELL_DATA_FIELD_NUMBER: _ClassVar[int]
     NEEDS_FIELD_NUMBER: _ClassVar[int]
@@ -433,6 +435,8 @@ class Storage(_message.Message):
     cell_update: CellUpdate
     plan_request: PlanRequest
     plan_copy: PlanCopy
+    counts_request: CountsRequest
+    node_counts: NodeCounts
     cell_hello: CellHello
     cell_data: CellData
     needs: SubscriptionNeeds
@@ -443,7 +447,7 @@ class Storage(_message.Message):
     download: Download
     downloaded: Downloaded
     relay: Relay
-    def __init__(self, insert: _Optional[_Union[Insert, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ..., copy_object: _Optional[_Union[CopyObject, _Mapping]] = ..., delete: _Optional[_Union[Delete, _Mapping]] = ..., remove: _Optional[_Union[Remove, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., withdraw: _Optional[_Union[Withdraw, _Mapping]] = ..., found: _Optional[_Union[FoundObjects, _Mapping]] = ..., retrieve: _Optional[_Union[Retrieve, _Mapping]] = ..., retrieved: _Optional[_Union[Retrieved, _Mapping]] = ..., acknowledge: _Optional[_Union[Acknowledge, _Mapping]] = ..., add_replica: _Optional[_Union[AddReplica, _Mapping]] = ..., move_node: _Optional[_Union[MoveNode, _Mapping]] = ..., join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., node_state: _Optional[_Union[NodeState, _Mapping]] = ..., state_digest: _Optional[_Union[StateDigest, _Mapping]] = ..., cell_update: _Optional[_Union[CellUpdate, _Mapping]] = ..., plan_request: _Optional[_Union[PlanRequest, _Mapping]] = ..., plan_copy: _Optional[_Union[PlanCopy, _Mapping]] = ..., cell_hello: _Optional[_Union[CellHello, _Mapping]] = ..., cell_data: _Optional[_Union[CellData, _Mapping]] = ..., needs: _Optional[_Union[SubscriptionNeeds, _Mapping]] = ..., provision: _Optional[_Union[Provision, _Mapping]] = ..., edge_notification: _Optional[_Union[EdgeNotification, _Mapping]] = ..., consumed: _Optional[_Union[ItemConsumed, _Mapping]] = ..., storage_change: _Optional[_Union[StorageChange, _Mapping]] = ..., download: _Optional[_Union[Download, _Mapping]] = ..., downloaded: _Optional[_Union[Downloaded, _Mapping]] = ..., relay: _Optional[_Union[Relay, _Mapping]] = ...) -> None: ...
+    def __init__(self, insert: _Optional[_Union[Insert, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ..., copy_object: _Optional[_Union[CopyObject, _Mapping]] = ..., delete: _Optional[_Union[Delete, _Mapping]] = ..., remove: _Optional[_Union[Remove, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., withdraw: _Optional[_Union[Withdraw, _Mapping]] = ..., found: _Optional[_Union[FoundObjects, _Mapping]] = ..., retrieve: _Optional[_Union[Retrieve, _Mapping]] = ..., retrieved: _Optional[_Union[Retrieved, _Mapping]] = ..., acknowledge: _Optional[_Union[Acknowledge, _Mapping]] = ..., add_replica: _Optional[_Union[AddReplica, _Mapping]] = ..., move_node: _Optional[_Union[MoveNode, _Mapping]] = ..., join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., node_state: _Optional[_Union[NodeState, _Mapping]] = ..., state_digest: _Optional[_Union[StateDigest, _Mapping]] = ..., cell_update: _Optional[_Union[CellUpdate, _Mapping]] = ..., plan_request: _Optional[_Union[PlanRequest, _Mapping]] = ..., plan_copy: _Optional[_Union[PlanCopy, _Mapping]] = ..., counts_request: _Optional[_Union[CountsRequest, _Mapping]] = ..., node_counts: _Optional[_Union[NodeCounts, _Mapping]] = ..., cell_hello: _Optional[_Union[CellHello, _Mapping]] = ..., cell_data: _Optional[_Union[CellData, _Mapping]] = ..., needs: _Optional[_Union[SubscriptionNeeds, _Mapping]] = ..., provision: _Optional[_Union[Provision, _Mapping]] = ..., edge_notification: _Optional[_Union[EdgeNotification, _Mapping]] = ..., consumed: _Optional[_Union[ItemConsumed, _Mapping]] = ..., storage_change: _Optional[_Union[StorageChange, _Mapping]] = ..., download: _Optional[_Union[Download, _Mapping]] = ..., downloaded: _Optional[_Union[Downloaded, _Mapping]] = ..., relay: _Optional[_Union[Relay, _Mapping]] = ...) -> None: ...
 
 class Insert(_message.Message):
     __slots__ = ("op", "metadata", "data")
@@ -672,6 +676,52 @@ class PlanCopy(_message.Message):
     PLAN_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     def __init__(self, plan: _Optional[bytes] = ...) -> None: ...
+
+class CountsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class NodeCounts(_message.Message):
+    __slots__ = ("inserts", "tags", "retrieves", "subscriptions", "keys", "pages", "notifications", "answers", "deletes", "withdrawals", "ways", "hops", "cell_ways", "cell_hops", "control", "objects", "queries", "neighbours", "mates")
+    INSERTS_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    RETRIEVES_FIELD_NUMBER: _ClassVar[int]
+    SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    PAGES_FIELD_NUMBER: _ClassVar[int]
+    NOTIFICATIONS_FIELD_NUMBER: _ClassVar[int]
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    DELETES_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWALS_FIELD_NUMBER: _ClassVar[int]
+    WAYS_FIELD_NUMBER: _ClassVar[int]
+    HOPS_FIELD_NUMBER: _ClassVar[int]
+    CELL_WAYS_FIELD_NUMBER: _ClassVar[int]
+    CELL_HOPS_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
+    NEIGHBOURS_FIELD_NUMBER: _ClassVar[int]
+    MATES_FIELD_NUMBER: _ClassVar[int]
+    inserts: int
+    tags: int
+    retrieves: int
+    subscriptions: int
+    keys: int
+    pages: int
+    notifications: int
+    answers: int
+    deletes: int
+    withdrawals: int
+    ways: int
+    hops: int
+    cell_ways: int
+    cell_hops: int
+    control: int
+    objects: int
+    queries: int
+    neighbours: int
+    mates: int
+    def __init__(self, inserts: _Optional[int] = ..., tags: _Optional[int] = ..., retrieves: _Optional[int] = ..., subscriptions: _Optional[int] = ..., keys: _Optional[int] = ..., pages: _Optional[int] = ..., notifications: _Optional[int] = ..., answers: _Optional[int] = ..., deletes: _Optional[int] = ..., withdrawals: _Optional[int] = ..., ways: _Optional[int] = ..., hops: _Optional[int] = ..., cell_ways: _Optional[int] = ..., cell_hops: _Optional[int] = ..., control: _Optional[int] = ..., objects: _Optional[int] = ..., queries: _Optional[int] = ..., neighbours: _Optional[int] = ..., mates: _Optional[int] = ...) -> None: ...
 
 class ItemKey(_message.Message):
     __slots__ = ("world", "key", "source")

@@ -81,10 +81,9 @@ def datagram_size(datagram: Datagram, codec: Codec = CODEC) -> int:
     header = _header_size(datagram)
     if not datagram.body_size:
         content = datagram.body
-        if type(content) is RouteTable:
-            metrics = [metric for _, metric, _ in content.entries if metric > _SHORT]
-            longer = sum([_varint_size(metric) - 1 for metric in metrics])
-            datagram.body_size = _table_size(len(content.entries), longer)
+        if type(content) is RouteTable and all(metric <= _MIDDLE for _, metric, _ in content.entries):
+            long = sum([metric > _SHORT for _, metric, _ in content.entries])
+            datagram.body_size = _table_size(len(content.entries), long)
         elif type(content) is Beacon:
             datagram.body_size = _beacon_size(content)
         else:
@@ -105,8 +104,8 @@ def datagram_size(datagram: Datagram, codec: Codec = CODEC) -> int:
 
 _ENVELOPE = 2 + 5 + 1 + 5
 """Version, client, epoch, and the tag of the scheme."""
-_SHORT = 127
-"""The largest number that takes one byte."""
+_SHORT, _MIDDLE = 127, 16_383
+"""The largest numbers that take one byte, and two."""
 
 
 def _datagram_body_size(datagram: Datagram, codec: Codec = CODEC) -> int:
@@ -114,11 +113,10 @@ def _datagram_body_size(datagram: Datagram, codec: Codec = CODEC) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _table_size(entries: int, longer: int) -> int:
-    """The size of a table of ways, whose metrics take so many bytes more than one each."""
-    full, rest = divmod(longer, 4)
-    metrics = (*[1 << 28] * full, *[1 << 7 * rest] * (rest > 0))
-    table = RouteTable(tuple([RouteEntry(0, metric, 0) for metric in (*metrics, *[0] * entries)[:entries]]))
+def _table_size(entries: int, long: int) -> int:
+    """The size of a table of ways, of which so many have metrics that take two bytes."""
+    metrics = (*[_SHORT + 1] * long, *[0] * (entries - long))
+    table = RouteTable(tuple([RouteEntry(0, metric, 0) for metric in metrics]))
     return _datagram_body_size(Datagram(0, NodeAddress(0), (), DatagramScope.HOP, table))
 
 

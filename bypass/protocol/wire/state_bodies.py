@@ -8,10 +8,12 @@ from typing import Any, TypeAlias
 from bypass.errors import shown
 from bypass.protocol.storage import (
     MOST_PARTS,
+    CountsRequest,
     Decision,
     DigestKind,
     JoinRequest,
     MoveNode,
+    NodeCounts,
     NodeState,
     PlanCopy,
     PlanRequest,
@@ -143,10 +145,30 @@ def _read_plan_copy(body: pb.PlanCopy, _: ValueTypes) -> PlanCopy:
     return PlanCopy(object_data(body.plan))
 
 
+def _write_counts_request(body: pb.CountsRequest, _: CountsRequest, __: ValueTypes) -> None:
+    body.SetInParent()
+
+
+def _read_counts_request(_: pb.CountsRequest, __: ValueTypes) -> CountsRequest:
+    return CountsRequest()
+
+
+def _write_node_counts(body: pb.NodeCounts, message: NodeCounts, _: ValueTypes) -> None:
+    body.SetInParent()
+    for name in _COUNTED:
+        setattr(body, name, getattr(message, name))
+
+
+def _read_node_counts(body: pb.NodeCounts, _: ValueTypes) -> NodeCounts:
+    return NodeCounts(*[getattr(body, name) for name in _COUNTED])
+
+
 def _check_part(part: int, parts: int) -> None:
     if not 0 <= part < parts <= MOST_PARTS:
         raise ValueError(f"part {shown(part)} of {shown(parts)}: expected a smaller one of 1 to {MOST_PARTS}")
 
+
+_COUNTED = tuple(field.name for field in pb.NodeCounts.DESCRIPTOR.fields)
 
 Form: TypeAlias = tuple[str, Callable[[Any, Any, ValueTypes], None], Callable[[Any, ValueTypes], Any]]
 """The field for a message, what fills it, and what makes a message of it."""
@@ -158,5 +180,7 @@ STATE_FORMS: dict[type[StorageMessage], Form] = {
     StateDigest: ("state_digest", _write_state_digest, _read_state_digest),
     PlanRequest: ("plan_request", _write_plan_request, _read_plan_request),
     PlanCopy: ("plan_copy", _write_plan_copy, _read_plan_copy),
+    CountsRequest: ("counts_request", _write_counts_request, _read_counts_request),
+    NodeCounts: ("node_counts", _write_node_counts, _read_node_counts),
 }
 """By class."""

@@ -6,7 +6,7 @@ from bypass.objects.metadata import Replica
 from bypass.objects.query import MOST_ON_A_PAGE
 from bypass.objects.tags import MOST_CONJUNCTIONS
 from bypass.protocol.datagrams import NodeAddress
-from bypass.protocol.edge import Relay
+from bypass.protocol.edge import EdgeRelay
 from bypass.protocol.storage import (
     LONGEST_DETAIL,
     Acknowledge,
@@ -238,14 +238,14 @@ def _read_cell_update(body: pb.CellUpdate, values: ValueTypes) -> CellUpdate:
     )
 
 
-def _write_relay(body: pb.Relay, message: Relay, values: ValueTypes) -> None:
+def _write_relay(body: pb.Relay, message: EdgeRelay, values: ValueTypes) -> None:
     write_place(body.target, *message.target)
     _write_inner(body.body, message, message.body, values)
 
 
-def _read_relay(body: pb.Relay, values: ValueTypes) -> Relay:
+def _read_relay(body: pb.Relay, values: ValueTypes) -> EdgeRelay:
     target = NodeAddress(*read_place(required(body, "target")))
-    return Relay(target, _read_inner("relay", body.body, values))
+    return EdgeRelay(target, _read_inner("relay", body.body, values))
 
 
 def _write_inner(
@@ -264,7 +264,7 @@ def _read_inner(outer: str, body: pb.Storage, values: ValueTypes) -> StorageMess
     return read_storage(body, values)
 
 
-_AROUND = (CellUpdate, Relay)
+_AROUND = (CellUpdate, EdgeRelay)
 """Messages around others."""
 
 
@@ -287,7 +287,7 @@ _FORMS: dict[type[StorageMessage], Form] = {
     Acknowledge: ("acknowledge", _write_acknowledge, _read_acknowledge),
     AddReplica: ("add_replica", _write_add_replica, _read_add_replica),
     CellUpdate: ("cell_update", _write_cell_update, _read_cell_update),
-    Relay: ("relay", _write_relay, _read_relay),
+    EdgeRelay: ("relay", _write_relay, _read_relay),
     **STATE_FORMS,
     **EDGE_FORMS,
 }

@@ -30,11 +30,11 @@ FORMULAS = ("a", "a & b", "a | b", "a & ~b", "(a | b) & c")
 class StorageSuite(MechanismSuite):
     """Objects are found by who asks for them, once, until they are deleted.
 
-    Capabilities: a mechanism that does not `keep_past` finds only what is inserted while a query is known;
-    with `keeps_when_owner_leaves` an acknowledged object outlives the absence of its owner. One that does not
-    `notify` finds what is new by asking, within `period_s` seconds. Its `routing` has parameters.
-    One that is not `lossless` loses by design, and is not asked to come through transitions; others are
-    tried from and to the mechanisms `beside` it, by name, with their routing and parameters.
+    Capabilities: with `keeps_past`, a query finds objects that were inserted before it; with
+    `keeps_when_owner_leaves`, an acknowledged object is found while its owner is away; with `notifies`,
+    subscribers are told at once, else they ask every `period_s` seconds. `routing` is the routing that it is
+    tested with, and its parameters. A `lossless` mechanism is tested in transitions from and to those
+    `beside` it, by name, with their routing and parameters; others lose objects by design.
     """
 
     family: ClassVar[Family] = STORAGE

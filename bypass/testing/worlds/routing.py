@@ -117,6 +117,9 @@ class _NodeSink:
     def undeliverable(self, body: StorageMessage, target: NodeAddress) -> None:
         self._world.reports.append(Report(self._node, number_of(body), target))
 
+    def doubtful(self, body: StorageMessage, target: NodeAddress) -> None:
+        """Do nothing: what was reported counts."""
+
     def surroundings_changed(self) -> None:
         self._world.nodes[self._node].changes += 1
 

@@ -109,7 +109,7 @@ class CellRequests:
         if mode == "cell" and len(mates) < node.population_threshold:
             metadata = replace(stored.metadata, replicas=(Replica(None, cell),))
             copy = CopyObject(metadata, stored.data)
-            if not node.host.link.serving():  # it will be elsewhere soon, and nobody may be here
+            if not (node.as_published or node.host.link.serving()):  # it is on its way, maybe alone here
                 node.send(copy, (NodeAddress(None, cell),))
                 return metadata.replicas
             node.service.state(cell).hold(metadata)

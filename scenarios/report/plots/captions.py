@@ -17,6 +17,8 @@ PROXIES = {
     "mode": "mode",
     "gateway-selection": "selection of gateways",
     "transport": "transport",
+    "storage": "store",
+    "routing": "routing",
 }
 """The proxies in words; the first one whose mechanism differs tells phases and runs apart."""
 

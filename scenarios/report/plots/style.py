@@ -48,6 +48,16 @@ _MECHANISMS = {
     "dkc-leach": "#0072B2",
     "skc-leach": "#009E73",
     "cs-wca": "#D55E00",
+    "local": "#D55E00",
+    "cells": "#0072B2",
+    "server": "#009E73",
+    "broker": "#56B4E9",
+    "transient": "#E69F00",
+    "ttl": "#CC79A7",
+    "last-k": "#999933",
+    "pull": "#7F7FCF",
+    "dsdv": "#E69F00",
+    "one-hop": "#CC79A7",
     "nothing": "#80808038",
 }
 _OTHERS = ("#999933", "#AA4499", "#44AA99", "#CC6677", "#7F7FCF", "#A6761D")

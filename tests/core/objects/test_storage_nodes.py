@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bypass.core.objects.operations import OperationResult
 from bypass.models.radio.kernels.state import S
 from bypass.objects.metadata import Metadata
+from bypass.protocol.datagrams import NodeAddress
+from bypass.protocol.storage import NodeState, QueryRecord
 from bypass.testing.worlds.radio import cluster
 from bypass.testing.worlds.storage import QUIET_S, StorageWorld, plan_for
 from bypass.transitions import Action, InvalidPlan, Plan
@@ -215,6 +219,37 @@ def test_all_that_is_published_after_a_query_is_told_whatever_room_its_page_has(
     assert set(asked.told) == {each.metadata.key for each in inserted}
 
 
+def test_a_query_that_is_asked_again_is_answered_by_a_node_that_learns_of_it_from_others() -> None:
+    """A node that has not heard the flood knows the query from before, but not what was missed since then."""
+    world = begun(2, "local")
+    asked = world.ask(0, "a")
+    world.run(1.0)
+    inserted = world.insert(1, "a")
+    world.run(1.0)
+    assert (asked.told, asked.own.duplicates) == ([inserted.metadata.key], 0)
+    again = QueryRecord(asked.own.query, at_us=world.client(0).objects.now_us())
+    world.client(1).node.received(NodeState(queries=(again,)), NodeAddress(0), None)
+    world.run(1.0)
+    assert asked.own.duplicates == 1
+
+
+def test_a_server_that_lost_its_queries_gets_them_from_whoever_did_not_hear_it() -> None:
+    """A node that is out of reach while the server begins anew, and tells all that it has no queries."""
+    world = begun(3, "server")
+    asked = world.ask(2, "a")
+    world.run(1.0)
+    home, world.places[2] = world.places[2], AWAY
+    world.leave(0)
+    world.run(1.0)
+    world.join(0)
+    world.run(10.0)
+    inserted = world.insert(1, "a")
+    world.run(100.0)
+    world.places[2] = home
+    world.run(150.0)
+    assert asked.told == [inserted.metadata.key]
+
+
 def test_nodes_of_two_namespaces_do_not_meet() -> None:
     """They share a radio. Each namespace has its own grid, and makes its own decisions."""
     world = begun(6, "local")
@@ -225,7 +260,7 @@ def test_nodes_of_two_namespaces_do_not_meet() -> None:
     there = world.ask(4, "x")
     here = world.ask(1, "x")
     for storage, side in (("cells", 40.0), ("local", None), ("cells", 25.0)):
-        grid = {"side": side, **GRID} if side else {}
+        grid: dict[str, Any] = {"side": side, **GRID} if side else {}
         routing = Action(proxy="routing", to="cells" if side else "dsdv", set=grid)
         plan = Plan(plan=storage, actions=(routing, Action(proxy="storage", to=storage)))
         assert world.client(0).decide(plan).ok
@@ -251,3 +286,19 @@ def test_nodes_of_two_namespaces_do_not_meet() -> None:
     world.insert(5, "x")
     world.run(QUIET_S)
     assert (len(here.told), len(there.told)) == (3, 2)
+
+
+def test_a_notification_that_waits_at_a_node_that_goes_is_told_again() -> None:
+    """Nobody reports it; but the way broke, over which it was sent."""
+    world = StorageWorld([(100.0, 100.0), (160.0, 100.0), (220.0, 100.0)], ("local", {}))
+    world.run(2 * QUIET_S)
+    asked = world.ask(0, "a")
+    world.run(2.0)
+    world.places[0] = AWAY
+    inserted = world.insert(2, "a")
+    world.run(1.0)
+    world.leave(1)
+    world.run(60.0)
+    world.places[0] = (160.0, 100.0)
+    world.run(150.0)
+    assert asked.told == [inserted.metadata.key]

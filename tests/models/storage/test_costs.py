@@ -89,7 +89,7 @@ def test_table_of_messages(demand: Demand, extent: Extent) -> None:
 
 
 def test_transmissions_and_receptions_are_counted_apart() -> None:
-    extent = Extent(100, 4, hops=3, cell_hops=2, neighbours=7)
+    extent = Extent(100, 4, hops=3, cell_hops=2, return_hops=2, neighbours=7)
     insert = Demand(inserts=1)
     cells = cost(Design.CELLS, insert, extent)
     assert (cells.published(), cells.transmissions(), cells.receptions()) == (

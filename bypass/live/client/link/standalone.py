@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from bypass.errors import shown
 from bypass.live.client.errors import InvalidArgument, NotConnected
 from bypass.live.client.live_node import LiveNode
 from bypass.live.client.session.session import ClientSession
+
+log = logging.getLogger(__name__)
 
 LOOK_S = 0.1
 """Time between two looks at who is in reach."""
@@ -32,8 +35,10 @@ class Standalone:
         self._looking: asyncio.Task[None] | None = None
 
     async def open(self, patience: float) -> None:  # noqa: ARG002 - there is nobody to wait for
-        """Begin; no effect if that is done. Raises InvalidInterface, DatabaseUnavailable and TransitionError
-        for parameters that mechanisms do not take."""
+        """Begin; no effect if that is done. Raises InvalidInterface, DatabaseUnavailable, TransitionError for
+        parameters that mechanisms do not take, and `failure` if the node has ended."""
+        if self.failure is not None:
+            raise self.failure
         if self._looking is not None:
             return
         try:
@@ -65,6 +70,7 @@ class Standalone:
             self.failure = NotConnected(f"node {shown(self._node.name)}: it was closed")
             self._exchange.end(self.failure, ours=True)
             self._node.close()
+            await asyncio.sleep(0)  # sockets are closed in the next turn: then others can use the addresses
         self.connected = False
         self._reached.set()
 
@@ -74,8 +80,14 @@ class Standalone:
             if connected != self.connected:
                 self.connected = connected
                 (self._reached.set if connected else self._reached.clear)()
-                self._tell("connected" if connected else "disconnected")
+                self._say("connected" if connected else "disconnected")
             await asyncio.sleep(LOOK_S)
+
+    def _say(self, state: str) -> None:
+        try:
+            self._tell(state)
+        except Exception:
+            log.exception("the function that is told of a node being %s failed", state)
 
 
 def _to_nobody(data: bytes) -> None:

@@ -64,6 +64,10 @@ class BrokerObjects(LiveObjects):
         if self._matches or self.waiting:
             client.objects.operations.try_again()
 
+    async def kept_by_others(self, key: ObjectKey) -> bool:  # noqa: ARG002 - it was acknowledged
+        """True: the broker has what it has acknowledged."""
+        return True
+
     async def _access(self) -> ObjectAccess:
         """The access to objects, with the mechanism that goes to the broker behind it."""
         client = self._usable()

@@ -116,6 +116,10 @@ class LiveObjects(ABC):
 
             return (await self._done(begin)).data or b""
 
+    @abstractmethod
+    async def kept_by_others(self, key: ObjectKey) -> bool:
+        """Whether somebody else has the bytes of an own object; see `Connection.kept_by_others`."""
+
     def query(self, formula: Any, **more: Any) -> ObjectMatches:
         """Ask for objects; see `Connection.query`."""
         from bypass.live.client.objects.matches import ObjectMatches

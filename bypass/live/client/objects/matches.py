@@ -166,7 +166,7 @@ class ObjectMatches:
 
     def begun(self, error: BypassError | None) -> None:
         """Note that the first page is complete, or by which error the query was refused."""
-        self.opened, self._error = True, error
+        self.opened, self._error = True, self._error or error
         self._changed.set()
 
     async def wait_until_opened(self) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bypass.core.client import Client
+from bypass.errors import OperationFailed, UnknownObject
 from bypass.live.client.errors import Unsupported
 from bypass.live.client.objects.live_objects import LiveObjects
-from bypass.objects.metadata import Metadata, ObjectKey
+from bypass.mechanisms.families import STORAGE_PROXY
+from bypass.objects.metadata import MOST_REPLICAS, Metadata, ObjectKey, Replica
 from bypass.protocol.storage import StorageMessage
 
 if TYPE_CHECKING:
@@ -27,6 +30,36 @@ class NodeObjects(LiveObjects):
 
     def connected(self, client: Client, renewed: bool) -> None:
         """Do nothing: a node begins once."""
+
+    async def kept_by_others(self, key: ObjectKey) -> bool:
+        """Ask those for the bytes who should have them: the server, or nodes of the own cell; in all other
+        designs nobody has."""
+        access, client = await self._access(), self._usable()
+        metadata = access.store.metadata(key)
+        if metadata is None:
+            raise UnknownObject(f"object {key}: expected one that is stored here")
+        storage, routing = client.engine.active(STORAGE_PROXY), client.node.routing
+        if storage.name == "server":
+            return bool(storage.settings()["server"] != access.node)
+        cell = routing.own_cell()
+        if cell is None:
+            return False
+        holders: tuple[Replica, ...] = (Replica(None, cell),)
+        if routing.serving():  # then this node would be asked
+            mates = [each for each in routing.neighbours() if each.cell == cell and not each.moving]
+            holders = tuple(Replica(each.node, cell) for each in mates[:MOST_REPLICAS])
+        if not holders:
+            return False
+        asked = replace(metadata, replicas=holders)
+        try:
+            await self._done(
+                lambda ended: access.operations.begin(
+                    lambda op: client.node.storage.retrieve(op, asked), ended
+                )
+            )
+        except (UnknownObject, OperationFailed):
+            return False
+        return True
 
     async def _access(self) -> ObjectAccess:
         return self._usable().objects

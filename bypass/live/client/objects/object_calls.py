@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class ObjectCalls(ABC):
-    """Stores objects at the broker, and finds those of others: what was published stays until its owner
-    deletes it, and a query reaches into the past as well as into the future."""
+    """Stores objects at the broker, or with neighbours, and finds those of others: what was published stays
+    until its owner deletes it, and a query reaches into the past as well as into the future."""
 
     @property
     @abstractmethod
@@ -98,6 +98,11 @@ class ObjectCalls(ABC):
         """Fetch the bytes of an object. With its metadata they are checked; of a key alone, nobody knows
         what they have to be. Raises UnknownObject, and as `delete` does."""
         return await self._objects.retrieve(wanted)
+
+    async def kept_by_others(self, key: ObjectKey) -> bool:
+        """Whether somebody else has the bytes of an object of this client, so that it stays when this one is
+        gone: the broker has, nodes are asked. Raises UnknownObject, and OperationFailed without storage."""
+        return await self._objects.kept_by_others(key)
 
 
 def object_secret(keys: ClientKeys | None, name: str) -> bytes:

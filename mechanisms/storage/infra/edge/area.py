@@ -1,4 +1,4 @@
-"""What an edge knows of its area: it merges the data of cells into the tables of popularity and needs."""
+"""An edge's knowledge of its area: the data of cells, merged into tables of popularity and needs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _MergedCycles:
             self.first = oldest + 1
 
 
-class Area:
+class EdgeArea:
     """Merges each cycle of a cell once: several nodes may send the same, and send it again.
 
     A cycle is known by its world, the epoch of the world's cell map, the cell, and its number, which is that

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bypass.mechanisms.storage.infra.edge.address_store import AddressStore, CellOfWorld
 from bypass.protocol.datagrams import NodeAddress
-from bypass.protocol.edge import Relay
+from bypass.protocol.edge import EdgeRelay
 from bypass.protocol.storage import StorageMessage
 
 MOST_PARKED = 256
@@ -86,7 +86,7 @@ class CellContact:
             sent(False)
         else:
             self.relayed += 1
-            self._send(stable, Relay(node, body), sent)
+            self._send(stable, EdgeRelay(node, body), sent)
 
     def _try(
         self,
@@ -108,7 +108,7 @@ class CellContact:
                 self._addresses.lose_stable(world, cell)
             self._try(world, cell, body, others, stable)
 
-        self._send(way, Relay(NodeAddress(None, cell), body), sent)
+        self._send(way, EdgeRelay(NodeAddress(None, cell), body), sent)
 
     def _park(self, place: CellOfWorld, body: StorageMessage) -> None:
         if self._addresses.stable(*place) is not None:  # established while others were tried

@@ -42,10 +42,11 @@ class AtArrival(InsertionMechanism):
         return (period_s - slack_s,)
 
 
-class Batches(InsertionMechanism):
+class BatchInsertion(InsertionMechanism):
     """Inserts what has arrived in `count` batches with equal times between them, the last one right before
     the next decision; 1: everything then."""
 
+    name = "batches"
     count: Annotated[int, MechanismState(), Field(ge=1, le=MOST_BATCHES)] = 3
 
     def batches(self, period_s: float, slack_s: float) -> Sequence[float]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bypass.mechanisms.storage.infra.edge.address_store import AddressStore
 from bypass.mechanisms.storage.infra.edge.contact import MOST_PARKED, CellContact, Sent
 from bypass.protocol.datagrams import NodeAddress
-from bypass.protocol.edge import Relay
+from bypass.protocol.edge import EdgeRelay
 from bypass.protocol.storage import JoinRequest, StorageMessage
 
 W = "gallery"
@@ -111,7 +111,7 @@ def test_a_client_is_reached_directly_or_by_the_stable_node() -> None:
     store.put(W, at(1), "one")
     contact.to_node(W, at(1), body, results.append)
     assert (results, contact.relayed) == ([False, True, True], 1)
-    assert network.tried == [("stable", Relay(at(1), body)), ("one", body)]
+    assert network.tried == [("stable", EdgeRelay(at(1), body)), ("one", body)]
     network.alive.remove("one")
     contact.to_node(W, at(1), body, results.append)
     assert (results[-1], network.reached[2:], store.translate(W, at(1))) == (True, ["one", "stable"], None)
@@ -144,7 +144,7 @@ def test_a_cell_is_reached_by_its_stable_node_then_by_any_other() -> None:
     store.establish(W, 0, "three")
     contact.to_cell(W, 0, JoinRequest(1))
     assert network.reached == ["three", "two"]
-    assert network.tried[0][1] == Relay(NodeAddress(None, 0), JoinRequest(1))
+    assert network.tried[0][1] == EdgeRelay(NodeAddress(None, 0), JoinRequest(1))
     assert store.stable(W, 0) is None  # it did not answer
 
 

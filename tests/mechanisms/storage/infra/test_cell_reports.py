@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.mechanisms.storage.infra.cell_data import MOST_PENDING, CellCounters
-from bypass.mechanisms.storage.infra.edge.area import Area
+from bypass.mechanisms.storage.infra.edge.area import EdgeArea
 from bypass.mechanisms.storage.infra.edge.needs import NeedsTable, TimeEnvelope
 from bypass.mechanisms.storage.infra.edge.popularity import PopularityTable
 from bypass.mechanisms.storage.infra.election import StableElection
@@ -159,8 +159,8 @@ def test_counts_have_bounds() -> None:
 # ---- what an edge makes of them
 
 
-def area(now: float = 1e6, cells: int = 9) -> Area:
-    found = Area(PopularityTable(most_replicas=2), NeedsTable(), lambda: now, PERIOD)
+def area(now: float = 1e6, cells: int = 9) -> EdgeArea:
+    found = EdgeArea(PopularityTable(most_replicas=2), NeedsTable(), lambda: now, PERIOD)
     found.set_map(W, 1, cells)
     return found
 

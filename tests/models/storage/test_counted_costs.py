@@ -1,0 +1,90 @@
+"""Counted messages agree with the formulas, once these know how long ways are and who is in a cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bypass.models.storage.costs import Demand, Design, Extent, cost
+from bypass.protocol.storage import NodeCounts
+from bypass.testing.rules import Point
+from bypass.testing.store_messages import APART, OPERATIONS, StoreMessages
+from bypass.testing.worlds.storage import QUIET_S, StorageWorld
+
+SIDE = 40.0
+AREA = [0.0, 0.0, 160.0, 80.0]
+PLACES: list[Point] = [
+    (SIDE * column + 12.0 + 16.0 * (n % 2), SIDE * row + 9.0 + 7.0 * n)
+    for row in range(2)
+    for column in range(4)
+    for n in range(1 + (row + column) % 3)
+]
+"""Eight cells with one, two or three nodes."""
+
+
+def counted(design: str, **parameters: Any) -> tuple[StoreMessages, NodeCounts, Extent]:
+    """What a small workload sends, what all nodes have done, and the network as they have measured it."""
+    routing = ("cells", {"area": AREA, "side": SIDE}) if design == "cells" else ("dsdv", {})
+    world = StorageWorld(PLACES, (design, parameters), routing)
+    world.run(2 * QUIET_S)
+    clients = world.system.clients
+    messages = StoreMessages(lambda number: clients[number].node.routing.own_cell())
+    world.system.monitor.register(messages)
+    nodes = len(PLACES)
+    for i in range(24):
+        world.ask(5 * i % nodes, f"tag{i % 8}", limit=0 if i % 2 else 20)
+        world.run(0.3)
+    for i in range(48):
+        world.insert(7 * i % nodes, f"tag{i % 8}", f"other{i % 5}")
+        world.run(0.2)
+    for i, photo in enumerate(list(world.objects.values())[:16]):
+        world.retrieve(11 * i % nodes, photo.metadata)
+        world.run(0.2)
+    for photo in list(world.objects.values())[:8]:
+        world.delete(photo.metadata.key)
+        world.run(0.2)
+    for asked in list(world.queries)[:6]:
+        world.withdraw(asked)
+        world.run(0.2)
+    world.run(3.0)
+    counts = [client.node.counts() for client in clients]
+    done = NodeCounts(**{name: sum(getattr(each, name) for each in counts) for name in NodeCounts.__slots__})
+    cells = sum(1 / (each.mates + 1) for each in counts)
+    alone = sum(not each.mates for each in counts)
+    hops = done.hops / done.ways
+    extent = Extent(
+        nodes,
+        nodes / cells,
+        hops,
+        done.cell_hops / max(1, done.cell_ways),
+        hops,
+        done.neighbours / nodes,
+        1 - alone / cells,
+    )
+    return messages, done, extent
+
+
+@pytest.mark.parametrize(
+    ("design", "parameters"),
+    [(Design.LOCAL, {}), (Design.SERVER, {}), (Design.CELLS, {"as_published": True}), (Design.CELLS, {})],
+)
+def test_formulas_agree_with_counted_messages(design: Design, parameters: dict[str, Any]) -> None:
+    """Within 15 %, transmissions and receptions apart."""
+    messages, done, extent = counted(design.value, **parameters)
+    demand = Demand(
+        done.inserts, done.retrieves, done.subscriptions, done.notifications, done.deletes, done.withdrawals,
+        done.tags / done.inserts, done.keys / done.subscriptions, done.pages, done.answers,
+    )  # fmt: skip
+    assert (demand.inserts, demand.subscriptions, demand.tags, demand.keys) == (48, 24, 2, 1)
+    confirmed = design is Design.CELLS and not parameters
+    formula = cost(design, demand, extent, confirmed=confirmed)
+    sent = sum(messages.sent[each] for each in OPERATIONS)
+    received = sum(messages.received[each] for each in OPERATIONS)
+    assert formula.transmissions() == pytest.approx(sent, rel=0.15)
+    assert formula.receptions() == pytest.approx(received, rel=0.15)
+    assert (messages.sent["confirm"] > 0) == confirmed
+    assert messages.sent["survey"] == messages.sent["decisions"] == 0
+    assert messages.sent["routing"] > 0
+    assert set(messages.sent) <= {*OPERATIONS, *APART}
+    assert messages.bytes["insert"] > 0 or design is Design.LOCAL
