@@ -124,7 +124,7 @@ class EdgeCaches:
         """Keep what another edge sent. Gives the items that were not deleted."""
         admitted = [each for each in items if not self._is_deleted(each.metadata)]
         for each in admitted:
-            if each.key not in self.global_.metadata:
+            if each.key not in self.global_.data:
                 self.prefetch.put(each)
         return admitted
 

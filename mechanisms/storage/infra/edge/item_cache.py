@@ -149,15 +149,16 @@ class ItemCache:
         self._resize(self._partition.divide(self.counts(), {}))
 
     def exchange_eviction(self, to: str, **values: Any) -> list[Record]:
-        """Exchange the mechanism of all containers, with the parameters `values`; nothing is lost. Raises
-        UnknownMechanism, TransitionFailed."""
+        """Exchange the mechanism of all containers, with the parameters `values` but for the capacity, which
+        the partition gives; nothing is lost. Raises UnknownMechanism, TransitionFailed."""
         before, self._eviction = self._eviction, (to, values)
         done: list[_Container] = []
         try:
             self._make(1)
             records = []
             for each in self._containers.values():
-                records.append(each.engine.transition("cache", to, set=values))
+                size = each.engine.active("cache").settings()["capacity"]
+                records.append(each.engine.transition("cache", to, set={**values, "capacity": size}))
                 done.append(each)
         except Exception:
             self._eviction = name, known = before
@@ -178,7 +179,10 @@ class ItemCache:
             self._containers.clear()
             self._resize(self._partition.divide(Counter(places.values()), {}))
             for entry in sorted(entries, key=lambda each: each.used):
-                self._insert(entry.value)
+                if places[entry.key] in self._containers:
+                    self._insert(entry.value)
+                else:
+                    self._evicted(entry)
         else:
             self._resize(self._partition.divide(self.counts(), {}))
         return record

@@ -141,6 +141,21 @@ def test_mechanisms_of_caches_are_exchanged_and_nothing_is_lost() -> None:
     check(cache)
 
 
+@pytest.mark.parametrize("partitions", [("flat", "amc"), ("amc", "flat")])
+def test_what_does_not_fit_a_smaller_partition_is_told(partitions: tuple[str, str]) -> None:
+    first, second = partitions
+    cache = ItemCache(EdgeWorld().workshop, "test", 12, partition=first)
+    evicted: list[Item] = []
+    cache.add_listener(evicted.append)
+    cache.put_batch([item(n, "ab", world) for world in ("w", "w", "v", "u") for n in range(4)])
+    before = {each.key for each in cache}
+    cache.exchange_partition(second, capacity=2)
+    assert (cache.capacity, len(cache)) == (2, 2)
+    assert {each.key for each in evicted} == before - {each.key for each in cache}
+    cache.exchange_eviction("lru", capacity=99)
+    check(cache)
+
+
 def test_a_batch_tells_what_came_in_and_what_went() -> None:
     caches = edge_caches(CacheSizes(local=4))
     change = caches.insert_local([item(n) for n in range(3)])
@@ -162,6 +177,9 @@ def test_an_item_that_was_sent_ahead_is_promoted_when_it_is_used() -> None:
     assert caches.download(sent.key) == (sent, False)
     caches.take_provision([sent])
     assert sent.key not in caches.prefetch  # it is here already
+    caches.global_.data.remove(sent.key)
+    caches.take_provision([sent])
+    assert caches.download(sent.key) == (sent, True)
 
 
 def test_an_item_of_the_own_area_is_used_from_its_cache() -> None:
