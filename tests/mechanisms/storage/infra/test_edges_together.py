@@ -136,8 +136,8 @@ def test_what_one_side_of_a_partition_deletes_is_gone_on_both_once_it_heals(
     for side in sides:
         side.caches.insert_local(items[:5])
         side.caches.take_provision(items[5:])
-    for side, number in deletions:
-        sides[side].deletions.take(tombstone(items[number]))
+    for chosen, number in deletions:
+        sides[chosen].deletions.take(tombstone(items[number]))
     heal(*sides)
     left = sorted({str(number) for number in range(10)} - {str(number) for _, number in deletions})
     assert [side.told() for side in sides] == [left, left]
