@@ -55,6 +55,21 @@ def test_a_broken_link_is_noticed_by_what_fails_and_another_way_is_found() -> No
     assert routing(world, 0).hops_to(used) is None
 
 
+def test_a_radio_without_room_says_nothing_about_neighbours() -> None:
+    """What has no room is reported, and all ways stay as they are."""
+    world = settled(row(3))
+    world.full.add(0)
+    numbers = [world.send(0, NodeAddress(2)) for _ in range(4)]
+    world.run(1.0)
+    assert [world.reported(number) for number in numbers] == [[NodeAddress(2)]] * 4
+    assert [routing(world, 0).hops_to(node) for node in (1, 2)] == [1, 2]
+    assert routing(world, 0).counters.dropped[DropReason.NO_ROOM] == 4
+    world.full.clear()
+    number = world.send(0, NodeAddress(2))
+    world.run(1.0)
+    assert (world.took(number), world.reported(number)) == ([2], [])
+
+
 def test_who_is_gone_is_forgotten_by_all() -> None:
     world = settled(row(5))
     world.die(4)

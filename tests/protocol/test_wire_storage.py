@@ -79,6 +79,13 @@ def test_sizes_are_those_of_the_encoding_at_every_hop(
     assert datagram_size(later) == len(encode(later))
 
 
+@pytest.mark.parametrize("metric", [0, 127, 128, 255, 16_383, 16_384, 2**32 - 1])
+def test_the_size_of_a_table_counts_every_byte_of_its_metrics(metric: int) -> None:
+    table = RouteTable((RouteEntry(1, 0, 2), RouteEntry(3, metric, 4), RouteEntry(5, metric, 6)))
+    datagram = replace(BEACON, body=table)
+    assert datagram_size(datagram) == len(encode(datagram))
+
+
 def test_a_later_hop_does_not_encode_the_body_again() -> None:
     datagram = replace(BEACON, body_size=1000)
     assert datagram_size(datagram) > 1000

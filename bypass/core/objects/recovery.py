@@ -44,13 +44,17 @@ class ObjectRecovery:
     def begin(self, since_us: int) -> None:
         """Announce, ask again for what was published at `since_us` or later, and look for orphans.
 
+        Queries whose windows had ended then, or half a minute ago if `since_us` is 0, are over.
+
         A round that is under way ends: what it has not done belongs to this one.
         """
         self._round += 1
         access = self._access
         access.operations.try_again()
+        # It is 0, not known, where a neighbour had to tell of a decision.
+        ended_us = since_us or access.now_us() - round(MARGIN_S * MICROSECONDS)
         for own in access.queries:
-            if not own.query.window.ended(since_us):
+            if not own.query.window.ended(ended_us):
                 # Older objects come with later pages; the rest may not have been there when pages were told.
                 access.recover(own, max(since_us, access.queries.told_since_us(own.query.id)))
         access.delete_again()

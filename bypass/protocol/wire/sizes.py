@@ -81,7 +81,7 @@ def datagram_size(datagram: Datagram, codec: Codec = CODEC) -> int:
     header = _header_size(datagram)
     if not datagram.body_size:
         content = datagram.body
-        if type(content) is RouteTable:
+        if type(content) is RouteTable and all(metric <= _MIDDLE for _, metric, _ in content.entries):
             long = sum([metric > _SHORT for _, metric, _ in content.entries])
             datagram.body_size = _table_size(len(content.entries), long)
         elif type(content) is Beacon:
@@ -104,8 +104,8 @@ def datagram_size(datagram: Datagram, codec: Codec = CODEC) -> int:
 
 _ENVELOPE = 2 + 5 + 1 + 5
 """Version, client, epoch, and the tag of the scheme."""
-_SHORT = 127
-"""The largest number that takes one byte."""
+_SHORT, _MIDDLE = 127, 16_383
+"""The largest numbers that take one byte, and two."""
 
 
 def _datagram_body_size(datagram: Datagram, codec: Codec = CODEC) -> int:
