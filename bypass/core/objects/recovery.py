@@ -10,6 +10,7 @@ from collections import deque
 
 from bypass.core.objects.access import ObjectAccess
 from bypass.core.objects.operations import OperationResult
+from bypass.core.objects.own_queries import MARGIN_US
 from bypass.objects.metadata import ObjectKey
 from bypass.ports.host import Host
 from bypass.ports.routing import Routing
@@ -52,7 +53,7 @@ class ObjectRecovery:
         access = self._access
         access.operations.try_again()
         # It is 0, not known, where a neighbour had to tell of a decision.
-        ended_us = since_us or access.now_us() - round(MARGIN_S * MICROSECONDS)
+        ended_us = since_us or access.now_us() - MARGIN_US
         for own in access.queries:
             if not own.query.window.ended(ended_us):
                 # Older objects come with later pages; the rest may not have been there when pages were told.
