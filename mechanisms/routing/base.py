@@ -48,7 +48,7 @@ class _SentBody(NamedTuple):
 class _SentBodies(Recent[int, _SentBody]):
     """The own bodies that may still be reported as undeliverable, by the number of their datagram."""
 
-    LIMIT = 256
+    LIMIT = 4096
 
 
 class RoutingMechanism(Mechanism):
@@ -232,7 +232,12 @@ class RoutingMechanism(Mechanism):
         else:
             message = self.datagram(report, DatagramScope.ROUTED, (datagram.origin,))
             self.count_control(message)
-            self.route(message)
+            self.send_report(message, datagram.client)
+
+    def send_report(self, message: Datagram, neighbour: int) -> None:  # noqa: ARG002
+        """Bring a report to the origin of a datagram that came from a neighbour. Routed as all else, by
+        default."""
+        self.route(message)
 
     def control(self, message: RoutingMessage) -> None:
         """Tell all in reach something about routing itself."""
