@@ -127,12 +127,12 @@ class OwnQuery:
         return self.cursor if more else None
 
     def _take_late(self, found: FoundObjects) -> None:
-        """Tell what belongs to pages that were told already; the rest comes with the pages after them."""
+        """Tell what belongs to pages that were told already; the rest comes with the pages after them, if
+        the application was told that there are some."""
         for metadata in found.items:
-            if self.cursor is None or position(metadata) >= self.cursor:
+            if self.cursor is None or not self.more_past or position(metadata) >= self.cursor:
                 self._tell(metadata)
-            else:
-                self.more_past = True
+        self.more_past = self.more_past or found.more
 
     def _tell(self, metadata: Metadata) -> None:
         key = metadata.key
