@@ -191,7 +191,7 @@ def test_an_item_of_the_own_area_is_used_from_its_cache() -> None:
 
 def test_an_item_that_was_fetched_from_elsewhere_is_here_the_next_time() -> None:
     caches, fetched = edge_caches(), item("x", source=2)
-    assert caches.take_remote(fetched)
+    assert caches.take_remote(fetched) == (fetched, False)
     assert caches.download(fetched.key) == (fetched, False)
 
 
@@ -204,6 +204,8 @@ def test_metadata_outlive_data() -> None:
     assert caches.download(without.key) == (None, False)
     assert without.key in caches.prefetch.metadata
     assert caches.find(without.key) == without._replace(data=None)
+    assert caches.take_remote(without) == (without, True)  # fetched from where it comes
+    assert (without.key in caches.prefetch, caches.download(without.key)) == (False, (without, False))
 
 
 def query(text: str, window: TimeWindow = TimeWindow()) -> ObjectQuery:  # noqa: B008
@@ -232,5 +234,5 @@ def test_nothing_that_was_deleted_comes_in() -> None:
     caches = edge_caches(deleted=[gone.metadata])
     assert caches.insert_local([gone]) == ((), ())
     assert caches.take_provision([gone]) == []
-    assert not caches.take_remote(gone)
+    assert caches.take_remote(gone) == (None, False)
     assert all(len(cache) == 0 for cache in caches.all())
