@@ -61,7 +61,7 @@ class ContentChange(NamedTuple):
     gone: tuple[ItemKey, ...]
 
 
-class Delivery(NamedTuple):
+class ItemDelivery(NamedTuple):
     """An item for a client, None if there is none; and whether it was `promoted`: a client here has used an
     item that another edge had sent ahead, which that edge may be told."""
 
@@ -136,30 +136,30 @@ class EdgeCaches:
                 self.prefetch.put(each)
         return admitted
 
-    def take_remote(self, item: Item) -> Delivery:
+    def take_remote(self, item: Item) -> ItemDelivery:
         """Keep an item that was fetched from another area for a client, who is given it unless it was
         deleted. It is promoted if its metadata were sent ahead."""
         if self._is_deleted(item.metadata):
-            return Delivery(None)
+            return ItemDelivery(None)
         promoted = self.prefetch.remove(item.key)
         self.global_.put(item)
-        return Delivery(item, promoted)
+        return ItemDelivery(item, promoted)
 
     # -- going out ----------------------------------------------------------------------------------------
 
-    def download(self, key: ItemKey) -> Delivery:
+    def download(self, key: ItemKey) -> ItemDelivery:
         """Use an item for a client, if its data are here. One that was sent ahead goes to the global
         cache."""
         for cache in (self.local, self.global_):
             found = cache.use(key)
             if found is not None and found.data is not None:
-                return Delivery(found)
+                return ItemDelivery(found)
         found = self.prefetch.use(key)
         if found is None or found.data is None:
-            return Delivery(None)
+            return ItemDelivery(None)
         self.prefetch.remove(key)
         self.global_.put(found)
-        return Delivery(found, True)
+        return ItemDelivery(found, True)
 
     def find(self, key: ItemKey) -> Item | None:
         """Look at what there is of an item, with its data if possible, which does not count as a use."""
