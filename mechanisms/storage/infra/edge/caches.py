@@ -122,10 +122,11 @@ class EdgeCaches:
                 self.local.put(each)
         return self._change(new)
 
-    def resize_local(self, capacity: int) -> ContentChange:
-        """Change the size of the cache for the own area."""
+    def change_local(self, change: Callable[[ItemCache], object]) -> ContentChange:
+        """Change the size or a mechanism of the cache for the own area, and tell what that has evicted.
+        Raises as `change` does."""
         self._evicted.clear()
-        self.local.set_capacity(capacity)
+        change(self.local)
         return self._change([])
 
     def take_provision(self, items: Iterable[Item]) -> list[Item]:

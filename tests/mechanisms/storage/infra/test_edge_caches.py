@@ -165,8 +165,12 @@ def test_a_batch_tells_what_came_in_and_what_went() -> None:
     change = caches.insert_local([item(n) for n in range(3, 9)])
     now = {each.key for each in caches.local}
     assert (set(change.stored), set(change.gone)) == (now - known, known - now)
-    change = caches.resize_local(2)
-    assert set(change.gone) == now - {each.key for each in caches.local}
+    change = caches.change_local(lambda local: local.set_capacity(2))
+    left = {each.key for each in caches.local}
+    assert set(change.gone) == now - left
+    assert caches.change_local(lambda local: local.exchange_eviction("fifo")) == ((), ())
+    change = caches.change_local(lambda local: local.exchange_partition("flat", capacity=1))
+    assert set(change.gone) == left - {each.key for each in caches.local}
 
 
 def test_an_item_that_was_sent_ahead_is_promoted_when_it_is_used() -> None:
