@@ -61,6 +61,14 @@ class ContentChange(NamedTuple):
     gone: tuple[ItemKey, ...]
 
 
+class ItemDelivery(NamedTuple):
+    """An item for a client, None if there is none; and whether it was `promoted`: a client here has used an
+    item that another edge had sent ahead, which that edge may be told."""
+
+    item: Item | None
+    promoted: bool = False
+
+
 class EdgeCaches:
     """The caches of an edge.
 
@@ -114,10 +122,11 @@ class EdgeCaches:
                 self.local.put(each)
         return self._change(new)
 
-    def resize_local(self, capacity: int) -> ContentChange:
-        """Change the size of the cache for the own area."""
+    def change_local(self, change: Callable[[ItemCache], object]) -> ContentChange:
+        """Change the size or a mechanism of the cache for the own area, and tell what that has evicted.
+        Raises as `change` does."""
         self._evicted.clear()
-        self.local.set_capacity(capacity)
+        change(self.local)
         return self._change([])
 
     def take_provision(self, items: Iterable[Item]) -> list[Item]:
@@ -128,33 +137,30 @@ class EdgeCaches:
                 self.prefetch.put(each)
         return admitted
 
-    def take_remote(self, item: Item) -> bool:
-        """Keep an item that was fetched from another area for a client. Gives whether it may be handed out:
-        whether it was not deleted."""
+    def take_remote(self, item: Item) -> ItemDelivery:
+        """Keep an item that was fetched from another area for a client, who is given it unless it was
+        deleted. It is promoted if its metadata were sent ahead."""
         if self._is_deleted(item.metadata):
-            return False
-        self.prefetch.remove(item.key)
+            return ItemDelivery(None)
+        promoted = self.prefetch.remove(item.key)
         self.global_.put(item)
-        return True
+        return ItemDelivery(item, promoted)
 
     # -- going out ----------------------------------------------------------------------------------------
 
-    def download(self, key: ItemKey) -> tuple[Item | None, bool]:
-        """Use an item for a client: the item with its data, None if these are not here; and whether it was
-        promoted, which its source may be told.
-
-        An item that was sent ahead moves to the global cache, with or without its data.
-        """
+    def download(self, key: ItemKey) -> ItemDelivery:
+        """Use an item for a client, if its data are here. One that was sent ahead goes to the global
+        cache."""
         for cache in (self.local, self.global_):
             found = cache.use(key)
             if found is not None and found.data is not None:
-                return found, False
+                return ItemDelivery(found)
         found = self.prefetch.use(key)
         if found is None or found.data is None:
-            return None, False
+            return ItemDelivery(None)
         self.prefetch.remove(key)
         self.global_.put(found)
-        return found, True
+        return ItemDelivery(found, True)
 
     def find(self, key: ItemKey) -> Item | None:
         """Look at what there is of an item, with its data if possible, which does not count as a use."""

@@ -169,8 +169,8 @@ class ItemCache:
 
     def exchange_partition(self, to: str, **values: Any) -> Record:
         """Exchange the partition. Where a world has another container then, its items move there, in the
-        order of their last uses; nothing is evicted unless the capacity is smaller. Raises UnknownMechanism,
-        TransitionFailed."""
+        order of their last uses as its containers counted them; nothing is evicted unless the capacity is
+        smaller. Raises UnknownMechanism, TransitionFailed."""
         record = self._engine.transition("partition", to, set=values)
         self._capacity = self._engine.active("partition").settings()["capacity"]
         entries = [entry for container in self._containers.values() for entry in _entries(container.cache)]

@@ -165,8 +165,12 @@ def test_a_batch_tells_what_came_in_and_what_went() -> None:
     change = caches.insert_local([item(n) for n in range(3, 9)])
     now = {each.key for each in caches.local}
     assert (set(change.stored), set(change.gone)) == (now - known, known - now)
-    change = caches.resize_local(2)
-    assert set(change.gone) == now - {each.key for each in caches.local}
+    change = caches.change_local(lambda local: local.set_capacity(2))
+    left = {each.key for each in caches.local}
+    assert set(change.gone) == now - left
+    assert caches.change_local(lambda local: local.exchange_eviction("fifo")) == ((), ())
+    change = caches.change_local(lambda local: local.exchange_partition("flat", capacity=1))
+    assert set(change.gone) == left - {each.key for each in caches.local}
 
 
 def test_an_item_that_was_sent_ahead_is_promoted_when_it_is_used() -> None:
@@ -191,7 +195,7 @@ def test_an_item_of_the_own_area_is_used_from_its_cache() -> None:
 
 def test_an_item_that_was_fetched_from_elsewhere_is_here_the_next_time() -> None:
     caches, fetched = edge_caches(), item("x", source=2)
-    assert caches.take_remote(fetched)
+    assert caches.take_remote(fetched) == (fetched, False)
     assert caches.download(fetched.key) == (fetched, False)
 
 
@@ -204,6 +208,8 @@ def test_metadata_outlive_data() -> None:
     assert caches.download(without.key) == (None, False)
     assert without.key in caches.prefetch.metadata
     assert caches.find(without.key) == without._replace(data=None)
+    assert caches.take_remote(without) == (without, True)  # fetched from where it comes
+    assert (without.key in caches.prefetch, caches.download(without.key)) == (False, (without, False))
 
 
 def query(text: str, window: TimeWindow = TimeWindow()) -> ObjectQuery:  # noqa: B008
@@ -232,5 +238,5 @@ def test_nothing_that_was_deleted_comes_in() -> None:
     caches = edge_caches(deleted=[gone.metadata])
     assert caches.insert_local([gone]) == ((), ())
     assert caches.take_provision([gone]) == []
-    assert not caches.take_remote(gone)
+    assert caches.take_remote(gone) == (None, False)
     assert all(len(cache) == 0 for cache in caches.all())

@@ -105,7 +105,7 @@ def test_a_deleted_item_leaves_all_parts_and_does_not_come_back() -> None:
     node.retrieval.arrived(gone, 2)
     node.caches.insert_local([gone])
     node.caches.take_provision([gone])
-    assert not node.caches.take_remote(gone)
+    assert node.caches.take_remote(gone).item is None
     node.world.run(30.0)
     assert node.told() == ["kept"]
     assert all(each.key.object.name == "kept" for cache in node.caches.all() for each in cache)
@@ -196,8 +196,7 @@ def cycle(source: EdgeNode, target: EdgeNode) -> list[Item]:
     sent = [each for message in provisions(source.provisioning.provide(2)) for each in message.items]
     target.caches.take_provision(sent)
     for each in sent[: len(sent) // 2]:
-        _, promoted = target.caches.download(each.key)
-        if promoted:
+        if target.caches.download(each.key).promoted:
             source.provisioning.consumed(2, each.key)
     return sent
 
