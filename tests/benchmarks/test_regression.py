@@ -70,7 +70,7 @@ def test_a_commit_gives_the_same_results_as_itself(name: str, tmp_path: Path) ->
 
 
 @in_git
-@pytest.mark.slow
+@pytest.mark.bench
 def test_a_change_that_is_not_committed_yet_is_found_where_it_matters(
     clone: Path, scenarios: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +95,7 @@ def test_a_change_that_is_not_committed_yet_is_found_where_it_matters(
 
 
 @in_git
-@pytest.mark.slow
+@pytest.mark.bench
 @pytest.mark.parametrize(("sent", "while_they"), [(signal.SIGINT, "run"), (signal.SIGTERM, "begin")])
 def test_who_interrupts_it_finds_nothing_left(
     clone: Path, scenarios: list[str], tmp_path: Path, sent: signal.Signals, while_they: str

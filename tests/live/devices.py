@@ -28,7 +28,7 @@ from bypass.testing.worlds.datagrams import LoopClock, Standing
 from bypass.transitions import Action, Plan
 from tests.datagram_nodes import Node
 
-LIMIT = 20.0
+LIMIT = 60.0
 AT_ONCE: dict[str, dict[str, float]] = {
     "flooding": {"jitter": 0.0},
     "hyperg": {"hesitation": 0.0, "keep": 60.0},
