@@ -30,6 +30,12 @@ from bypass.transitions.recent import Recent
 HOP = DatagramScope.HOP  # asked for at every datagram: looking a member up in its enumeration takes long
 _EVERYBODY: tuple[NodeAddress, ...] = ()
 
+REPORT_AGAIN_S = 1.0
+"""A report for which the radio has no room is tried again after so long."""
+
+MOST_REPORTS = 4096
+"""Reports that wait for room at one node; more are dropped."""
+
 
 class _SeenDatagrams(Recent[tuple[int, NodeAddress | None], None]):
     """The datagrams that a node has had lately, each with the target for which it had it."""
@@ -77,6 +83,7 @@ class RoutingMechanism(Mechanism):
         self._number: int = self.host.random("routing-numbers").getrandbits(32)
         self._seen = _SeenDatagrams()
         self._sent = _SentBodies()
+        self._reports = 0  # those that wait for room
 
     def stop(self) -> None:
         self._alive = False
@@ -202,9 +209,10 @@ class RoutingMechanism(Mechanism):
         """Send to a neighbour; `failed` is called if it does not get it, unless this mechanism has ended.
 
         A datagram for which this node's own radio has no room is given up: that says nothing about the
-        neighbour, and other ways begin with the same radio.
+        neighbour, and other ways begin with the same radio. A report waits for room, because what it tells
+        of was often given up for the same reason, and nobody else tells its origin.
         """
-        self.host.link.unicast(datagram, neighbour, partial(self._failed, datagram, failed))
+        self.host.link.unicast(datagram, neighbour, partial(self._failed, datagram, neighbour, failed))
 
     def deliver(self, datagram: Datagram, target: NodeAddress | None) -> None:
         """Hand a body over to this node, unless it has had it for the same target."""
@@ -293,14 +301,24 @@ class RoutingMechanism(Mechanism):
     def _broadcast(self, datagram: Datagram) -> None:
         self.host.link.broadcast(datagram)
 
-    def _failed(self, datagram: Datagram, failed: Callable[[], None], loss: DatagramLoss) -> None:
-        if self._alive:
-            self.counters.failed += 1
-            if loss is DatagramLoss.NO_ROOM:
-                for target in datagram.targets:
-                    self.give_up(datagram, target, DropReason.NO_ROOM)
-            else:
-                failed()
+    def _failed(
+        self, datagram: Datagram, neighbour: int, failed: Callable[[], None], loss: DatagramLoss
+    ) -> None:
+        if not self._alive:
+            return
+        self.counters.failed += 1
+        if loss is not DatagramLoss.NO_ROOM:
+            failed()
+        elif isinstance(datagram.body, Undeliverable) and self._reports < MOST_REPORTS:
+            self._reports += 1
+            self.host.after(REPORT_AGAIN_S, self._report_again, datagram, neighbour, failed)
+        else:
+            for target in datagram.targets:
+                self.give_up(datagram, target, DropReason.NO_ROOM)
+
+    def _report_again(self, datagram: Datagram, neighbour: int, failed: Callable[[], None]) -> None:
+        self._reports -= 1
+        self.unicast(datagram, neighbour, failed)
 
     def _reported(self, report: Undeliverable) -> None:
         sent = self._sent.get(report.datagram)

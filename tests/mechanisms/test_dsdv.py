@@ -70,6 +70,23 @@ def test_a_radio_without_room_says_nothing_about_neighbours() -> None:
     assert (world.took(number), world.reported(number)) == ([2], [])
 
 
+def test_a_report_waits_until_the_radio_has_room() -> None:
+    """The node on the way has no room for what it is to pass on, nor to say so."""
+    world = settled(row(4))
+    world.full.update((1, 2))
+    numbers = [world.send(0, NodeAddress(3)), world.send(1, NodeAddress(3))]
+    world.run(10.0)
+    assert [world.reported(number) for number in numbers] == [[], [NodeAddress(3)]]
+    world.full.discard(1)
+    number = world.send(0, NodeAddress(3))
+    world.run(10.0)
+    assert (world.reported(numbers[0]), world.reported(number)) == ([NodeAddress(3)], [])
+    world.full.clear()
+    world.run(2.0)
+    assert world.reported(number) == [NodeAddress(3)]
+    assert routing(world, 1).hops_to(0) == routing(world, 2).hops_to(1) == 1
+
+
 def test_who_is_gone_is_forgotten_by_all() -> None:
     world = settled(row(5))
     world.die(4)
