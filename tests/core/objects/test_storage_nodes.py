@@ -220,6 +220,21 @@ def test_all_that_is_published_after_a_query_is_told_whatever_room_its_page_has(
     assert set(asked.told) == {each.metadata.key for each in inserted}
 
 
+def test_a_page_that_is_asked_for_twice_ends_before_its_operation_is_tried_again() -> None:
+    """Otherwise every query would be flooded four times after a switch, when the air is full anyway."""
+    world = begun(2, "server")
+    inserted = [world.insert(0, "a") for _ in range(2)]
+    asked = world.ask(1, "a", limit=1)
+    world.run(QUIET_S)
+    assert world.decide(0, "local").ok
+    world.run(QUIET_S)
+    ends = world.more(asked)
+    world.run(QUIET_S)
+    assert [status.name for status in ends] == ["OK"]
+    assert set(asked.told) == {each.metadata.key for each in inserted}
+    assert [world.client(node).objects.operations.retried for node in range(2)] == [0, 0]
+
+
 def test_a_query_that_is_asked_again_is_answered_by_a_node_that_learns_of_it_from_others() -> None:
     """A node that has not heard the flood knows the query from before, but not what was missed since then."""
     world = begun(2, "local")
