@@ -128,7 +128,7 @@ class Local(StorageMechanism):
         self.host.link.flood(request)
         self.asked(request)
         # After a switch some may not have listened, and answers to the page before may still fill the air. Both
-        # floods together take less time than an operation has, or it would be tried again, by floods in turn.
+        # floods take less time than an operation has, together, or it would be tried again by further ones.
         if limit and (after is not None or self.host.now() - self._began < FRESH_S):
             self.host.after(self.settle_s / 2, self._flood_again, request)
         elif limit:
