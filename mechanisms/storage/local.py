@@ -127,8 +127,8 @@ class Local(StorageMechanism):
         request = Ask(op, query, None, None, after, limit, since_us, live, self.now_us() if live else 0)
         self.host.link.flood(request)
         self.asked(request)
-        # After a switch some may not have listened, and answers to the page before may still fill the air. Both
-        # floods take less time than an operation has, together, or it would be tried again by further ones.
+        # After a switch some may not have listened, and answers to the page before may still fill the air.
+        # Both floods take less time than an operation has, together, or further ones would try it again.
         if limit and (after is not None or self.host.now() - self._began < FRESH_S):
             self.host.after(self.settle_s / 2, self._flood_again, request)
         elif limit:
