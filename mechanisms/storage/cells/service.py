@@ -122,7 +122,8 @@ class CellService:
             record = QueryRecord(query, body.conjunction, body.cell, body.at_us)
             new = self.register(state, record)
             if new is None:
-                answer(OperationStatus.QUOTA, f"query {query.id}: no room in its cell")
+                most = f"{node.bounds.per_subscriber} conjunctions of a subscriber, {node.bounds.queries} of all"
+                answer(OperationStatus.QUOTA, f"query {query.id}: no room in its cell: expected at most {most}")
                 return
             if new:
                 state.note_first((query.id, body.conjunction), node.host.now())
