@@ -20,8 +20,8 @@ class NodeStore:
     """The objects that the node `owner` has published, and copies of others up to `most_replica_bytes`.
 
     Of copies the one that came first goes first; own objects never go. A deleted object never comes back.
-    While the file cannot be written, what is this node's own is refused with DatabaseUnavailable; no copies are
-    kept, and others' tombstones in memory alone.
+    While the file cannot be written, changes of own objects raise DatabaseUnavailable; no copies are kept,
+    and others' tombstones in memory alone.
     """
 
     def __init__(

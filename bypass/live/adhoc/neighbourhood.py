@@ -276,7 +276,8 @@ class Neighbourhood:
         """Another address speaks under this device's number. A warning says so the first time."""
         if not self.refused[Refusal.NAMESAKE]:
             _log.warning(
-                "datagram with this node's own number from %s: expected a name that no other node has", address
+                "datagram with this node's own number from %s: expected a name that no other node has",
+                address,
             )
         return Refusal.NAMESAKE
 

@@ -122,8 +122,11 @@ class CellService:
             record = QueryRecord(query, body.conjunction, body.cell, body.at_us)
             new = self.register(state, record)
             if new is None:
-                most = f"{node.bounds.per_subscriber} conjunctions of a subscriber, {node.bounds.queries} of all"
-                answer(OperationStatus.QUOTA, f"query {query.id}: no room in its cell: expected at most {most}")
+                bounds = node.bounds
+                most = (
+                    f"at most {bounds.per_subscriber} conjunctions of a subscriber, {bounds.queries} of all"
+                )
+                answer(OperationStatus.QUOTA, f"query {query.id}: no room in its cell: expected {most}")
                 return
             if new:
                 state.note_first((query.id, body.conjunction), node.host.now())
