@@ -17,7 +17,7 @@ from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
 from bypass.mechanisms.precompute.base import Precompute
 from bypass.mechanisms.row_models import RowModel
-from bypass.ports.caches import Cache, Partitioning
+from bypass.ports.caches import Cache, Insertion, Partitioning
 from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT
 from bypass.ports.proxies import Dissemination, GatewayLogic, GatewaySelection, LocalTransport, Mode
 from bypass.ports.routing import Routing
@@ -291,6 +291,15 @@ PARTITION = Family(
         "bypass.mechanisms.caches.partition:Flat",
     ),
 )
+INSERTION = Family(
+    "insertion",
+    "bypass.mechanisms.storage.infra.edge.insertion:InsertionMechanism",
+    (FamilyProxy("insertion", "edge", Insertion, first="batches"),),
+    (
+        "bypass.mechanisms.storage.infra.edge.insertion:AtArrival",
+        "bypass.mechanisms.storage.infra.edge.insertion:BatchInsertion",
+    ),
+)
 
 FAMILIES = (
     TRANSPORT,
@@ -307,6 +316,7 @@ FAMILIES = (
     DURABILITY,
     CACHE,
     PARTITION,
+    INSERTION,
 )
 
 

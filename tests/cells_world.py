@@ -81,6 +81,7 @@ class CellsWorld(RoutingWorld):
         self.storages: dict[int, StorageNode] = {}
         self.cut: Callable[[int, int], bool] = lambda _a, _b: False
         self.sent: Counter[str] = Counter()
+        self.lives: Counter[int] = Counter()
         self.drop_body: Callable[[int, Datagram], bool] = lambda _receiver, _datagram: False
         places = [self.place_in(cell, number) for number, cell in enumerate(cells)]
         area = (0.0, 0.0, columns * SIDE, rows * SIDE)
@@ -99,7 +100,9 @@ class CellsWorld(RoutingWorld):
 
     def _make(self, number: int, kept: KeptObjects) -> None:
         sensor = TraceSensor(self.clock, self, number, self._random.random())
-        host = SimHost(number, self.clock, sensor, Monitor(), self.seed)
+        self.lives[number] += 1
+        # A life draws other numbers than the one before: others remember datagrams by theirs.
+        host = SimHost(number, self.clock, sensor, Monitor(), self.seed + 1000 * (self.lives[number] - 1))
         links: dict[str, Any] = {}
         engine = Engine(
             f"node-{number}",

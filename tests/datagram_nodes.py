@@ -52,7 +52,7 @@ class Node:
 
     def unicast(self, number: int, neighbour: int, size: int = 0) -> Datagram:
         sent, before = datagram(self.id, number, size), len(self.calls)
-        self.outlet.unicast(sent, neighbour, lambda: self.calls.append(("failed", self.id, number)))
+        self.outlet.unicast(sent, neighbour, lambda _: self.calls.append(("failed", self.id, number)))
         assert len(self.calls) == before, "the sender was called before its call had returned"
         return sent
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import CACHE, PARTITION, Family
+from bypass.mechanisms.families import CACHE, INSERTION, PARTITION, Family
 
 PAGE = (Path(__file__).parents[1] / "docs" / "caches.md").read_text()
 
@@ -19,10 +19,14 @@ def tables(text: str) -> list[list[str]]:
     return [row for row in rows if re.match("`", row[0])]
 
 
-@pytest.mark.parametrize(("family", "end"), [(CACHE, "## Hits"), (PARTITION, "\nA cache of one's own")])
+@pytest.mark.parametrize(
+    ("family", "end"),
+    [(CACHE, "## Hits"), (PARTITION, "## Insertion"), (INSERTION, "\nA cache of one's own")],
+)
 def test_every_mechanism_and_parameter_is_documented_with_its_default(family: Family, end: str) -> None:
     before, _, _ = PAGE.partition(end)
-    found = tables(before if family is CACHE else before.partition("## Partitions")[2])
+    start = {CACHE: "## Mechanisms", PARTITION: "## Partitions", INSERTION: "## Insertion"}[family]
+    found = tables(before.partition(start)[2])
     kinds = Registry().kinds(family)
     assert [row[0].strip("`") for row in found if len(row) == 2] == [*kinds]
     documented = {

@@ -189,6 +189,7 @@ QUICK: dict[type, str] = {
     testing.FrameProtectionSuite: "test_what_is_sealed_is_opened",
     testing.GatewayLogicSuite: "test_everybody_hears_once",
     testing.GatewaySelectionSuite: "test_everybody_is_a_gateway_or_has_one",
+    testing.InsertionSuite: "test_the_same_cycle_has_the_same_batches",
     testing.LogSuite: "test_messages_of_a_device_stay_in_order",
     testing.MobilitySuite: "test_a_longer_run_begins_like_a_shorter_one",
     testing.ModeSuite: "test_everybody_is_told_once",

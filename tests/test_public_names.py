@@ -95,10 +95,10 @@ PACKAGES = {
     "bypass.sim": "SimulatedSystem",
     "bypass.testing": (
         "CacheSuite ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
-        "GatewayLogicSuite GatewaySelectionSuite LiveWorld LocatedSubscriber LogSuite MobilitySuite "
-        "ModeSuite ParserSuite PartitionSuite PrecomputeSuite RoutingSuite SimulatedWorld StorageSuite "
-        "SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite events filters places "
-        "plans radii scenarios subscriptions walks write_replay"
+        "GatewayLogicSuite GatewaySelectionSuite InsertionSuite LiveWorld LocatedSubscriber LogSuite "
+        "MobilitySuite ModeSuite ParserSuite PartitionSuite PrecomputeSuite RoutingSuite SimulatedWorld "
+        "StorageSuite SystemMachine TransportSuite UnknownCapability Waypoint WorkloadSuite events filters "
+        "places plans radii scenarios subscriptions walks write_replay"
     ),
 }
 

@@ -225,7 +225,7 @@ class Client:
 
     def kept_objects(self) -> KeptObjects | None:
         """Give what the next client of this node goes on with; None if there is nothing."""
-        return self._kept if self._node is None else self._node.access.kept()
+        return self._kept if self._node is None or self._closed else self._node.access.kept()
 
     def close(self) -> None:
         """Stop all mechanisms: nothing is sent or heard any more, and nobody is told. A second time nothing

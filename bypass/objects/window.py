@@ -47,6 +47,14 @@ class TimeWindow:
         """Whether no time from `now_us` on is in the window."""
         return self.end_us is not None and now_us >= self.end_us
 
+    def hull(self, other: TimeWindow) -> TimeWindow:
+        """The smallest window that holds both."""
+        starts, ends = (self.start_us, other.start_us), (self.end_us, other.end_us)
+        return TimeWindow(
+            None if None in starts else min(each for each in starts if each is not None),
+            None if None in ends else max(each for each in ends if each is not None),
+        )
+
     def reaches_past(self, now_us: int) -> bool:
         """Whether a time before `now_us` is in the window."""
         return self.start_us is None or self.start_us < now_us

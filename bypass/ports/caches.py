@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -106,3 +106,14 @@ class Partitioning(Protocol):
 
     def grow(self, entries: EntryCounts, container: CacheKey) -> EntryCounts:
         """Divide the capacity before one entry is put into a container. Raises InvalidCount."""
+
+
+class Insertion(Protocol):
+    """Says when the items that an edge fetches for its area are inserted into its cache (`insertion`)."""
+
+    def is_immediate(self) -> bool:
+        """Whether an item is inserted by itself when it arrives."""
+
+    def batches(self, period_s: float, slack_s: float) -> Sequence[float]:
+        """The seconds after a decision at which all items that have arrived are inserted together, ascending,
+        and at the latest `slack_s` before the next decision, `period_s` after the last one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum, auto
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 
 STORAGE_PORT = 2  # of datagrams, beside the ports of frames
-
-Failed = Callable[[], None]
 
 
 class DatagramLoss(StrEnum):
@@ -28,6 +27,10 @@ class DatagramLoss(StrEnum):
     UNACKNOWLEDGED = auto()  # given up after the last retry
     SWITCHED_OFF = auto()  # the radio was off, or was turned off before it was sent
     INCOMPLETE = auto()  # at the receiver: a fragment did not come, or not in time
+
+
+Failed = Callable[[DatagramLoss], None]
+"""Is told why a unicast was not sent or not acknowledged."""
 
 
 class DatagramPort(Protocol):
@@ -43,8 +46,9 @@ class DatagramPort(Protocol):
     def unicast(self, datagram: Datagram, neighbour: int, failed: Failed) -> None:
         """Send to one neighbour, which acknowledges it.
 
-        `failed` is called once if it is given up: no acknowledgement came, there was no room, the neighbour
-        is not known, or the radio is or was turned off. It is never called before this method has returned.
+        `failed` is called once, with the reason, if it is given up: no acknowledgement came, there was no
+        room, the neighbour is not known, or the radio is or was turned off. It is never called before this
+        method has returned.
         """
 
 
@@ -80,7 +84,7 @@ class DatagramOutlet:
 
     __slots__ = ("_defer", "_transport", "dropped")
 
-    def __init__(self, transport: DatagramSender, defer: Callable[[Failed], Any]) -> None:
+    def __init__(self, transport: DatagramSender, defer: Callable[[Callable[[], None]], Any]) -> None:
         self.dropped = 0
         self._transport = transport
         self._defer = defer
@@ -92,8 +96,8 @@ class DatagramOutlet:
     def unicast(self, datagram: Datagram, neighbour: int, failed: Failed) -> None:
         if not self._transport.send_datagram(datagram, neighbour, failed):
             self.dropped += 1
-            self._defer(failed)
+            self._defer(partial(failed, DatagramLoss.SWITCHED_OFF))
 
 
-def _ignore() -> None:
+def _ignore(_: DatagramLoss) -> None:
     """Do nothing: nobody is told whom a broadcast does not reach."""

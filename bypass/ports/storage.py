@@ -130,3 +130,7 @@ class OwnQueries(Protocol):
 
     def live(self) -> Iterable[ObjectQuery]:
         """Give those that are neither withdrawn nor over."""
+
+    def told_since_us(self, number: int) -> int:
+        """The time of publication from which on a query is told of objects without being asked for pages, and
+        somewhat before."""

@@ -11,7 +11,7 @@ from bypass.models.radio.medium import Medium
 from bypass.models.radio.radio import RadioModel
 from bypass.ports.datagrams import DatagramAnalyzer, DatagramLoss, Failed
 from bypass.ports.monitor import Monitor
-from bypass.protocol.datagrams import Datagram, RoutingMessage
+from bypass.protocol.datagrams import Datagram, DatagramScope, RoutingMessage
 from bypass.protocol.wire import Codec, datagram_size
 from bypass.sim.clock import VirtualClock
 
@@ -58,7 +58,9 @@ class SentDatagram:
         if isinstance(datagram.body, RoutingMessage):
             self.traffic = CONTROL
         else:
-            self.traffic = OWN if datagram.origin.node == station else FORWARDED
+            # Every node tells a flood by itself: that is not the forwarding of what is meant for another.
+            own = datagram.origin.node == station or datagram.scope is DatagramScope.NETWORK
+            self.traffic = OWN if own else FORWARDED
 
 
 class FrameQueue(Protocol):
@@ -103,7 +105,7 @@ class MediumDatagrams:
         """Send to a client, or to all in reach. Raises MalformedMessage, FrameTooLong."""
         if neighbour is not None and not 0 <= neighbour < len(self._arrived):
             self._losses[station, DatagramLoss.UNKNOWN] += 1
-            self._clock.at(self._clock.now_us, failed)
+            self._clock.at(self._clock.now_us, failed, DatagramLoss.UNKNOWN)
             return
         size = datagram_size(datagram, self._codec)
         self._analyzer.datagram_sent(station, datagram, neighbour)
@@ -196,7 +198,7 @@ class MediumDatagrams:
             self._losses[sent.station, reason] += 1
             if sent.target != NOBODY:
                 # Later, because this may be a call of the mechanism that is to be told.
-                self._clock.at(self._clock.now_us, sent.failed)
+                self._clock.at(self._clock.now_us, sent.failed, reason)
 
 
 class _Progress:

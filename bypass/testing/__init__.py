@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bypass.testing.suites.filter_schemes import FilterSchemeSuite
     from bypass.testing.suites.gateway_logics import GatewayLogicSuite
     from bypass.testing.suites.gateway_selections import GatewaySelectionSuite
+    from bypass.testing.suites.insertions import InsertionSuite
     from bypass.testing.suites.models.churn import ChurnSuite
     from bypass.testing.suites.models.mobility import MobilitySuite
     from bypass.testing.suites.models.workloads import WorkloadSuite
@@ -58,6 +59,7 @@ else:
             "FrameProtectionSuite": "bypass.testing.suites.pipeline.protection",
             "GatewayLogicSuite": "bypass.testing.suites.gateway_logics",
             "GatewaySelectionSuite": "bypass.testing.suites.gateway_selections",
+            "InsertionSuite": "bypass.testing.suites.insertions",
             "LiveWorld": "bypass.testing.worlds.live",
             "LocatedSubscriber": "bypass.testing.rules",
             "LogSuite": "bypass.testing.suites.pipeline.logs",
@@ -95,6 +97,7 @@ __all__ = [
     "FrameProtectionSuite",
     "GatewayLogicSuite",
     "GatewaySelectionSuite",
+    "InsertionSuite",
     "LiveWorld",
     "LocatedSubscriber",
     "LogSuite",

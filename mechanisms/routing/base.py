@@ -11,6 +11,7 @@ from pydantic import Field
 
 from bypass.mechanisms.routing.counters import DropReason, RoutingCounters
 from bypass.places.cell_grid import CellGrid
+from bypass.ports.datagrams import DatagramLoss
 from bypass.ports.routing import DatagramSink, Neighbour
 from bypass.protocol.datagrams import (
     MOST_TARGETS,
@@ -47,7 +48,7 @@ class _SentBody(NamedTuple):
 class _SentBodies(Recent[int, _SentBody]):
     """The own bodies that may still be reported as undeliverable, by the number of their datagram."""
 
-    LIMIT = 256
+    LIMIT = 4096
 
 
 class RoutingMechanism(Mechanism):
@@ -198,8 +199,12 @@ class RoutingMechanism(Mechanism):
         )
 
     def unicast(self, datagram: Datagram, neighbour: int, failed: Callable[[], None]) -> None:
-        """Send to a neighbour; `failed` is called if it does not get it, unless this mechanism has ended."""
-        self.host.link.unicast(datagram, neighbour, partial(self._failed, failed))
+        """Send to a neighbour; `failed` is called if it does not get it, unless this mechanism has ended.
+
+        A datagram for which this node's own radio has no room is given up: that says nothing about the
+        neighbour, and other ways begin with the same radio.
+        """
+        self.host.link.unicast(datagram, neighbour, partial(self._failed, datagram, failed))
 
     def deliver(self, datagram: Datagram, target: NodeAddress | None) -> None:
         """Hand a body over to this node, unless it has had it for the same target."""
@@ -227,7 +232,12 @@ class RoutingMechanism(Mechanism):
         else:
             message = self.datagram(report, DatagramScope.ROUTED, (datagram.origin,))
             self.count_control(message)
-            self.route(message)
+            self.send_report(message, datagram.client)
+
+    def send_report(self, message: Datagram, neighbour: int) -> None:  # noqa: ARG002
+        """Bring a report to the origin of a datagram that came from a neighbour. Routed as all else, by
+        default."""
+        self.route(message)
 
     def control(self, message: RoutingMessage) -> None:
         """Tell all in reach something about routing itself."""
@@ -283,10 +293,14 @@ class RoutingMechanism(Mechanism):
     def _broadcast(self, datagram: Datagram) -> None:
         self.host.link.broadcast(datagram)
 
-    def _failed(self, failed: Callable[[], None]) -> None:
+    def _failed(self, datagram: Datagram, failed: Callable[[], None], loss: DatagramLoss) -> None:
         if self._alive:
             self.counters.failed += 1
-            failed()
+            if loss is DatagramLoss.NO_ROOM:
+                for target in datagram.targets:
+                    self.give_up(datagram, target, DropReason.NO_ROOM)
+            else:
+                failed()
 
     def _reported(self, report: Undeliverable) -> None:
         sent = self._sent.get(report.datagram)

@@ -15,6 +15,7 @@ class DropReason(StrEnum):
     HOPS = "hop limit"
     NO_ROUTE = "no route"
     QUEUE = "queue full"
+    NO_ROOM = "no room at the radio"
     WAITED = "waited too long"
     NOT_THERE = "node is not there"
     NOT_SERVING = "nobody serves"

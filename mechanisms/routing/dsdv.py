@@ -152,6 +152,16 @@ class Dsdv(RoutingMechanism):
             if copy is not None:
                 self.unicast(copy, neighbour, partial(self._failed_at, datagram, copy.targets, neighbour))
 
+    def send_report(self, message: Datagram, neighbour: int) -> None:
+        """Give it to the neighbour if no way leads to the origin: the datagram has come over that one."""
+        (origin,) = message.targets
+        known = origin.node is None or self._ways.next_hop(origin.node) is not None
+        copy = None if known or neighbour == self.host.id else self.onward(message, message.targets)
+        if copy is None:
+            super().send_report(message, neighbour)
+        else:
+            self.unicast(copy, neighbour, partial(self.drop, DropReason.NO_ROUTE))
+
     def _forward(self, datagram: Datagram, targets: tuple[NodeAddress, ...]) -> None:
         self.route(replace(datagram, targets=targets))
 

@@ -127,7 +127,8 @@ class Local(StorageMechanism):
         request = Ask(op, query, None, None, after, limit, since_us, live, self.now_us() if live else 0)
         self.host.link.flood(request)
         self.asked(request)
-        if limit and self.host.now() - self._began < FRESH_S:  # some may not have listened
+        # After a switch some may not have listened, and answers to the page before may still fill the air.
+        if limit and (after is not None or self.host.now() - self._began < FRESH_S):
             self.host.after(self.settle_s, self._flood_again, request)
         elif limit:
             self.host.after(self.settle_s, self._settled, op)

@@ -227,7 +227,7 @@ def _each(design: Design, tags: float, keys: float) -> tuple[MessageCount, ...]:
 @dataclass(frozen=True, slots=True)
 class UpkeepPeriods:
     """The seconds between two beacons of `cells`, two announcements of all ways by distance vectors, and two
-    comparisons of a store in `local` and in `cells`; infinity: never."""
+    comparisons of a store in `local`, or of deletions in `server`, and in `cells`; infinity: never."""
 
     beacon_s: float = 1.0
     update_s: float = 15.0
@@ -239,15 +239,19 @@ USUAL_PERIODS = UpkeepPeriods()
 """Those that mechanisms begin with."""
 
 
-def upkeep(design: Design, nodes: float, periods: UpkeepPeriods = USUAL_PERIODS) -> float:
-    """The transmissions in a second that a design needs when nobody does anything; no published formula.
+def upkeep(
+    design: Design, nodes: float, periods: UpkeepPeriods = USUAL_PERIODS, deletes: float = 0.0
+) -> float:
+    """The transmissions in a second that a design needs besides those of operations; no published formula.
 
     A node's announcement of itself, with a new number, is passed on by all others, each at a time of its own.
+    So is the mark of each of so many `deletes` in a second in `local` and `server`, when neighbours compare
+    what they know; several that are told together are fewer than that.
     """
     if design is Design.CELLS:
         return nodes / periods.beacon_s + nodes / periods.cells_repair_s
-    ways = nodes**2 / periods.update_s
-    return ways + (nodes / periods.local_repair_s if design is Design.LOCAL else 0.0)
+    told_on = nodes * deletes if isfinite(periods.local_repair_s) else 0.0
+    return nodes**2 / periods.update_s + nodes / periods.local_repair_s + told_on
 
 
 def local_beats_server(nodes: float) -> float:

@@ -98,8 +98,7 @@ class StoragePlanner:
         designs = dict.fromkeys((self.meter.design, *self.settings.designs))
         extents = {each: self.meter.extent(each) for each in designs}
         counts = {
-            each: self._operations(each, demand, extents[each])
-            + self.meter.window_s * upkeep(each, self.meter.nodes, self.settings.periods)
+            each: self._operations(each, demand, extents[each]) + self._upkeep(each, demand)
             for each in designs
         }
         return StorageAssessment(self.meter.design, demand, extents, counts)
@@ -125,6 +124,11 @@ class StoragePlanner:
         """Note that the store has another design now."""
         self.meter.switched(design)
         self._favourite, self._streak, self._hold = None, 0, self.settings.hold
+
+    def _upkeep(self, design: Design, demand: Demand) -> float:
+        window_s = self.meter.window_s
+        deletes = demand.deletes / window_s
+        return window_s * upkeep(design, self.meter.nodes, self.settings.periods, deletes)
 
     def _operations(self, design: Design, demand: Demand, extent: Extent) -> float:
         return cost(design, demand, extent, confirmed=self.settings.confirmed).transmissions()

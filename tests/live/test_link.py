@@ -35,7 +35,7 @@ from bypass.sim.clock import VirtualClock
 ACK, BROADCAST, UNICAST = LinkPacketKind.ACK, LinkPacketKind.BROADCAST, LinkPacketKind.UNICAST
 
 
-def nobody() -> None:
+def nobody(_: DatagramLoss) -> None:
     """Nobody waits for it."""
 
 
@@ -87,7 +87,7 @@ class Air:
             self.arrived.append((target, sender, taken))
 
     def unicast(self, sender: int, target: int, data: bytes, name: object = None) -> None:
-        self.links[sender].sender.transmit(data, target, lambda: self.failed.append(name))
+        self.links[sender].sender.transmit(data, target, lambda _: self.failed.append(name))
 
     def broadcast(self, sender: int, data: bytes) -> None:
         self.links[sender].sender.transmit(data, None, nobody)

@@ -101,7 +101,7 @@ def test_what_cannot_be_sent_fails(udp_port: int) -> None:
             await until(lambda: node.calls[2:] == [("failed", 1, 4)])
             assert nearby.link.losses == {DatagramLoss.UNKNOWN: 2, DatagramLoss.SWITCHED_OFF: 2}
             with pytest.raises(NoSuchRadio):
-                nearby.transmit_datagram("infrared", datagram(1, 5), None, lambda: None)
+                nearby.transmit_datagram("infrared", datagram(1, 5), None, lambda _: None)
             two.devices[1].client.engine.transition("transport", "nothing")
             node.unicast(6, 2)
             await until(lambda: node.calls[3:] == [("failed", 1, 6)])
@@ -185,7 +185,7 @@ def test_who_speaks_in_the_name_of_another_is_refused(udp_port: int) -> None:
     async def story() -> None:
         async with group(2, udp_port) as two:
             link, nearby = two.devices[1].neighbourhood, two.devices[2].neighbourhood
-            link.transmit_datagram("wifi", datagram(3, 1), 2, lambda: None)
+            link.transmit_datagram("wifi", datagram(3, 1), 2, lambda _: None)
             await until(lambda: nearby.refused[Refusal.MALFORMED] == 1)
             assert two.nodes[2].calls == []
 

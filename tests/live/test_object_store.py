@@ -318,6 +318,22 @@ def test_objects_that_are_too_old_go(tmp_path: Path) -> None:
         assert [each.key.name for each in page(tmp_path / "o", asked("a"))[0]] == ["new"]
 
 
+def test_a_clock_that_is_set_back_keeps_nothing_for_longer(tmp_path: Path) -> None:
+    """Things came while it was ten years ahead, others since; ages of the first begin with the restart."""
+    gone, part = described("gone", "a"), described("part", "a", data=b"y" * 70_000)
+    with stored(tmp_path / "o", now=1000.0 + 10 * 365 * 86_400.0) as store:
+        store.apply([put(described("ahead", "a")), put(gone), DeleteObject("a", gone.key, SECRET)])
+        store.apply([BeginUpload("a", part, put(part).record)])
+    with stored(tmp_path / "o", now=1000.0) as store:
+        store.apply([put(described("right", "a"))])
+    with stored(tmp_path / "o", now=2000.0) as store:
+        (swept,) = store.apply([SweepObjects(1500.0, 1500.0)])
+        assert swept.removed == 2
+        assert store.accounts.bytes == 0, "an upload that nobody goes on with is kept"
+        store.apply([put(gone)])
+        assert store.accounts.objects == 1, "the mark of a deleted object is kept"
+
+
 def test_a_failed_transaction_changes_nothing(tmp_path: Path) -> None:
     with stored(tmp_path / "o") as store:
         store.apply([put(described("one", "a"))])

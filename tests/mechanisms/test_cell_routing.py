@@ -54,6 +54,19 @@ def test_beacons_tell_who_is_where() -> None:
     assert routing(world, 0).counters.control_bytes > 0
 
 
+def test_a_radio_without_room_says_nothing_about_neighbours() -> None:
+    world = world_of((0, 0), (1, 0), (2, 0))
+    world.full.add(0)
+    numbers = [world.send(0, NodeAddress(None, 2)) for _ in range(4)]
+    world.run(0.1)
+    assert [world.reported(number) for number in numbers] == [[NodeAddress(None, 2)]] * 4
+    assert [each.node for each in world.nodes[0].routing.neighbours()] == [1, 2]
+    world.full.clear()
+    number = world.send(0, NodeAddress(None, 2))
+    world.run(0.1)
+    assert world.took(number) == [2]
+
+
 def test_a_silent_node_is_forgotten() -> None:
     world = world_of((0, 0), (1, 0))
     world.die(1)

@@ -55,6 +55,21 @@ def test_a_broken_link_is_noticed_by_what_fails_and_another_way_is_found() -> No
     assert routing(world, 0).hops_to(used) is None
 
 
+def test_a_radio_without_room_says_nothing_about_neighbours() -> None:
+    """What has no room is reported, and all ways stay as they are."""
+    world = settled(row(3))
+    world.full.add(0)
+    numbers = [world.send(0, NodeAddress(2)) for _ in range(4)]
+    world.run(1.0)
+    assert [world.reported(number) for number in numbers] == [[NodeAddress(2)]] * 4
+    assert [routing(world, 0).hops_to(node) for node in (1, 2)] == [1, 2]
+    assert routing(world, 0).counters.dropped[DropReason.NO_ROOM] == 4
+    world.full.clear()
+    number = world.send(0, NodeAddress(2))
+    world.run(1.0)
+    assert (world.took(number), world.reported(number)) == ([2], [])
+
+
 def test_who_is_gone_is_forgotten_by_all() -> None:
     world = settled(row(5))
     world.die(4)
@@ -118,3 +133,21 @@ def test_a_cell_is_nothing_that_it_knows() -> None:
     world.run(1.0)
     assert world.reported(number) == [NodeAddress(None, 3)]
     assert routing(world, 0).counters.dropped[DropReason.UNSUPPORTED] == 2
+
+
+def test_a_report_goes_back_the_way_that_the_datagram_came_if_there_is_no_other() -> None:
+    world = settled(row(3), queue=0)
+    for neighbour in (0, 2):  # as when both did not take something twice
+        routing(world, 1)._ways.lose(neighbour, world.clock.now())
+    number = world.send(0, NodeAddress(2))
+    world.run(0.5)
+    assert (world.took(number), world.reported(number)) == ([], [NodeAddress(2)])
+
+
+def test_a_report_that_comes_late_is_understood_whatever_was_sent_meanwhile() -> None:
+    world = settled(row(2))
+    number = world.send(0, NodeAddress(77))
+    for _ in range(1000):
+        world.send(0, NodeAddress(1))
+    world.run(40.0)
+    assert world.reported(number) == [NodeAddress(77)]

@@ -85,7 +85,8 @@ def test_all_follow_a_plan_from_design_to_design_without_a_broker() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["thyme-static", "thyme-crashes", "thyme-churn", "thyme-mobile", "storage-transitions"]
+    "name",
+    ["thyme-static", "thyme-crashes", "thyme-churn", "thyme-mobile", "storage-transitions", "thyme-planner"],
 )
 def test_every_check_can_fail(name: str) -> None:
     """No figure fits all checks: one that is far too low or far too high differs for each of them."""
@@ -126,8 +127,7 @@ def test_stages_of_a_workload_follow_each_other() -> None:
             inserted.sum() / (inserted.sum() + (own & (drawn.kind == OperationKind.SUBSCRIBE)).sum())
         )
         assert (drawn.posts.at_us[drawn.subject[inserted]] == drawn.at_us[inserted]).all()
-        ends = own & (drawn.kind == OperationKind.DELETE)
-        assert (drawn.posts.author[drawn.subject[ends]] == drawn.node[ends]).all()
+        assert (drawn.posts.author[drawn.subject[inserted]] == drawn.node[inserted]).all()
     assert shares[0] < 0.1
     assert shares[1] > 0.9
     assert shares[2] < 0.1

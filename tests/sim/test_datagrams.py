@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from bypass.mechanisms.transports import RadioTransport
 from bypass.models.radio.kernels.state import S
 from bypass.models.radio.radio import WIFI, RadioModel
 from bypass.ports.datagrams import DatagramLoss
-from bypass.protocol.datagrams import Datagram
+from bypass.protocol.datagrams import Datagram, DatagramScope
 from bypass.protocol.wire import datagram_size
 from bypass.sim.clock import VirtualClock
 from bypass.sim.datagrams import FRAGMENT_HEADER, LONGEST_FRAME, MOST_LONG, longest_frame
@@ -193,7 +194,7 @@ def test_slow_radios_send_shorter_frames() -> None:
         device.switch("lora", True)
     sent = [datagram(0, number, size) for number, size in enumerate([1, 600, 5000])]
     for each in sent:
-        assert network.devices[0].transmit_datagram("lora", each, 1, lambda: None)
+        assert network.devices[0].transmit_datagram("lora", each, 1, lambda _: None)
     clock.run_until(10_000_000)
     assert arrived == sent
     assert 0 < longest_frame(Lora.model) < 1000
@@ -225,10 +226,13 @@ def test_traffic_is_counted_by_what_it_is_for() -> None:
     two.nodes[0].broadcast(1)
     two.nodes[0].broadcast(2, 10)
     two.nodes[0].outlet.broadcast(datagram(0, 3, 10, origin=1))
+    flood = replace(datagram(0, 4, 10, origin=1), scope=DatagramScope.NETWORK)
+    two.nodes[1].outlet.broadcast(flood)
     two.run()
     frames = [two.counted(column)[0] for column in (S.CONTROL_FRAMES, S.OWN_FRAMES, S.FORWARDED_FRAMES)]
     assert frames == [1, 1, 1]
     assert two.counted(S.SENT)[0] == 3
+    assert (two.counted(S.OWN_FRAMES)[1], two.counted(S.FORWARDED_FRAMES)[1]) == (1, 0)
     counted = [two.counted(column)[0] for column in (S.CONTROL_BYTES, S.OWN_BYTES, S.FORWARDED_BYTES)]
     assert sum(counted) == two.counted(S.BYTES_UP)[0]
 

@@ -1,4 +1,4 @@
-"""The built-in caches and partitions pass the suites that others' are tested with."""
+"""The built-in caches, partitions and insertions pass the suites that others' are tested with."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import CACHE, PARTITION
-from bypass.testing import CacheSuite, PartitionSuite
+from bypass.mechanisms.families import CACHE, INSERTION, PARTITION
+from bypass.testing import CacheSuite, InsertionSuite, PartitionSuite
 from tests.testing.catching import failures
 
 CACHES: dict[str, dict[str, Any]] = {
@@ -37,3 +37,8 @@ def test_a_partition_that_is_built_in_passes(name: str) -> None:
     parameters, capabilities = PARTITIONS[name]
     members = {"mechanism": name, "parameters": parameters, "capabilities": capabilities}
     assert failures(type("Builtin", (PartitionSuite,), members)) == {}
+
+
+@pytest.mark.parametrize("name", Registry().kinds(INSERTION))
+def test_an_insertion_that_is_built_in_passes(name: str) -> None:
+    assert failures(type("Builtin", (InsertionSuite,), {"mechanism": name})) == {}

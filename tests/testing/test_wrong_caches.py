@@ -1,4 +1,4 @@
-"""Each wrong cache and partition is caught by its suite, and by the test that is there for it."""
+"""Each wrong cache, partition and insertion is caught by its suite, and by the test that is there for it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import pytest
 
 from bypass.mechanisms.caches.base import CacheMechanism
 from bypass.mechanisms.caches.partition import CachePartition
-from bypass.testing import CacheSuite, PartitionSuite
+from bypass.mechanisms.storage.infra.edge.insertion import InsertionMechanism
+from bypass.testing import CacheSuite, InsertionSuite, PartitionSuite
 from tests.testing.catching import failures
 from tests.testing.wrong_caches import (
     BeginsAnew,
+    DecidesFirst,
     Dice,
     EvictsSilently,
     FirstServed,
     Ignorant,
+    NeverInserts,
     OldTags,
     RoundsUp,
 )
@@ -60,4 +63,20 @@ def test_a_wrong_partition_is_caught(
     mechanism: type[CachePartition], capabilities: dict[str, Any], test: str, problem: str
 ) -> None:
     suite = type("Wrong", (PartitionSuite,), {"mechanism": mechanism, "capabilities": capabilities})
+    assert problem in failures(suite, test)[test]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "test", "problem"),
+    [
+        (
+            DecidesFirst,
+            "test_batches_are_in_order_and_the_last_one_is_in_time",
+            "expected the last one until",
+        ),
+        (NeverInserts, "test_batches_are_in_order_and_the_last_one_is_in_time", "no batch"),
+    ],
+)
+def test_a_wrong_insertion_is_caught(mechanism: type[InsertionMechanism], test: str, problem: str) -> None:
+    suite = type("Wrong", (InsertionSuite,), {"mechanism": mechanism})
     assert problem in failures(suite, test)[test]

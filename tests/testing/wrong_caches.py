@@ -1,15 +1,16 @@
-"""Caches and partitions that are wrong, each in a way of its own."""
+"""Caches, partitions and insertions that are wrong, each in a way of its own."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 from typing import Any
 
 from bypass.mechanisms.caches.amc import Amc, Sizes
 from bypass.mechanisms.caches.fifo import Fifo
 from bypass.mechanisms.caches.lru import Lru
+from bypass.mechanisms.storage.infra.edge.insertion import InsertionMechanism
 from bypass.ports.caches import CacheEntry, CacheKey, EntryCounts
 
 
@@ -65,3 +66,19 @@ class FirstServed(Amc):
         for part, count in demand.items():
             sizes[part] = min(count, self.capacity - sum(sizes.values()))
         return sizes
+
+
+class DecidesFirst(InsertionMechanism):
+    """Inserts when the next decision has been made."""
+
+    def batches(self, period_s: float, slack_s: float) -> Sequence[float]:
+        return (period_s,)
+
+
+class NeverInserts(InsertionMechanism):
+    """Forgets what has arrived before it was there."""
+
+    immediate = True
+
+    def batches(self, period_s: float, slack_s: float) -> Sequence[float]:
+        return ()

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from bypass.mechanisms.families import ROUTING_PROXY, STORAGE_PROXY
-from bypass.ports.datagrams import DatagramPort
+from bypass.ports.datagrams import DatagramLoss, DatagramPort
 from bypass.ports.host import Host
 from bypass.protocol.datagrams import Datagram, DatagramScope, NodeAddress
 from bypass.protocol.storage import Decision, PlanCopy, PlanRequest, StorageMessage
@@ -189,5 +189,5 @@ class StorageDecisions:
         )
 
 
-def _ignore() -> None:
+def _ignore(_: DatagramLoss) -> None:
     """Do nothing: whoever is still there is heard again, and asked again."""

@@ -9,8 +9,8 @@ from functools import partial
 
 from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes, microseconds
 from bypass.core.objects.decisions import NO_DECISION, StorageDecisions
-from bypass.core.objects.own_queries import QueryTable
-from bypass.core.objects.recovery import MARGIN_S, ObjectRecovery
+from bypass.core.objects.own_queries import MARGIN_US, QueryTable
+from bypass.core.objects.recovery import ObjectRecovery
 from bypass.core.objects.survey import NodeSurvey
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import ROUTING_PROXY, STORAGE_PROXY
@@ -31,7 +31,6 @@ from bypass.protocol.storage import (
     NodeCounts,
     StorageMessage,
 )
-from bypass.support.units import MICROSECONDS
 from bypass.transitions import Engine, InvalidPlan, Nothing, Plan, Record
 
 ToBroker = Callable[[StorageMessage], None]
@@ -230,7 +229,7 @@ class StorageNode:
     def decided(self) -> None:
         """A plan was carried out that this node has made: all in reach are to follow it."""
         self.decisions.adopt(self.decisions.next(self.flag()), spread=True)
-        self.recover()
+        self.recover_since(0)  # nodes may follow that were out of reach, with objects from long ago
 
     def stays(self) -> None:
         """This node is no visitor: visitors, whose number is 0, follow what it has begun with."""
@@ -256,9 +255,8 @@ class StorageNode:
                         f"storage {kind.name!r} for decision {decision}: expected the mechanism with its flag"
                     )
         # A decision that a neighbour had to tell may be old: queries ask for all that came since they began.
-        self._missing_us = 0
         self._follow_plan(plan)
-        self.recover()
+        self.recover_since(0)
 
     def _recover(self) -> None:
         self._due = False
@@ -268,4 +266,4 @@ class StorageNode:
         if self._missing_us is not None:
             since_us = min(since_us, self._missing_us)
         self._missing_us = None
-        self.recovery.begin(max(since_us - round(MARGIN_S * MICROSECONDS), 0))
+        self.recovery.begin(max(since_us - MARGIN_US, 0))

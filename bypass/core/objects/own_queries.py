@@ -12,6 +12,7 @@ from typing import TypeAlias
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.objects.query import ObjectQuery, PageCursor, position
 from bypass.protocol.storage import FoundObjects
+from bypass.support.units import MICROSECONDS
 
 SEEN_OBJECTS = 10_000
 """So many objects at least, and twice as many at most, are remembered as told, for each query. One that was
@@ -22,6 +23,10 @@ MOST_IN_PAGE = 4096
 
 LATE_PAGES = 16
 """Pages of a query that have ended and whose late answers are still understood."""
+
+MARGIN_US = 30 * MICROSECONDS
+"""After a switch, queries ask for what was published so long before it or later: others may have switched
+earlier, and what they published then found nobody."""
 
 MatchCallback: TypeAlias = Callable[[Metadata, "OwnQuery"], None]
 
@@ -122,12 +127,12 @@ class OwnQuery:
         return self.cursor if more else None
 
     def _take_late(self, found: FoundObjects) -> None:
-        """Tell what belongs to pages that were told already; the rest comes with the pages after them."""
+        """Tell what belongs to pages that were told already; the rest comes with the pages after them, if
+        the application was told that there are some."""
         for metadata in found.items:
-            if self.cursor is None or position(metadata) >= self.cursor:
+            if self.cursor is None or not self.more_past or position(metadata) >= self.cursor:
                 self._tell(metadata)
-            else:
-                self.more_past = True
+        self.more_past = self.more_past or found.more
 
     def _tell(self, metadata: Metadata) -> None:
         key = metadata.key
@@ -173,6 +178,12 @@ class QueryTable:
         """Give the queries that are neither withdrawn nor over."""
         now_us = self._now_us()
         return (own.query for own in list(self._queries.values()) if not own.query.window.ended(now_us))
+
+    def told_since_us(self, number: int) -> int:
+        """The time of publication from which on a query is told of objects that no page is asked for, less a
+        margin: what is asked for again begins there."""
+        own = self._queries.get(number)
+        return 0 if own is None else max(own.told_since_us - MARGIN_US, 0)
 
     def __iter__(self) -> Iterator[OwnQuery]:
         return iter(list(self._queries.values()))

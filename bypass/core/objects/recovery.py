@@ -10,16 +10,12 @@ from collections import deque
 
 from bypass.core.objects.access import ObjectAccess
 from bypass.core.objects.operations import OperationResult
+from bypass.core.objects.own_queries import MARGIN_US
 from bypass.objects.metadata import ObjectKey
 from bypass.ports.host import Host
 from bypass.ports.routing import Routing
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import MOST_NAMED, MoveNode, Remove
-from bypass.support.units import MICROSECONDS
-
-MARGIN_S = 30.0
-"""After a switch, queries ask for what was published so long before it or later: others may have switched
-earlier, and what they published then found nobody."""
 
 TOGETHER = 8
 """Objects that are announced at a time."""
@@ -49,15 +45,19 @@ class ObjectRecovery:
     def begin(self, since_us: int) -> None:
         """Announce, ask again for what was published at `since_us` or later, and look for orphans.
 
+        Queries whose windows had ended then, or half a minute ago if `since_us` is 0, are over.
+
         A round that is under way ends: what it has not done belongs to this one.
         """
         self._round += 1
         access = self._access
         access.operations.try_again()
+        # It is 0, not known, where a neighbour had to tell of a decision.
+        ended_us = since_us or access.now_us() - MARGIN_US
         for own in access.queries:
-            if not own.query.window.ended(since_us):
+            if not own.query.window.ended(ended_us):
                 # Older objects come with later pages; the rest may not have been there when pages were told.
-                access.recover(own, max(since_us, own.told_since_us - round(MARGIN_S * MICROSECONDS)))
+                access.recover(own, max(since_us, access.queries.told_since_us(own.query.id)))
         access.delete_again()
         self._announce([metadata.key for metadata in access.store.own])
         self._unclaimed = {metadata.key for metadata in access.store.replicas}

@@ -219,4 +219,4 @@ class LinkSender:
     def _lose(self, outgoing: _Outgoing, reason: DatagramLoss) -> None:
         self.losses[reason] += 1
         if outgoing.neighbour is not None:
-            self._after(0.0, outgoing.failed)  # later: this may be a call of whoever is to be told
+            self._after(0.0, outgoing.failed, reason)  # later: this may be a call of whoever is to be told

@@ -384,7 +384,7 @@ class QueryRecord(_message.Message):
     def __init__(self, query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., at_us: _Optional[int] = ...) -> None: ...
 
 class Storage(_message.Message):
-    __slots__ = ("insert", "chunk", "copy_object", "delete", "remove", "ask", "withdraw", "found", "retrieve", "retrieved", "acknowledge", "add_replica", "move_node", "join_request", "node_state", "state_digest", "cell_update", "plan_request", "plan_copy", "counts_request", "node_counts")
+    __slots__ = ("insert", "chunk", "copy_object", "delete", "remove", "ask", "withdraw", "found", "retrieve", "retrieved", "acknowledge", "add_replica", "move_node", "join_request", "node_state", "state_digest", "cell_update", "plan_request", "plan_copy", "counts_request", "node_counts", "cell_hello", "cell_data", "needs", "provision", "edge_notification", "consumed", "storage_change", "download", "downloaded", "relay")
     INSERT_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
     COPY_OBJECT_FIELD_NUMBER: _ClassVar[int]
@@ -406,6 +406,16 @@ class Storage(_message.Message):
     PLAN_COPY_FIELD_NUMBER: _ClassVar[int]
     COUNTS_REQUEST_FIELD_NUMBER: _ClassVar[int]
     NODE_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    CELL_HELLO_FIELD_NUMBER: _ClassVar[int]
+    CELL_DATA_FIELD_NUMBER: _ClassVar[int]
+    NEEDS_FIELD_NUMBER: _ClassVar[int]
+    PROVISION_FIELD_NUMBER: _ClassVar[int]
+    EDGE_NOTIFICATION_FIELD_NUMBER: _ClassVar[int]
+    CONSUMED_FIELD_NUMBER: _ClassVar[int]
+    STORAGE_CHANGE_FIELD_NUMBER: _ClassVar[int]
+    DOWNLOAD_FIELD_NUMBER: _ClassVar[int]
+    DOWNLOADED_FIELD_NUMBER: _ClassVar[int]
+    RELAY_FIELD_NUMBER: _ClassVar[int]
     insert: Insert
     chunk: Chunk
     copy_object: CopyObject
@@ -427,7 +437,17 @@ class Storage(_message.Message):
     plan_copy: PlanCopy
     counts_request: CountsRequest
     node_counts: NodeCounts
-    def __init__(self, insert: _Optional[_Union[Insert, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ..., copy_object: _Optional[_Union[CopyObject, _Mapping]] = ..., delete: _Optional[_Union[Delete, _Mapping]] = ..., remove: _Optional[_Union[Remove, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., withdraw: _Optional[_Union[Withdraw, _Mapping]] = ..., found: _Optional[_Union[FoundObjects, _Mapping]] = ..., retrieve: _Optional[_Union[Retrieve, _Mapping]] = ..., retrieved: _Optional[_Union[Retrieved, _Mapping]] = ..., acknowledge: _Optional[_Union[Acknowledge, _Mapping]] = ..., add_replica: _Optional[_Union[AddReplica, _Mapping]] = ..., move_node: _Optional[_Union[MoveNode, _Mapping]] = ..., join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., node_state: _Optional[_Union[NodeState, _Mapping]] = ..., state_digest: _Optional[_Union[StateDigest, _Mapping]] = ..., cell_update: _Optional[_Union[CellUpdate, _Mapping]] = ..., plan_request: _Optional[_Union[PlanRequest, _Mapping]] = ..., plan_copy: _Optional[_Union[PlanCopy, _Mapping]] = ..., counts_request: _Optional[_Union[CountsRequest, _Mapping]] = ..., node_counts: _Optional[_Union[NodeCounts, _Mapping]] = ...) -> None: ...
+    cell_hello: CellHello
+    cell_data: CellData
+    needs: SubscriptionNeeds
+    provision: Provision
+    edge_notification: EdgeNotification
+    consumed: ItemConsumed
+    storage_change: StorageChange
+    download: Download
+    downloaded: Downloaded
+    relay: Relay
+    def __init__(self, insert: _Optional[_Union[Insert, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ..., copy_object: _Optional[_Union[CopyObject, _Mapping]] = ..., delete: _Optional[_Union[Delete, _Mapping]] = ..., remove: _Optional[_Union[Remove, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., withdraw: _Optional[_Union[Withdraw, _Mapping]] = ..., found: _Optional[_Union[FoundObjects, _Mapping]] = ..., retrieve: _Optional[_Union[Retrieve, _Mapping]] = ..., retrieved: _Optional[_Union[Retrieved, _Mapping]] = ..., acknowledge: _Optional[_Union[Acknowledge, _Mapping]] = ..., add_replica: _Optional[_Union[AddReplica, _Mapping]] = ..., move_node: _Optional[_Union[MoveNode, _Mapping]] = ..., join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., node_state: _Optional[_Union[NodeState, _Mapping]] = ..., state_digest: _Optional[_Union[StateDigest, _Mapping]] = ..., cell_update: _Optional[_Union[CellUpdate, _Mapping]] = ..., plan_request: _Optional[_Union[PlanRequest, _Mapping]] = ..., plan_copy: _Optional[_Union[PlanCopy, _Mapping]] = ..., counts_request: _Optional[_Union[CountsRequest, _Mapping]] = ..., node_counts: _Optional[_Union[NodeCounts, _Mapping]] = ..., cell_hello: _Optional[_Union[CellHello, _Mapping]] = ..., cell_data: _Optional[_Union[CellData, _Mapping]] = ..., needs: _Optional[_Union[SubscriptionNeeds, _Mapping]] = ..., provision: _Optional[_Union[Provision, _Mapping]] = ..., edge_notification: _Optional[_Union[EdgeNotification, _Mapping]] = ..., consumed: _Optional[_Union[ItemConsumed, _Mapping]] = ..., storage_change: _Optional[_Union[StorageChange, _Mapping]] = ..., download: _Optional[_Union[Download, _Mapping]] = ..., downloaded: _Optional[_Union[Downloaded, _Mapping]] = ..., relay: _Optional[_Union[Relay, _Mapping]] = ...) -> None: ...
 
 class Insert(_message.Message):
     __slots__ = ("op", "metadata", "data")
@@ -702,6 +722,180 @@ class NodeCounts(_message.Message):
     neighbours: int
     mates: int
     def __init__(self, inserts: _Optional[int] = ..., tags: _Optional[int] = ..., retrieves: _Optional[int] = ..., subscriptions: _Optional[int] = ..., keys: _Optional[int] = ..., pages: _Optional[int] = ..., notifications: _Optional[int] = ..., answers: _Optional[int] = ..., deletes: _Optional[int] = ..., withdrawals: _Optional[int] = ..., ways: _Optional[int] = ..., hops: _Optional[int] = ..., cell_ways: _Optional[int] = ..., cell_hops: _Optional[int] = ..., control: _Optional[int] = ..., objects: _Optional[int] = ..., queries: _Optional[int] = ..., neighbours: _Optional[int] = ..., mates: _Optional[int] = ...) -> None: ...
+
+class ItemKey(_message.Message):
+    __slots__ = ("world", "key", "source")
+    WORLD_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    world: str
+    key: ObjectKey
+    source: int
+    def __init__(self, world: _Optional[str] = ..., key: _Optional[_Union[ObjectKey, _Mapping]] = ..., source: _Optional[int] = ...) -> None: ...
+
+class Item(_message.Message):
+    __slots__ = ("metadata", "source", "data")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    metadata: Metadata
+    source: int
+    data: bytes
+    def __init__(self, metadata: _Optional[_Union[Metadata, _Mapping]] = ..., source: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class TimeWindow(_message.Message):
+    __slots__ = ("start_us", "end_us")
+    START_US_FIELD_NUMBER: _ClassVar[int]
+    END_US_FIELD_NUMBER: _ClassVar[int]
+    start_us: int
+    end_us: int
+    def __init__(self, start_us: _Optional[int] = ..., end_us: _Optional[int] = ...) -> None: ...
+
+class CellHello(_message.Message):
+    __slots__ = ("world", "map_epoch", "cell", "stability", "confirmed")
+    WORLD_FIELD_NUMBER: _ClassVar[int]
+    MAP_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    STABILITY_FIELD_NUMBER: _ClassVar[int]
+    CONFIRMED_FIELD_NUMBER: _ClassVar[int]
+    world: str
+    map_epoch: int
+    cell: int
+    stability: int
+    confirmed: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, world: _Optional[str] = ..., map_epoch: _Optional[int] = ..., cell: _Optional[int] = ..., stability: _Optional[int] = ..., confirmed: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class CellData(_message.Message):
+    __slots__ = ("op", "world", "map_epoch", "cell", "cycles", "needs")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    WORLD_FIELD_NUMBER: _ClassVar[int]
+    MAP_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    CELL_FIELD_NUMBER: _ClassVar[int]
+    CYCLES_FIELD_NUMBER: _ClassVar[int]
+    NEEDS_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    world: str
+    map_epoch: int
+    cell: int
+    cycles: _containers.RepeatedCompositeFieldContainer[CellCycle]
+    needs: _containers.RepeatedCompositeFieldContainer[CellNeed]
+    def __init__(self, op: _Optional[int] = ..., world: _Optional[str] = ..., map_epoch: _Optional[int] = ..., cell: _Optional[int] = ..., cycles: _Optional[_Iterable[_Union[CellCycle, _Mapping]]] = ..., needs: _Optional[_Iterable[_Union[CellNeed, _Mapping]]] = ...) -> None: ...
+
+class CellCycle(_message.Message):
+    __slots__ = ("cycle", "downloads")
+    CYCLE_FIELD_NUMBER: _ClassVar[int]
+    DOWNLOADS_FIELD_NUMBER: _ClassVar[int]
+    cycle: int
+    downloads: _containers.RepeatedCompositeFieldContainer[DownloadCount]
+    def __init__(self, cycle: _Optional[int] = ..., downloads: _Optional[_Iterable[_Union[DownloadCount, _Mapping]]] = ...) -> None: ...
+
+class DownloadCount(_message.Message):
+    __slots__ = ("key", "source", "count", "replicas")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    key: ObjectKey
+    source: int
+    count: int
+    replicas: _containers.RepeatedCompositeFieldContainer[Replica]
+    def __init__(self, key: _Optional[_Union[ObjectKey, _Mapping]] = ..., source: _Optional[int] = ..., count: _Optional[int] = ..., replicas: _Optional[_Iterable[_Union[Replica, _Mapping]]] = ...) -> None: ...
+
+class CellNeed(_message.Message):
+    __slots__ = ("tag", "count", "window")
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    tag: str
+    count: int
+    window: TimeWindow
+    def __init__(self, tag: _Optional[str] = ..., count: _Optional[int] = ..., window: _Optional[_Union[TimeWindow, _Mapping]] = ...) -> None: ...
+
+class SubscriptionNeeds(_message.Message):
+    __slots__ = ("total", "capacity", "needs", "window")
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    NEEDS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    total: int
+    capacity: int
+    needs: _containers.RepeatedCompositeFieldContainer[TagNeed]
+    window: TimeWindow
+    def __init__(self, total: _Optional[int] = ..., capacity: _Optional[int] = ..., needs: _Optional[_Iterable[_Union[TagNeed, _Mapping]]] = ..., window: _Optional[_Union[TimeWindow, _Mapping]] = ...) -> None: ...
+
+class TagNeed(_message.Message):
+    __slots__ = ("world", "tag", "count", "window")
+    WORLD_FIELD_NUMBER: _ClassVar[int]
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    world: str
+    tag: str
+    count: int
+    window: TimeWindow
+    def __init__(self, world: _Optional[str] = ..., tag: _Optional[str] = ..., count: _Optional[int] = ..., window: _Optional[_Union[TimeWindow, _Mapping]] = ...) -> None: ...
+
+class Provision(_message.Message):
+    __slots__ = ("items",)
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[Item]
+    def __init__(self, items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ...) -> None: ...
+
+class EdgeNotification(_message.Message):
+    __slots__ = ("items",)
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[Item]
+    def __init__(self, items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ...) -> None: ...
+
+class ItemConsumed(_message.Message):
+    __slots__ = ("item",)
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    item: ItemKey
+    def __init__(self, item: _Optional[_Union[ItemKey, _Mapping]] = ...) -> None: ...
+
+class StorageChange(_message.Message):
+    __slots__ = ("items", "stored")
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    STORED_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[ItemKey]
+    stored: bool
+    def __init__(self, items: _Optional[_Iterable[_Union[ItemKey, _Mapping]]] = ..., stored: _Optional[bool] = ...) -> None: ...
+
+class Download(_message.Message):
+    __slots__ = ("op", "item", "kind", "cycle", "offset", "length")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    CYCLE_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    item: ItemKey
+    kind: int
+    cycle: int
+    offset: int
+    length: int
+    def __init__(self, op: _Optional[int] = ..., item: _Optional[_Union[ItemKey, _Mapping]] = ..., kind: _Optional[int] = ..., cycle: _Optional[int] = ..., offset: _Optional[int] = ..., length: _Optional[int] = ...) -> None: ...
+
+class Downloaded(_message.Message):
+    __slots__ = ("op", "item", "cycle", "offset")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    CYCLE_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    item: Item
+    cycle: int
+    offset: int
+    def __init__(self, op: _Optional[int] = ..., item: _Optional[_Union[Item, _Mapping]] = ..., cycle: _Optional[int] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class Relay(_message.Message):
+    __slots__ = ("target", "body")
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    target: NodeAddress
+    body: Storage
+    def __init__(self, target: _Optional[_Union[NodeAddress, _Mapping]] = ..., body: _Optional[_Union[Storage, _Mapping]] = ...) -> None: ...
 
 class NodeAddress(_message.Message):
     __slots__ = ("node", "cell")

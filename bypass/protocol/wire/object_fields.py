@@ -16,6 +16,7 @@ from bypass.errors import BypassError, shown
 from bypass.events.event import Event
 from bypass.objects.formula_text import check_tag
 from bypass.objects.metadata import (
+    LARGEST_OBJECT,
     LONGEST_ATTRIBUTES,
     MOST_TAGS,
     Metadata,
@@ -229,3 +230,13 @@ def checked_conjunction(number: int) -> int:
     if not 0 <= number < MOST_CONJUNCTIONS:
         raise ValueError(f"conjunction {shown(number)}: expected 0 to {MOST_CONJUNCTIONS - 1}")
     return number
+
+
+def checked_offset(offset: int) -> int:
+    return at_most("bytes before these", offset, LARGEST_OBJECT)
+
+
+def checked_length(length: int) -> int:
+    if not 0 < length <= LONGEST_DATA:
+        raise ValueError(f"length {shown(length)}: expected 1 to {LONGEST_DATA}")
+    return length

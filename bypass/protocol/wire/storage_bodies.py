@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bypass.errors import shown
-from bypass.objects.metadata import LARGEST_OBJECT, Replica
+from bypass.objects.metadata import Replica
 from bypass.objects.query import MOST_ON_A_PAGE
 from bypass.objects.tags import MOST_CONJUNCTIONS
+from bypass.protocol.datagrams import NodeAddress
+from bypass.protocol.edge import EdgeRelay
 from bypass.protocol.storage import (
-    LONGEST_DATA,
     LONGEST_DETAIL,
     Acknowledge,
     AddReplica,
@@ -26,10 +26,13 @@ from bypass.protocol.storage import (
     Withdraw,
 )
 from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire.edge_bodies import EDGE_FORMS
 from bypass.protocol.wire.fields import extend, required
 from bypass.protocol.wire.object_fields import (
     at_most,
     checked_conjunction,
+    checked_length,
+    checked_offset,
     checked_tags,
     few,
     key_of,
@@ -66,12 +69,12 @@ def _read_insert(body: pb.Insert, values: ValueTypes) -> Insert:
 def _write_chunk(body: pb.Chunk, message: Chunk, _: ValueTypes) -> None:
     body.op = message.op
     write_key(body.key, message.key)
-    body.offset = _offset(message.offset)
+    body.offset = checked_offset(message.offset)
     body.data = object_data(message.data)
 
 
 def _read_chunk(body: pb.Chunk, _: ValueTypes) -> Chunk:
-    return Chunk(required(body, "op"), key_of(body), _offset(body.offset), object_data(body.data))
+    return Chunk(required(body, "op"), key_of(body), checked_offset(body.offset), object_data(body.data))
 
 
 def _write_copy_object(body: pb.CopyObject, message: CopyObject, values: ValueTypes) -> None:
@@ -175,14 +178,14 @@ def _read_found(body: pb.FoundObjects, values: ValueTypes) -> FoundObjects:
 def _write_retrieve(body: pb.Retrieve, message: Retrieve, _: ValueTypes) -> None:
     body.op = message.op
     write_key(body.key, message.key)
-    body.offset = _offset(message.offset)
+    body.offset = checked_offset(message.offset)
     if message.length is not None:
-        body.length = _length(message.length)
+        body.length = checked_length(message.length)
 
 
 def _read_retrieve(body: pb.Retrieve, _: ValueTypes) -> Retrieve:
-    length = _length(body.length) if body.HasField("length") else None
-    return Retrieve(required(body, "op"), key_of(body), _offset(body.offset), length)
+    length = checked_length(body.length) if body.HasField("length") else None
+    return Retrieve(required(body, "op"), key_of(body), checked_offset(body.offset), length)
 
 
 def _write_retrieved(body: pb.Retrieved, message: Retrieved, _: ValueTypes) -> None:
@@ -190,12 +193,12 @@ def _write_retrieved(body: pb.Retrieved, message: Retrieved, _: ValueTypes) -> N
     write_key(body.key, message.key)
     if message.data is not None:
         body.data = object_data(message.data)
-    body.offset = _offset(message.offset)
+    body.offset = checked_offset(message.offset)
 
 
 def _read_retrieved(body: pb.Retrieved, _: ValueTypes) -> Retrieved:
     data = object_data(body.data) if body.HasField("data") else None
-    return Retrieved(required(body, "op"), key_of(body), data, _offset(body.offset))
+    return Retrieved(required(body, "op"), key_of(body), data, checked_offset(body.offset))
 
 
 def _write_acknowledge(body: pb.Acknowledge, message: Acknowledge, _: ValueTypes) -> None:
@@ -223,28 +226,46 @@ def _read_add_replica(body: pb.AddReplica, _: ValueTypes) -> AddReplica:
 
 
 def _write_cell_update(body: pb.CellUpdate, message: CellUpdate, values: ValueTypes) -> None:
-    if isinstance(message.body, CellUpdate):
-        raise ValueError("CellUpdate in a CellUpdate: expected another message")
-    write_storage(body.body, message.body, values)
+    _write_inner(body.body, message, message.body, values)
     body.op = message.op
     if message.confirmer is not None:
         body.confirmer = message.confirmer
 
 
 def _read_cell_update(body: pb.CellUpdate, values: ValueTypes) -> CellUpdate:
-    if body.body.HasField("cell_update"):  # before it is read: a sender could nest them without end
-        raise ValueError("cell_update in a cell_update: expected another message")
-    return CellUpdate(read_storage(body.body, values), body.op, optional_number(body, "confirmer"))
+    return CellUpdate(
+        _read_inner("cell_update", body.body, values), body.op, optional_number(body, "confirmer")
+    )
 
 
-def _offset(offset: int) -> int:
-    return at_most("bytes before these", offset, LARGEST_OBJECT)
+def _write_relay(body: pb.Relay, message: EdgeRelay, values: ValueTypes) -> None:
+    write_place(body.target, *message.target)
+    _write_inner(body.body, message, message.body, values)
 
 
-def _length(length: int) -> int:
-    if not 0 < length <= LONGEST_DATA:
-        raise ValueError(f"length {shown(length)}: expected 1 to {LONGEST_DATA}")
-    return length
+def _read_relay(body: pb.Relay, values: ValueTypes) -> EdgeRelay:
+    target = NodeAddress(*read_place(required(body, "target")))
+    return EdgeRelay(target, _read_inner("relay", body.body, values))
+
+
+def _write_inner(
+    body: pb.Storage, outer: StorageMessage, message: StorageMessage, values: ValueTypes
+) -> None:
+    if isinstance(message, _AROUND):
+        outer_name, name = type(outer).__name__, type(message).__name__
+        raise ValueError(f"{name} in a {outer_name}: expected another message")
+    write_storage(body, message, values)
+
+
+def _read_inner(outer: str, body: pb.Storage, values: ValueTypes) -> StorageMessage:
+    name = body.WhichOneof("body")
+    if name in ("cell_update", "relay"):  # before it is read: a sender could nest them without end
+        raise ValueError(f"{name} in a {outer}: expected another message")
+    return read_storage(body, values)
+
+
+_AROUND = (CellUpdate, EdgeRelay)
+"""Messages around others."""
 
 
 def _line(text: str) -> str:
@@ -266,7 +287,9 @@ _FORMS: dict[type[StorageMessage], Form] = {
     Acknowledge: ("acknowledge", _write_acknowledge, _read_acknowledge),
     AddReplica: ("add_replica", _write_add_replica, _read_add_replica),
     CellUpdate: ("cell_update", _write_cell_update, _read_cell_update),
+    EdgeRelay: ("relay", _write_relay, _read_relay),
     **STATE_FORMS,
+    **EDGE_FORMS,
 }
 """By class."""
 

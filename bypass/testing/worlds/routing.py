@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 from bypass.mechanisms import Registry
+from bypass.ports.datagrams import DatagramLoss, Failed
 from bypass.ports.host import Lease
 from bypass.ports.monitor import Monitor
 from bypass.ports.routing import Routing
@@ -100,7 +101,7 @@ class _NodeLink:
     def broadcast(self, datagram: Datagram) -> None:
         self._world.broadcast(self._node, datagram)
 
-    def unicast(self, datagram: Datagram, neighbour: int, failed: Callable[[], None]) -> None:
+    def unicast(self, datagram: Datagram, neighbour: int, failed: Failed) -> None:
         self._world.unicast(self._node, datagram, neighbour, failed)
 
 
@@ -128,7 +129,7 @@ class _NodeSink:
 class RoutingWorld:
     """Nodes at `places` that all run one mechanism. `settings` are its parameters, `own` has further ones of
     single nodes. `hops` has the most hops that a datagram with a body was seen with, by the body's number;
-    `sends` how often one was sent."""
+    `sends` how often one was sent. The radios of nodes in `full` have no room for a unicast."""
 
     places: Sequence[Point]
     mechanism: str
@@ -143,6 +144,7 @@ class RoutingWorld:
         self.clock = VirtualClock()
         self.arrivals: list[Arrival] = []
         self.reports: list[Report] = []
+        self.full: set[int] = set()
         self.hops: Counter[int] = Counter()
         self.sends: Counter[int] = Counter()
         self._numbers = 0
@@ -231,9 +233,12 @@ class RoutingWorld:
             if self._random.random() >= self.loss:
                 self.clock.after(TRY_S, self._arrive, other, datagram)
 
-    def unicast(self, node: int, datagram: Datagram, neighbour: int, failed: Callable[[], None]) -> None:
+    def unicast(self, node: int, datagram: Datagram, neighbour: int, failed: Failed) -> None:
         """Send to one node; both the datagram and what acknowledges it may be lost."""
         if not self.nodes[node].alive:
+            return
+        if node in self.full:
+            self.clock.after(0.0, failed, DatagramLoss.NO_ROOM)
             return
         self._note(datagram)
         arrived = acknowledged = False
@@ -246,7 +251,7 @@ class RoutingWorld:
                 self.clock.after(tries * TRY_S, self._arrive, neighbour, datagram)
             acknowledged = heard and self._random.random() >= self.loss
         if not acknowledged:
-            self.clock.after((tries + 1) * TRY_S, failed)
+            self.clock.after((tries + 1) * TRY_S, failed, DatagramLoss.UNACKNOWLEDGED)
 
     def _arrive(self, node: int, datagram: Datagram) -> None:
         if self.nodes[node].alive:

@@ -114,10 +114,16 @@ class HandOver:
             action()
 
     def joined(self) -> None:
-        """This node works for its cell now: do what has waited for that."""
+        """This node works for its cell now: do what has waited for that.
+
+        A message for a cell that others keep came here while nobody knew them: it is left out. Who asked
+        asks again.
+        """
         waiting, self._unjoined = self._unjoined, []
+        own, grid = self._node.cell, self._node.grid
         for cell, action in waiting:
-            self.when_settled(cell, action)
+            if own is None or grid is None or proxy_of(grid, cell, self.populated | {own}) == own:
+                self.when_settled(cell, action)
 
     def collect(self, cell: int, cells: Collection[int]) -> None:
         """Ask everybody for what belongs to these cells; `cell` is settled after a while."""

@@ -19,13 +19,9 @@ from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone
 from bypass.objects.query import MOST_ON_A_PAGE
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import Ask, DigestKind, NodeState, QueryRecord, StateDigest
-from bypass.support.units import MICROSECONDS
 
 if TYPE_CHECKING:
     from bypass.mechanisms.storage.cells.mechanism import Cells
-
-MARGIN_US = 10 * MICROSECONDS
-"""A query that a cell had lost asks again for what came since it was last known there, and so much before."""
 
 
 class CellRepair:
@@ -140,11 +136,9 @@ class CellRepair:
             for part in parts:
                 node.host.link.send(part, (origin,))
         for each in self._own_conjunctions():
-            if node.grid is not None and each.cell(node.grid) == body.cell:
-                if self._own_entry(each) in wanted:
-                    self._ask_again(each)
-                else:
-                    node.requests.verified_us[each.query.id] = node.now_us()
+            wants = self._own_entry(each) in wanted
+            if wants and node.grid is not None and each.cell(node.grid) == body.cell:
+                self._ask_again(each)
 
     def _parts(self, cell: int, wanted: set[int], state: CellState | None) -> list[NodeState]:
         metadata: dict[ObjectKey, Metadata] = {}
@@ -179,11 +173,10 @@ class CellRepair:
         node = self._node
         if node.grid is None:
             return
-        since_us = node.requests.verified_us.get(each.query.id)
+        since_us = node.queries.told_since_us(each.query.id)
         body = Ask(
-            0, each.query, each.number, node.cell, None, 0 if since_us is None else MOST_ON_A_PAGE,
-            None if since_us is None else since_us - MARGIN_US, True, node.located_us,
-        )  # fmt: skip
+            0, each.query, each.number, node.cell, None, MOST_ON_A_PAGE, since_us, True, node.located_us
+        )
         node.host.link.send(body, (NodeAddress(None, each.cell(node.grid)),))
 
 

@@ -67,7 +67,6 @@ class CellRequests:
         self._pending = _Requests()
         self._active = _ActiveEntries()
         self.deleted = _OwnTombstones()
-        self.verified_us: dict[int, int] = {}  # when all cells of an own query were known to have it
 
     # -- objects ------------------------------------------------------------------------------------------
 
@@ -158,7 +157,6 @@ class CellRequests:
     def withdraw(self, op: int, query: ObjectQuery, grid: CellGrid) -> None:
         """Have the cells of its conjunctions forget a query."""
         conjunctions = divide(query) or []
-        self.verified_us.pop(query.id, None)
         request = self._pending.get(op)
         if request is None:
             body = Withdraw(op, query.id, tuple(each.key for each in conjunctions))
@@ -188,8 +186,6 @@ class CellRequests:
         request = self._pending.get(found.op) if found.op else None
         if request is not None and request.body is None and found.conjunction is not None:
             request.awaited.discard(found.conjunction)
-            if not request.awaited:
-                self.verified_us[found.query] = self._node.now_us()
             self._end_if_complete(found.op, request)
 
     def grid_changed(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -117,9 +118,10 @@ class CellService:
             answer(OperationStatus.NOT_OWNER, f"query {query.id}: expected one of the sender")
             return
         state = self.state(cell)
+        new: bool | None = None
+        record = QueryRecord(query, body.conjunction, body.cell, body.at_us)
         since_us, limit = body.since_us, min(body.limit, node.batch, MOST_ON_A_PAGE)
         if body.live and not query.window.ended(node.now_us() - node.grace_us):
-            record = QueryRecord(query, body.conjunction, body.cell, body.at_us)
             new = self.register(state, record)
             if new is None:
                 bounds = node.bounds
@@ -134,8 +136,7 @@ class CellService:
                     just_now = node.now_us() - round(JUST_NOW_S * MICROSECONDS)
                     self.notify(record, state.catalogue.page(query, None, node.batch, just_now).items)
             node.spreading.spread(NodeState(cell, queries=(record,)), body.op, lambda: None)
-        if limit and not body.op:
-            record = QueryRecord(query, body.conjunction, body.cell, body.at_us)
+        if new and limit and not body.op:  # nobody may have told of what came while the cell did not know it
             self._tell_all_since(state, record, body.after, since_us)
         elif body.op:
             page = state.catalogue.page(query, body.after, limit, since_us) if limit else None
@@ -255,11 +256,13 @@ class CellService:
             self._send_waiting(origin.node, self.subscribers.heard_of(origin.node))
 
     def undelivered(self, found: FoundObjects, target: NodeAddress) -> None:
-        """A notification did not reach its subscriber; one that has moved since then gets it again."""
+        """A notification, or a page, did not reach its subscriber; one that has moved since then gets it
+        again."""
         node, subscriber = self._node, found.query >> 32
         entry = self.subscribers.get(subscriber)
-        if found.op or entry is None:
+        if entry is None or not found.items:
             return
+        found = replace(found, op=0)  # a page may be asked for again in another part of the network alone
         if entry.cell != target.cell and entry.reach is Reach.REACHABLE:
             self._send_found(subscriber, found)
         else:

@@ -157,7 +157,7 @@ TestStorageMachine.settings = settings(
 
 @pytest.mark.soak
 class TestOtherHistories(StorageMachine.TestCase):  # type: ignore[misc, valid-type] # made at run time
-    """Other histories each time, many of them: not all of them hold yet (docs/storage.md)."""
+    """Other histories each time, many of them."""
 
     settings = settings(
         max_examples=300, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)

@@ -11,6 +11,7 @@ from bypass.models.radio.kernels.state import S
 from bypass.objects.metadata import Metadata
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import NodeState, QueryRecord
+from bypass.testing.store_messages import StoreMessages
 from bypass.testing.worlds.radio import cluster
 from bypass.testing.worlds.storage import QUIET_S, StorageWorld, plan_for
 from bypass.transitions import Action, InvalidPlan, Plan
@@ -301,4 +302,37 @@ def test_a_notification_that_waits_at_a_node_that_goes_is_told_again() -> None:
     world.run(60.0)
     world.places[0] = (160.0, 100.0)
     world.run(150.0)
+    assert asked.told == [inserted.metadata.key]
+
+
+def test_queries_whose_windows_ended_long_ago_are_not_asked_again_at_a_switch() -> None:
+    """All others are, also by nodes that a neighbour had to tell of the decision."""
+    world = begun(4, "local", "dsdv")
+    for node in range(4):
+        world.ask(node, "a", until=world.system.clock.now() + 5.0)
+    lasting = world.ask(2, "b")
+    world.run(60.0)
+    messages = StoreMessages(lambda _: None)
+    world.system.monitor.register(messages)
+    assert world.decide(0, "server", None, server=1).ok
+    world.run(QUIET_S)
+    assert world.active() == ["server"] * 4
+    assert messages.sent["subscribe"] == 2  # there and back
+    inserted = world.insert(3, "a", "b")
+    world.run(QUIET_S)
+    assert lasting.told == [inserted.metadata.key]
+
+
+def test_a_node_that_was_away_asks_for_what_was_published_since_it_left() -> None:
+    """However long it was away, and if whoever has published has forgotten that it missed something."""
+    world = begun(3, "local")
+    asked = world.ask(2, "a")
+    world.run(1.0)
+    world.leave(2)
+    inserted = world.insert(1, "a")
+    world.run(50.0)
+    world.leave(1)
+    world.join(1)
+    world.join(2)
+    world.run(2 * QUIET_S)
     assert asked.told == [inserted.metadata.key]

@@ -1,4 +1,4 @@
-"""Histories of stores are the same at every run; `make soak` looks for others, of which some still fail."""
+"""Histories of stores are the same at every run; `make soak` looks for others."""
 
 from collections.abc import Iterator
 

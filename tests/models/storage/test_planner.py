@@ -198,7 +198,9 @@ def test_upkeep_counts() -> None:
     assert Watched(Design.CELLS, periods=UpkeepPeriods()).passes(*inserting) == []
     assert upkeep(Design.CELLS, 30) == 30 + 30 / 5
     assert upkeep(Design.LOCAL, 30) == 30 * 30 / 15 + 30 / 10
-    assert upkeep(Design.SERVER, 30) == 30 * 30 / 15
+    assert upkeep(Design.SERVER, 30) == upkeep(Design.LOCAL, 30)
+    assert upkeep(Design.SERVER, 30, deletes=2) == upkeep(Design.LOCAL, 30) + 60
+    assert upkeep(Design.LOCAL, 30, NEVER, deletes=2) == 0
 
 
 def test_an_assessment_is_one_line() -> None:

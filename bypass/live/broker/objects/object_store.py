@@ -88,6 +88,7 @@ class ObjectStore:
         try:
             with self._failures():
                 self._load()
+                self._correct_times()
         except BaseException:
             self.close()
             raise
@@ -133,6 +134,22 @@ class ObjectStore:
         self._words.load(word)
         self.accounts.load(self._connection)
         self._uploads.forget()
+
+    def _correct_times(self) -> None:
+        """Count ages from now on where a clock was ahead that is set back now: what came under it would stay
+        for as long, and so would all that came later.
+
+        A broker's clock does not jump while it runs, so the oldest and the latest show whether it was ahead.
+        """
+        now = self._now()
+        for table, order in (("objects", "arrival"), ("tombstones", "number"), ("uploads", "blob")):
+            ends = f"SELECT at FROM {table} ORDER BY {order}"  # noqa: S608 - names from above
+            found = self._connection.execute(
+                f"SELECT max(at) FROM (SELECT * FROM ({ends} LIMIT 1)"  # noqa: S608
+                f" UNION ALL SELECT * FROM ({ends} DESC LIMIT 1))"
+            ).fetchone()
+            if found[0] is not None and found[0] > now:
+                self._connection.execute(f"UPDATE {table} SET at = ? WHERE at > ?", (now, now))  # noqa: S608
 
     def _applied(self, kind: type, changes: list[ObjectChange]) -> Iterator[ChangeOutcome]:
         if kind is PutObject:

@@ -99,6 +99,20 @@ def test_who_has_not_joined_its_cell_yet_answers_when_it_has() -> None:
     assert (told.names, told.ended[0].ok) == (["x"], True)
 
 
+def test_what_came_for_a_cell_that_others_keep_is_left_out_when_a_node_joins() -> None:
+    """All nodes begin at once, and insert before they know each other: each takes itself for the nearest."""
+    world = CellsWorld([0, 1, 2], 3, 1)
+    world.run(0.001)
+    for node in range(3):
+        for cell in range(3):
+            world.insert(node, f"{node}-{cell}", tag_of(world, cell))
+    world.run(10.0)
+    assert [world.cells(node).hand_over.floods for node in range(3)] == [1, 1, 1]
+    told = world.query(0, " | ".join(tag_of(world, cell) for cell in range(3)))
+    world.run(10.0)
+    assert sorted(told.names) == [f"{node}-{cell}" for node in range(3) for cell in range(3)]
+
+
 def test_an_acknowledged_object_is_at_a_second_node_though_broadcasts_are_lost() -> None:
     world = begun([0, 4, 4, 4, 8])
     world.drop_body = lambda _, datagram: isinstance(datagram.body, CellUpdate) and not datagram.targets

@@ -1,0 +1,1 @@
+"""Stores aided by infrastructure: the parts of clients; those of infrastructure nodes are in edge/."""

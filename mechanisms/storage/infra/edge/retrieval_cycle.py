@@ -1,0 +1,188 @@
+"""The retrieval of popular items: an edge decides again and again which items of its area to fetch from the
+clients that have copies."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from bypass.mechanisms.storage.infra.edge.popularity import PopularityTable
+from bypass.mechanisms.storage.infra.edge.ranking import ranked, unranked
+from bypass.objects.metadata import Replica
+from bypass.ports.caches import Insertion
+from bypass.ports.host import Timer
+from bypass.protocol.edge import Item, ItemKey
+
+MOST_STAGED_BYTES = 256 << 20
+
+
+class RetrievalHost(Protocol):
+    """The world of a retrieval: timers alone."""
+
+    def after(self, delay: float, action: Callable[..., None]) -> Timer:
+        """Call `action()` in `delay` seconds."""
+
+
+class RetrievalSettings(NamedTuple):
+    """How an edge retrieves: seconds, numbers of cycles and of items.
+
+    Decisions are `period_s` apart; the last batch ends `slack_s` before the next one. With `ranking`, at most
+    `limit` items of the last `active_window` cycles are chosen, otherwise all that are known.
+    """
+
+    period_s: float = 30.0
+    slack_s: float = 3.0
+    limit: int = 100
+    active_window: int = 3
+    ranking: bool = True
+
+
+class RetrievalPort(Protocol):
+    """The node of a retrieval."""
+
+    def ask(self, key: ItemKey, replica: Replica, cycle: int) -> None:
+        """Ask a client for an item: `arrived` or `failed` is called with the same cycle, now or later."""
+
+    def is_cached(self, key: ItemKey) -> bool:
+        """Whether an item is in the cache for the own area."""
+
+    def is_deleted(self, item: Item) -> bool:
+        """Whether the owner has deleted an item."""
+
+    def insert(self, items: Collection[Item], batch: bool) -> None:
+        """Insert items into the cache for the own area: together, or the one that has just arrived."""
+
+
+@dataclass(slots=True)
+class _Request:
+    """The copies that have not been asked for, and the one that was."""
+
+    left: deque[Replica] = field(default_factory=deque)
+    asked: Replica | None = None
+
+
+class RetrievalCycle:
+    """Decides every `period_s` which items to fetch, beginning one period after the first data of a cell; the
+    first time it fetches none, so that there is something to decide by the next time.
+
+    Copies of an item are asked for one after another. An item comes with the cycle in which it was asked
+    for: of an older cycle it is discarded (`late`), because popularity may be another one now. Items are
+    staged until the `insertion` mechanism says. Those that arrive after the last batch of a cycle are
+    discarded, too; `refused` counts those for which there is no room.
+    """
+
+    def __init__(
+        self,
+        host: RetrievalHost,
+        popularity: PopularityTable,
+        insertion: Insertion,
+        port: RetrievalPort,
+        settings: RetrievalSettings = RetrievalSettings(),  # noqa: B008 - it never changes
+    ) -> None:
+        self.cycle = 0
+        self.requested = 0  # items, in the present cycle
+        self.late = self.refused = 0
+        self.settings = settings
+        self._host = host
+        self._popularity = popularity
+        self._insertion = insertion
+        self._port = port
+        self._timer: Timer | None = None
+        self._requests: dict[ItemKey, _Request] = {}
+        self._staged: dict[ItemKey, Item] = {}
+        self._staged_bytes = 0
+
+    @property
+    def staged(self) -> Collection[ItemKey]:
+        """The items that wait for a batch."""
+        return self._staged.keys()
+
+    def arm(self) -> None:
+        """Begin, at the first data of a cell; harmless after that."""
+        if self._timer is None:
+            self._timer = self._host.after(self.settings.period_s, self._decide)
+
+    def stop(self) -> None:
+        """Decide nothing any more, and forget what is under way."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.cycle += 1
+        self._forget_cycle()
+
+    def arrived(self, item: Item, cycle: int) -> None:
+        """Take an item that was asked for in a cycle."""
+        key = item.key
+        if cycle != self.cycle or key not in self._requests:
+            self.late += cycle != self.cycle
+            return
+        if item.data is None or not item.metadata.describes(item.data):
+            self.failed(key, cycle)
+            return
+        del self._requests[key]
+        if self._port.is_deleted(item):
+            self._popularity.forget(key)
+        elif self._insertion.is_immediate():
+            self._port.insert([item], batch=False)
+        elif self._staged_bytes + len(item.data) > MOST_STAGED_BYTES:
+            self.refused += 1
+        else:
+            self._staged[key] = item
+            self._staged_bytes += len(item.data)
+
+    def failed(self, key: ItemKey, cycle: int) -> None:
+        """Learn that a client did not give an item, or not in time: the next copy is asked for."""
+        request = self._requests.get(key)
+        if cycle != self.cycle or request is None:
+            return
+        if request.asked is not None:
+            self._popularity.lose_replica(key, request.asked)
+        self._ask(key, request)
+
+    def discard(self, is_meant: Callable[[Item], bool]) -> None:
+        """Forget the staged items that are meant."""
+        for key in [key for key, item in self._staged.items() if is_meant(item)]:
+            self._staged_bytes -= len(self._staged.pop(key).data or b"")
+
+    def _decide(self) -> None:
+        settings = self.settings
+        self._timer = self._host.after(settings.period_s, self._decide)
+        self.cycle += 1
+        self._forget_cycle()
+        if self.cycle == 1:
+            return
+        for key in [key for key in self._chosen() if not self._port.is_cached(key)]:
+            known = self._popularity.get(key)
+            if known is not None and known.replicas:
+                self._requests[key] = _Request(deque(known.replicas))
+        self.requested = len(self._requests)
+        cycle = self.cycle
+        for delay in self._insertion.batches(settings.period_s, settings.slack_s):
+            self._host.after(delay, lambda: self._insert(cycle))
+        for key, request in list(self._requests.items()):
+            self._ask(key, request)
+
+    def _chosen(self) -> list[ItemKey]:
+        if not self.settings.ranking:
+            return unranked(self._popularity)
+        return ranked(self._popularity, self.cycle, self.settings.active_window, self.settings.limit)
+
+    def _ask(self, key: ItemKey, request: _Request) -> None:
+        if not request.left:
+            self._requests.pop(key, None)
+            return
+        request.asked = request.left.popleft()
+        self._port.ask(key, request.asked, self.cycle)
+
+    def _insert(self, cycle: int) -> None:
+        if cycle != self.cycle or not self._staged:
+            return
+        items, self._staged, self._staged_bytes = list(self._staged.values()), {}, 0
+        self._port.insert(items, batch=True)
+
+    def _forget_cycle(self) -> None:
+        self.requested = 0
+        self._requests.clear()
+        self._staged.clear()
+        self._staged_bytes = 0
