@@ -141,6 +141,8 @@ def check_key(key: ObjectKey) -> None:
     length = _bytes_of("object's name", key.name)
     if not 0 < length <= LONGEST_NAME:
         raise InvalidObject(f"object's name of {length} bytes: expected 1 to {LONGEST_NAME}")
+    if not key.name.isprintable():
+        raise InvalidObject(f"object's name {shown(key.name)}: expected printable text")
 
 
 def check_tags(tags: Iterable[str]) -> None:
