@@ -136,6 +136,8 @@ class Tombstone(NamedTuple):
 
 def check_key(key: ObjectKey) -> None:
     """Raise InvalidObject unless this can be the key of an object."""
+    if not isinstance(key, ObjectKey):  # applications pass what they like
+        raise InvalidObject(f"object {shown(key)}: expected the ObjectKey that inserting it gave")
     if not (isinstance(key.owner, int) and 0 <= key.owner < MOST_NODES):
         raise InvalidObject(f"object's owner {shown(key.owner)}: expected a number of 32 bits")
     length = _bytes_of("object's name", key.name)
