@@ -132,7 +132,7 @@ class ObjectWay:
                 connection.close()
                 raise NotConnected(
                     f"node {self.node}: no other node in reach for {MEETING_S:g} s: expected one with the key"
-                    f" {self.group} and port {self.port}"
+                    f" {self.group}, port {self.port} and another name"
                 ) from None
         return connection
 

@@ -136,11 +136,15 @@ class Tombstone(NamedTuple):
 
 def check_key(key: ObjectKey) -> None:
     """Raise InvalidObject unless this can be the key of an object."""
+    if not isinstance(key, ObjectKey):  # applications pass what they like
+        raise InvalidObject(f"object {shown(key)}: expected the ObjectKey that inserting it gave")
     if not (isinstance(key.owner, int) and 0 <= key.owner < MOST_NODES):
         raise InvalidObject(f"object's owner {shown(key.owner)}: expected a number of 32 bits")
     length = _bytes_of("object's name", key.name)
     if not 0 < length <= LONGEST_NAME:
         raise InvalidObject(f"object's name of {length} bytes: expected 1 to {LONGEST_NAME}")
+    if not key.name.isprintable():
+        raise InvalidObject(f"object's name {shown(key.name)}: expected printable text")
 
 
 def check_tags(tags: Iterable[str]) -> None:

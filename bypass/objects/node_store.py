@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+
 from bypass.errors import InvalidObject, NotOwner, UnknownObject
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone, content_hash
 from bypass.objects.persistence import HeldObject, Persistence
 from bypass.objects.tombstones import Tombstones
+from bypass.support.database import DatabaseUnavailable
+
+_log = logging.getLogger(__name__)
 
 MOST_REPLICA_BYTES = 64 << 20
 
@@ -14,6 +20,8 @@ class NodeStore:
     """The objects that the node `owner` has published, and copies of others up to `most_replica_bytes`.
 
     Of copies the one that came first goes first; own objects never go. A deleted object never comes back.
+    While the file cannot be written, changes of own objects raise DatabaseUnavailable; no copies are kept,
+    and others' tombstones in memory alone.
     """
 
     def __init__(
@@ -24,6 +32,7 @@ class NodeStore:
         self.replica_bytes = 0
         self._persistence = persistence
         self._most_replica_bytes = most_replica_bytes
+        self._writable = True  # the file, when something of others was last written
         self._own: dict[ObjectKey, HeldObject] = {}
         self._replicas: dict[ObjectKey, Metadata] = {}  # in the order in which they came
         held, tombstones = persistence.load()
@@ -85,7 +94,8 @@ class NodeStore:
 
     def copy(self, stored: StoredObject) -> bool:
         """Keep a copy of an object of somebody else, instead of an earlier one. Whether it is kept: not one
-        that was deleted, is this node's own, or is larger than all copies may be together."""
+        that was deleted, is this node's own, or is larger than all copies may be together, and none while
+        the file cannot be written."""
         size = len(stored.data)
         if (
             stored.key.owner == self.owner
@@ -102,7 +112,8 @@ class NodeStore:
             if key != stored.key:
                 evicted.append(key)
                 room += each.size
-        self._persistence.add(stored, None, evicted)
+        if not self._written(lambda: self._persistence.add(stored, None, evicted)):
+            return False
         for key in (stored.key, *evicted):
             self._forget(key)
         self._note(HeldObject(stored.metadata, None))
@@ -120,12 +131,14 @@ class NodeStore:
 
     def bury(self, tombstone: Tombstone) -> bool:
         """Keep a tombstone, and delete the object whose commitment it opens. Whether there was one. Raises
-        InvalidObject."""
+        InvalidObject, and DatabaseUnavailable if an own object cannot be deleted in the file."""
         metadata = self.metadata(tombstone.key)
         drops = metadata is not None and content_hash(tombstone.opening) == metadata.commitment
         displaced = self.tombstones.displaced_by(tombstone)
-        if displaced is not None or drops:
+        if drops and tombstone.key in self._own:
             self._persistence.bury(tombstone, displaced or (), drops)
+        elif displaced is not None or drops:
+            self._written(lambda: self._persistence.bury(tombstone, displaced or (), drops))
         self.tombstones.add(tombstone)
         if drops:
             self._own.pop(tombstone.key, None)
@@ -140,6 +153,18 @@ class NodeStore:
     def close(self) -> None:
         """Close the files. The store cannot be used afterwards."""
         self._persistence.close()
+
+    def _written(self, write: Callable[[], None]) -> bool:
+        """Write something of others. Whether that was possible; a warning says when it begins not to be."""
+        try:
+            write()
+        except DatabaseUnavailable as error:
+            if self._writable:
+                _log.warning("nothing of other nodes is written: %s", error)
+            self._writable = False
+            return False
+        self._writable = True
+        return True
 
     def _note(self, held: HeldObject) -> None:
         if held.secret is not None:

@@ -26,7 +26,7 @@ from bypass.live import InvalidArgument, InvalidInterface, NotConnected, Unsuppo
 from bypass.live.client.objects import matches
 from bypass.live.client.objects.matches import ObjectMatches
 from bypass.support.database import DatabaseUnavailable
-from tests.live.devices import KEY, LIMIT
+from tests.live.devices import KEY, LIMIT, until
 from tests.live.scripted import on_loop
 
 pytestmark = pytest.mark.slow
@@ -34,6 +34,7 @@ pytestmark = pytest.mark.slow
 QUICK: dict[str, dict[str, Any]] = {
     "local": {"settle_s": 0.2, "join_coin": 1.0},
     "cells": {"side": 100.0, "beacon_s": 0.1, "listen_s": 0.3, "settle_s": 0.2},
+    "server": {"server": 7},  # nobody has this number
 }
 """Parameters with which little time passes; with `cells` all of these nodes are in one cell."""
 
@@ -168,6 +169,30 @@ async def test_one_node_decides_for_all_and_newcomers_follow(port: int) -> None:
 
 
 @on_loop
+async def test_a_visitor_follows_what_those_who_stay_have_begun_with(port: int) -> None:
+    async with node(1, port) as one:
+        await one.insert(b"x", {"a"}, name="here")
+        async with node(2, port, "cells", visiting=True) as visitor:
+            await until(lambda: visitor.mechanisms["storage"] == one.mechanisms["storage"])
+            assert one.mechanisms["storage"] == "local"
+            assert await past(visitor, "a") == ["here"]
+
+
+@on_loop
+async def test_a_name_that_another_node_has_is_warned_of(port: int, caplog: pytest.LogCaptureFixture) -> None:
+    same, too = node(1, port, name="ana"), node(2, port, name="ana")
+    async with node(3, port) as other, same, too:
+        await met(other)
+        await same.publish(Event(a=1))
+        await too.publish(Event(a=1))
+        await until(lambda: len(caplog.records) == 2)
+    assert sorted(each.getMessage() for each in caplog.records) == [
+        f"datagram with this node's own number from 127.0.4.{number}: expected a name that no other node has"
+        for number in (1, 2)
+    ]
+
+
+@on_loop
 async def test_two_namespaces_do_not_meet(port: int) -> None:
     def of(number: int, namespace: str) -> Connection:
         return node(number, port, set={**QUICK["local"], "namespace": namespace})
@@ -297,6 +322,18 @@ async def test_a_query_that_a_design_refuses_says_why(port: int) -> None:
         with pytest.raises(OperationFailed, match="expected a tag that must be there"):
             await one.query("~a").__aenter__()
         assert len(one._exchange.usable().objects.queries) == 0
+
+
+@on_loop
+async def test_a_full_cell_and_one_that_does_not_answer_are_named(port: int) -> None:
+    quick = {**QUICK["cells"], "most_per_subscriber": 1}
+    async with node(1, port, "cells", set=quick) as one, one.query("a"):
+        most = "expected at most 1 conjunctions of a subscriber, 10000 of all"
+        with pytest.raises(QuotaExceeded, match=rf"^query \d+: no room in its cell: {most}$"):
+            await one.query("a").__aenter__()
+    async with node(1, port, "server") as one:
+        with pytest.raises(OperationFailed, match=r"^operation \d+: no answer in 8(\.\d+)? s: expected one$"):
+            await one.insert(b"", {"a"})
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -116,6 +116,10 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
                     await one.query("t", near=near).__aenter__()  # type: ignore[arg-type]
             with pytest.raises(BypassError, match="expected filters"):
                 await one.query("t", where="level > 3").__aenter__()  # type: ignore[arg-type]
+            calls: list[Any] = [one.delete, one.retrieve, one.kept_by_others]
+            for call in calls:
+                with pytest.raises(InvalidObject, match="object '7/x': expected the ObjectKey"):
+                    await call("7/x")
 
     with running(config(tmp_path)) as service:
         asyncio.run(run(service))

@@ -27,6 +27,8 @@ GOOD = make_metadata()
         ({"key": ObjectKey(1, "")}, "object's name of 0 bytes: expected 1 to 128"),
         ({"key": ObjectKey(1, "x" * 129)}, "object's name of 129 bytes: expected 1 to 128"),
         ({"key": ObjectKey(1, "\ud800")}, r"object's name '\\ud800': expected a text"),
+        ({"key": ObjectKey(1, "a\nb")}, r"object's name 'a\\nb': expected printable text"),
+        ({"key": ObjectKey(1, "\x1b[2J")}, r"object's name '\\x1b\[2J': expected printable text"),
         ({"key": ObjectKey(2**32, "x")}, "object's owner 4294967296: expected a number of 32 bits"),
         (
             {"published_us": 1.5},

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -66,6 +66,52 @@ def test_own_objects_stay_and_can_be_deleted_by_their_secret_alone(persistence: 
         store.publish(own, SECRET)
     with pytest.raises(UnknownObject, match=r"^object 1/x: expected one that is stored here$"):
         store.secret(own.key)
+
+
+class FullDisk(MemoryPersistence):
+    """Keeps nothing more while it is `full`."""
+
+    full = True
+
+    def add(self, stored: StoredObject, secret: bytes | None, evicted: Sequence[ObjectKey]) -> None:
+        self._check()
+        super().add(stored, secret, evicted)
+
+    def bury(self, tombstone: Tombstone, forgotten: Sequence[Tombstone], drops: bool) -> None:
+        self._check()
+        super().bury(tombstone, forgotten, drops)
+
+    def _check(self) -> None:
+        if self.full:
+            raise DatabaseUnavailable("x.db: disk is full: expected a store of objects")
+
+
+def test_a_full_disk_refuses_what_is_own_and_does_without_what_others_send(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    disk = FullDisk()
+    store = NodeStore(SELF, disk)
+    disk.full = False
+    own, copied = stored(), stored(owner=2)
+    store.publish(own, SECRET)
+    assert store.copy(copied)
+    disk.full = True
+    for _ in range(2):
+        assert not store.copy(stored(owner=3))
+    assert store.bury(Tombstone(copied.key, SECRET))
+    assert not store.copy(copied)
+    assert store.replicas == []
+    assert [each.getMessage() for each in caplog.records] == [
+        "nothing of other nodes is written: x.db: disk is full: expected a store of objects"
+    ]
+    with pytest.raises(DatabaseUnavailable):
+        store.publish(stored(name="y"), SECRET)
+    with pytest.raises(DatabaseUnavailable):
+        store.bury(Tombstone(own.key, SECRET))
+    assert store.get(own.key) == own
+    disk.full = False
+    assert store.copy(stored(owner=3))
+    assert store.bury(Tombstone(own.key, SECRET))
 
 
 def test_bad_input_changes_nothing(persistence: Persistence) -> None:

@@ -231,6 +231,10 @@ class StorageNode:
         self.decisions.adopt(self.decisions.next(self.flag()), spread=True)
         self.recover_since(0)  # nodes may follow that were out of reach, with objects from long ago
 
+    def stays(self) -> None:
+        """This node is no visitor: visitors, whose number is 0, follow what it has begun with."""
+        self.decisions.adopt(Decision(1, self.flag(), 0), spread=False)
+
     def follow_broker(self, epoch: int) -> None:
         """A plan of the broker was carried out: its number is that of the decision."""
         self.decisions.adopt(Decision(epoch, self.flag(), 0), spread=False)

@@ -39,10 +39,11 @@ Ended: TypeAlias = Callable[[OperationResult], None]
 class _Pending:
     """An operation that has not ended."""
 
-    __slots__ = ("attempt", "ended", "known", "left", "timer", "wait")
+    __slots__ = ("attempt", "begun_s", "ended", "known", "left", "timer", "wait")
 
-    def __init__(self, attempt: Try, ended: Ended, left: int, wait: float) -> None:
+    def __init__(self, attempt: Try, ended: Ended, left: int, wait: float, begun_s: float) -> None:
         self.attempt = attempt
+        self.begun_s = begun_s
         self.ended = ended
         self.left = left
         self.wait = wait
@@ -81,7 +82,9 @@ class Operations:
         self.begun += 1
         op = self._host.id << 32 | self.begun
         left = self._retries if retries is None else retries
-        pending = self._pending[op] = _Pending(attempt, ended, left, self._timeout_s + extra_s)
+        pending = self._pending[op] = _Pending(
+            attempt, ended, left, self._timeout_s + extra_s, self._host.now()
+        )
         self._try(op, pending)
         pending.known = True
         return op
@@ -123,7 +126,8 @@ class Operations:
         if self._pending.get(op) is not pending:
             return
         if pending.left == 0:
-            self.done(op, OperationStatus.TIMEOUT, "no answer")
+            taken = f"no answer in {self._host.now() - pending.begun_s:.3g} s: expected one"
+            self.done(op, OperationStatus.TIMEOUT, f"operation {op}: {taken}")
             return
         if pending.left == FOREVER:
             pending.wait = min(2.0 * pending.wait, max(LONGEST_WAIT_S, pending.wait))

@@ -41,6 +41,7 @@ class Refusal(StrEnum):
     VERSION = auto()
     UNAUTHENTIC = auto()
     OWN = auto()  # a broadcast comes back to its sender
+    NAMESAKE = auto()  # another device has this one's number
     REPEATED = auto()
     IMPOSTOR = auto()  # the number belongs to another device
     LEAP = auto()  # a counter far ahead of what can be

@@ -248,6 +248,8 @@ class Neighbourhood:
             return
         network = next((n for n, network in enumerate(self._networks) if network.leads_to(address)), -1)
         opened = self._group.open(data, (network, address))
+        if opened is Refusal.OWN and all(address != each.address for each in self._networks):
+            opened = self._namesake_heard(source[0])
         if isinstance(opened, Refusal):
             self.refused[opened] += 1
             return
@@ -269,6 +271,15 @@ class Neighbourhood:
             return
         self.received += 1
         self._ports[frame.port].arrived(frame)
+
+    def _namesake_heard(self, address: str) -> Refusal:
+        """Another address speaks under this device's number. A warning says so the first time."""
+        if not self.refused[Refusal.NAMESAKE]:
+            _log.warning(
+                "datagram with this node's own number from %s: expected a name that no other node has",
+                address,
+            )
+        return Refusal.NAMESAKE
 
     def _packet_arrived(self, sender: int, address: int, content: bytes) -> None:
         from bypass.protocol.datagrams import Datagram  # a client that stores nothing does not load them

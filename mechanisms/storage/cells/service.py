@@ -124,7 +124,11 @@ class CellService:
         if body.live and not query.window.ended(node.now_us() - node.grace_us):
             new = self.register(state, record)
             if new is None:
-                answer(OperationStatus.QUOTA, f"query {query.id}: no room in its cell")
+                bounds = node.bounds
+                most = (
+                    f"at most {bounds.per_subscriber} conjunctions of a subscriber, {bounds.queries} of all"
+                )
+                answer(OperationStatus.QUOTA, f"query {query.id}: no room in its cell: expected {most}")
                 return
             if new:
                 state.note_first((query.id, body.conjunction), node.host.now())

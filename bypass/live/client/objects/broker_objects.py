@@ -64,7 +64,7 @@ class BrokerObjects(LiveObjects):
         if self._matches or self.waiting:
             client.objects.operations.try_again()
 
-    async def kept_by_others(self, key: ObjectKey) -> bool:  # noqa: ARG002 - it was acknowledged
+    async def _kept_by_others(self, key: ObjectKey) -> bool:  # noqa: ARG002 - it was acknowledged
         """True: the broker has what it has acknowledged."""
         return True
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bypass.core.client import Client
 from bypass.errors import BypassError, NotOwner, OperationFailed, QuotaExceeded, UnknownObject
 from bypass.live.client.objects.object_uplink import INLINE_BYTES
-from bypass.objects.metadata import Metadata, ObjectKey, check_given
+from bypass.objects.metadata import Metadata, ObjectKey, check_given, check_key
 from bypass.protocol.storage import OperationStatus, StorageMessage
 
 if TYPE_CHECKING:
@@ -99,12 +99,15 @@ class LiveObjects(ABC):
 
     async def delete(self, key: ObjectKey) -> None:
         """Delete an object; see `Connection.delete`."""
+        check_key(key)
         access = await self._access()
         here = access.store.metadata(key) is not None
         await self._done(partial(access.delete if here else partial(self._delete_elsewhere, access), key))
 
     async def retrieve(self, wanted: Metadata | ObjectKey) -> bytes:
         """Fetch the bytes of an object; those of one of which only the key is known are not checked."""
+        if not isinstance(wanted, Metadata):
+            check_key(wanted)
         async with self._retrieving:
             access = await self._access()
 
@@ -116,9 +119,14 @@ class LiveObjects(ABC):
 
             return (await self._done(begin)).data or b""
 
-    @abstractmethod
     async def kept_by_others(self, key: ObjectKey) -> bool:
         """Whether somebody else has the bytes of an own object; see `Connection.kept_by_others`."""
+        check_key(key)
+        return await self._kept_by_others(key)
+
+    @abstractmethod
+    async def _kept_by_others(self, key: ObjectKey) -> bool:
+        """Whether somebody else has them."""
 
     def query(self, formula: Any, **more: Any) -> ObjectMatches:
         """Ask for objects; see `Connection.query`."""

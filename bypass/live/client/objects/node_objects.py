@@ -31,7 +31,7 @@ class NodeObjects(LiveObjects):
     def connected(self, client: Client, renewed: bool) -> None:
         """Do nothing: a node begins once."""
 
-    async def kept_by_others(self, key: ObjectKey) -> bool:
+    async def _kept_by_others(self, key: ObjectKey) -> bool:
         """Ask those for the bytes who should have them: the server, or nodes of the own cell; in all other
         designs nobody has."""
         access, client = await self._access(), self._usable()

@@ -106,6 +106,8 @@ class ClientFactory:
         client.engine.register_transition("transport", CheckRadio())
         if node is not None:
             node.prepare(client)
+            if not node.visiting:
+                client.node.stays()
         client.network.epoch = welcome.epoch
         if before is None:
             # What still waits at the broker for handles of an earlier life must not find others under them.
