@@ -142,9 +142,11 @@ class ObjectAccess:
         self.counts.inserted(len(metadata.tags))
 
         def insertion_ended(result: OperationResult) -> None:
-            if result.status in OBJECT_REFUSED:
-                self.store.bury(Tombstone(key, secret))
-            ended(result)
+            try:
+                if result.status in OBJECT_REFUSED:
+                    self.store.bury(Tombstone(key, secret))
+            finally:  # whoever waits is told, though the file may be full
+                ended(result)
 
         self.operations.begin(
             lambda op: self._insert_unless_deleted(op, stored, active),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from bypass.core.objects.kept_objects import KeptObjects
 from bypass.core.objects.operations import OperationResult
 from bypass.models.radio.kernels.state import S
-from bypass.objects.metadata import Metadata
+from bypass.objects.metadata import Metadata, Tombstone
+from bypass.objects.node_store import NodeStore
+from bypass.objects.persistence import MemoryPersistence
 from bypass.protocol.datagrams import NodeAddress
-from bypass.protocol.storage import NodeState, QueryRecord
+from bypass.protocol.storage import NodeState, OperationStatus, QueryRecord
+from bypass.support.database import DatabaseUnavailable
 from bypass.testing.store_messages import StoreMessages
 from bypass.testing.worlds.radio import cluster
 from bypass.testing.worlds.storage import QUIET_S, StorageWorld, plan_for
@@ -50,6 +55,29 @@ def test_the_ends_of_operations_come_after_the_calls(storage: str, routing: str)
     assert [end.ok for end in ends] == [True] * 4
     assert [end.op for end in ends[2:]] == numbers
     assert [each.key for each in told] == [metadata.key]
+
+
+class FullDisk(MemoryPersistence):
+    """Keeps what is stored; there is no room for tombstones."""
+
+    def bury(self, tombstone: Tombstone, forgotten: Sequence[Tombstone], drops: bool) -> None:
+        raise DatabaseUnavailable("x.db: disk is full: expected a store of objects")
+
+
+def test_an_insertion_that_is_refused_ends_though_the_file_of_its_node_is_full() -> None:
+    world = StorageWorld(cluster(1), ("cells", {"most_per_owner": 1}), ("cells", GRID))
+    world.leave(0)
+    world.client(0)._kept = KeptObjects(NodeStore(world.client(0).host.id, FullDisk()))
+    world.join(0)
+    world.run(QUIET_S)
+    client = world.client(0)
+    ends: list[OperationResult] = []
+    client.objects.insert(b"x", {"a"}, ended=ends.append)
+    world.run(5.0)
+    client.objects.insert(b"y", {"a"}, ended=ends.append)
+    with pytest.raises(DatabaseUnavailable):
+        world.run(5.0)
+    assert [end.status for end in ends] == [OperationStatus.OK, OperationStatus.QUOTA]
 
 
 @pytest.mark.parametrize("routing", ["one-hop", "dsdv"])
