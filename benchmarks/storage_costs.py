@@ -167,7 +167,7 @@ def run(nodes: int, mix: str, way: str, duration: int, seed: int) -> Trial:
 
 
 def demand(counts: list[NodeCounts]) -> Demand:
-    """What all nodes have done."""
+    """The operations that all nodes have counted."""
     done = {name: sum(getattr(each, name) for each in counts) for name in NodeCounts.__slots__}
     return Demand(
         done["inserts"], done["retrieves"], done["subscriptions"], done["notifications"], done["deletes"],

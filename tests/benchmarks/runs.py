@@ -66,7 +66,7 @@ INGEST = {
 REGRESSION = {
     "regression": ["HEAD", "HEAD", "--scenarios", str(FOLDER.parent / "examples" / "market-day.yaml")],
 }
-# What these look for, tests look for with the same parts.
+# Benchmarks that do at length what tests check in short, with the same parts.
 REPEATED = {
     "fidelity": ["--scenarios", "total-transitions", "--duration", "15", "--clients", "12"],
     "thyme": [

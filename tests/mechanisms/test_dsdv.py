@@ -56,7 +56,7 @@ def test_a_broken_link_is_noticed_by_what_fails_and_another_way_is_found() -> No
 
 
 def test_a_radio_without_room_says_nothing_about_neighbours() -> None:
-    """What has no room is reported, and all ways stay as they are."""
+    """A datagram without room is reported, and all ways stay as they are."""
     world = settled(row(3))
     world.full.add(0)
     numbers = [world.send(0, NodeAddress(2)) for _ in range(4)]

@@ -24,7 +24,7 @@ PLACES: list[Point] = [
 
 
 def counted(design: str, **parameters: Any) -> tuple[StoreMessages, NodeCounts, Extent]:
-    """What a small workload sends, what all nodes have done, and the network as they have measured it."""
+    """The messages of a small workload, the operations of all nodes, and the network as they measured it."""
     routing = ("cells", {"area": AREA, "side": SIDE}) if design == "cells" else ("dsdv", {})
     world = StorageWorld(PLACES, (design, parameters), routing)
     world.run(2 * QUIET_S)

@@ -167,7 +167,7 @@ def test_items_are_inserted_in_batches_or_as_they_arrive(
 
 
 def test_staged_items_survive_an_exchange_of_the_insertion() -> None:
-    """What was staged for batches is inserted with the next one; what arrives then, at once."""
+    """Items staged for batches are inserted with the next one; those that arrive then, at once."""
     node = Node()
     items = [item(number) for number in range(3)]
     for each in items:
