@@ -90,8 +90,12 @@ $(VENV)/lab.stamp: $(REQUIREMENTS) | $(BIN)/pip
 	@$(COMPILE)
 	@touch $@
 
+# pyspark is half of it, and comes as source that is packed before it is installed: all else is installed meanwhile.
 $(VENV)/dev.stamp: $(REQUIREMENTS) | $(BIN)/pip
 	@echo "Installing bypass, what experiments need and the tools for tests into $(VENV) ..."
+	@$(PIP) --no-deps pyspark & pyspark=$$!; \
+	  grep -v '^pyspark==' constraints.txt | $(PIP) --no-deps --requirement /dev/stdin; \
+	  others=$$?; wait $$pyspark && exit $$others
 	@$(PIP) --editable '.[lab,ingest,dev]'
 	@$(COMPILE)
 	@touch $@ $(VENV)/lab.stamp

@@ -168,7 +168,7 @@ def main() -> None:
         measure(trials, folder, chosen.processes)
         found = {seed: measured(scenario, seed, folder) for seed in seeds}
         compared[name] = checks = compare(scenario.checks, found)
-        header = ("figure", "source", "thesis", "ours", "expected", "verdict")
+        header = ("figure", "source", "stated", "ours", "expected", "verdict")
         print_table(name, header, [check.row for check in checks])
         if chosen.record:
             enter(name, found)

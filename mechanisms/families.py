@@ -17,9 +17,17 @@ from bypass.mechanisms.filters.base.broker import FilterBroker
 from bypass.mechanisms.filters.base.client import FilterClient
 from bypass.mechanisms.precompute.base import Precompute
 from bypass.mechanisms.row_models import RowModel
-from bypass.ports.caches import Cache, Insertion, Partitioning
+from bypass.ports.caches import Cache, Insertion, Partitioning, PeerProvisioning, Ranking
+from bypass.ports.edge import Capacities, CellMapping, ProvisioningSlots
 from bypass.ports.local_access import DIRECT_PORT, GATEWAY_PORT
-from bypass.ports.proxies import Dissemination, GatewayLogic, GatewaySelection, LocalTransport, Mode
+from bypass.ports.proxies import (
+    Dissemination,
+    GatewayLogic,
+    GatewaySelection,
+    LocalTransport,
+    Mode,
+    Stability,
+)
 from bypass.ports.routing import Routing
 from bypass.ports.storage import BROKER, SERVICES, Storage
 from bypass.transitions import Nothing
@@ -203,6 +211,8 @@ GATEWAY_SELECTION = Family(
 ROUTING_PROXY = "routing"
 STORAGE_PROXY = "storage"
 """Clients have them once they need them; what runs behind them must fit together."""
+STABILITY_PROXY = "stability"
+"""Clients have it with those two."""
 
 ROUTING = Family(
     "routing",
@@ -212,6 +222,7 @@ ROUTING = Family(
         "bypass.mechanisms.routing.one_hop:OneHop",
         "bypass.mechanisms.routing.dsdv:Dsdv",
         "bypass.mechanisms.routing.cells:CellRouting",
+        "bypass.mechanisms.routing.access_point:AccessPoint",
     ),
     _admit_routing,
 )
@@ -222,6 +233,7 @@ STORAGE = Family(
     (
         "bypass.mechanisms.storage.local:Local",
         "bypass.mechanisms.storage.cells.mechanism:Cells",
+        "bypass.mechanisms.storage.infra.mechanism:Infra",
         "bypass.mechanisms.storage.server:ExternalStorage",
         "bypass.mechanisms.storage.broker_storage:BrokerStorage",
         "bypass.mechanisms.storage.transient:Transient",
@@ -279,6 +291,7 @@ CACHE = Family(
         "bypass.mechanisms.caches.fifo:Fifo",
         "bypass.mechanisms.caches.s3_fifo:S3Fifo",
         "bypass.mechanisms.caches.random_2_lru:Random2Lru",
+        "bypass.mechanisms.caches.edge_buffer:EdgeBuffer",
     ),
 )
 PARTITION = Family(
@@ -291,13 +304,60 @@ PARTITION = Family(
         "bypass.mechanisms.caches.partition:Flat",
     ),
 )
+_POLICIES = "bypass.mechanisms.storage.infra.edge.policies"
+
 INSERTION = Family(
     "insertion",
-    "bypass.mechanisms.storage.infra.edge.insertion:InsertionMechanism",
+    f"{_POLICIES}.insertion:InsertionMechanism",
     (FamilyProxy("insertion", "edge", Insertion, first="batches"),),
+    (f"{_POLICIES}.insertion:AtArrival", f"{_POLICIES}.insertion:BatchInsertion"),
+)
+RANKING = Family(
+    "ranking",
+    f"{_POLICIES}.ranking:RankingMechanism",
+    (FamilyProxy("ranking", "edge", Ranking, first="popular"),),
     (
-        "bypass.mechanisms.storage.infra.edge.insertion:AtArrival",
-        "bypass.mechanisms.storage.infra.edge.insertion:BatchInsertion",
+        f"{_POLICIES}.ranking:Popular",
+        f"{_POLICIES}.ranking:Everything",
+        f"{_POLICIES}.clustered:Clustered",
+        f"{_POLICIES}.decayed:Decayed",
+    ),
+)
+PROVISIONING = Family(
+    "provisioning",
+    f"{_POLICIES}.peer_provisioning:ProvisioningMechanism",
+    (FamilyProxy("provisioning", "edge", PeerProvisioning, first="needs"),),
+    (
+        f"{_POLICIES}.peer_provisioning:ByNeeds",
+        f"{_POLICIES}.migrating:Migrating",
+        f"{_POLICIES}.overflow:Overflow",
+    ),
+)
+SLOTS = Family(
+    "slots",
+    f"{_POLICIES}.slots:SlotMechanism",
+    (FamilyProxy("slots", "edge", ProvisioningSlots, first="equal-slots"),),
+    (f"{_POLICIES}.slots:EqualSlots",),
+)
+CELL_MAP = Family(
+    "cell map",
+    f"{_POLICIES}.cell_maps:CellMapMechanism",
+    (FamilyProxy("cell-map", "edge", CellMapping, first="fixed-cells"),),
+    (f"{_POLICIES}.cell_maps:FixedCells", f"{_POLICIES}.cell_maps:CellsByClients"),
+)
+CAPACITIES = Family(
+    "capacities",
+    f"{_POLICIES}.capacities:CapacityMechanism",
+    (FamilyProxy("capacities", "edge", Capacities, first="fixed-capacities"),),
+    (f"{_POLICIES}.capacities:FixedCapacities",),
+)
+STABILITY = Family(
+    "stability",
+    "bypass.mechanisms.storage.infra.stability:StabilityMechanism",
+    (FamilyProxy(STABILITY_PROXY, "client", Stability, first="weighted"),),
+    (
+        "bypass.mechanisms.storage.infra.stability:Weighted",
+        "bypass.mechanisms.storage.infra.stability:Hdum",
     ),
 )
 
@@ -317,6 +377,12 @@ FAMILIES = (
     CACHE,
     PARTITION,
     INSERTION,
+    RANKING,
+    PROVISIONING,
+    SLOTS,
+    CELL_MAP,
+    CAPACITIES,
+    STABILITY,
 )
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bypass.errors import BypassError
 from bypass.support.arrays import Floats, Ints, Singles
 from bypass.support.kernel import kernel
+from bypass.support.search import count_up_to
 
 Track = tuple[Floats, Floats, Floats]
 Arrays = tuple[Ints, Floats, Floats, Floats, Floats]
@@ -152,7 +153,7 @@ class Cursor:
 @kernel
 def _leg(offsets: Ints, t: Floats, x: Floats, y: Floats, client: int, at: float) -> WaypointLeg:
     first, last = offsets[client], offsets[client + 1] - 1
-    k = first - 1 + np.searchsorted(t[first : last + 1], at, side="right")
+    k = first - 1 + count_up_to(t[first : last + 1], at)
     if k < first:
         return -np.inf, t[first], 0.0, 1.0, x[first], y[first], 0.0, 0.0
     if k == last:

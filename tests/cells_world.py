@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any
 
 from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes
+from bypass.core.objects.fallback import FallbackSettings
 from bypass.core.objects.node import StorageNode, kept_in_memory
 from bypass.core.objects.operations import OperationResult
 from bypass.core.objects.own_queries import OwnQuery
 from bypass.mechanisms.storage.cells.mechanism import Cells
 from bypass.objects.metadata import Metadata
-from bypass.ports.datagrams import Failed
+from bypass.ports.datagrams import Failed, KnownWays, NoKnownWays
 from bypass.ports.host import Lease
 from bypass.ports.monitor import Monitor
 from bypass.protocol.datagrams import Datagram, RoutingMessage
@@ -23,7 +24,7 @@ from bypass.protocol.storage import OperationStatus
 from bypass.sim.host import SimHost
 from bypass.sim.sensor import TraceSensor
 from bypass.testing.worlds.routing import RoutingWorld
-from bypass.transitions import Engine
+from bypass.transitions import Engine, Plan, TransitionError
 
 SIDE = 40.0
 
@@ -56,8 +57,9 @@ class _Radio:
             self._world.unicast(self._number, datagram, neighbour, failed)
         return True
 
-    def hear_datagrams(self, receiver: StorageNode) -> None:
+    def hear_datagrams(self, receiver: StorageNode) -> KnownWays:
         self._world.nodes[self._number].routing = receiver  # type: ignore[assignment]
+        return NoKnownWays()
 
 
 class CellsWorld(RoutingWorld):
@@ -65,6 +67,9 @@ class CellsWorld(RoutingWorld):
 
     `cut` says between which nodes nothing passes, `drop_body` which datagrams a node does not receive.
     """
+
+    storage: str = "cells"
+    fallback: FallbackSettings | None = None
 
     def __init__(
         self,
@@ -77,7 +82,7 @@ class CellsWorld(RoutingWorld):
         settings: dict[str, Any] | None = None,
     ) -> None:
         self.columns, self.rows = columns, rows
-        self.storage_settings = {"listen_s": 1.0, **(settings or {})}
+        self.storage_settings = {"listen_s": 1.0, **(settings or {})} if self.storage != "local" else {}
         self.storages: dict[int, StorageNode] = {}
         self.cut: Callable[[int, int], bool] = lambda _a, _b: False
         self.sent: Counter[str] = Counter()
@@ -103,10 +108,10 @@ class CellsWorld(RoutingWorld):
         self.lives[number] += 1
         # A life draws other numbers than the one before: others remember datagrams by theirs.
         host = SimHost(number, self.clock, sensor, Monitor(), self.seed + 1000 * (self.lives[number] - 1))
-        links: dict[str, Any] = {}
+        links: dict[str, Any] = {"stability": lambda: None}
         engine = Engine(
             f"node-{number}",
-            lease=lambda proxy: Lease(host, proxy, links[proxy]()),
+            lease=lambda proxy: Lease(host, proxy, links.get(proxy, lambda: None)()),
             clock=host.now,
             defer=partial(host.after, 0.0),
         )
@@ -120,13 +125,14 @@ class CellsWorld(RoutingWorld):
             lambda _: None,
             kept,
             ObjectTimes(),
-            lambda _: None,
+            lambda plan: _carry_out(engine, plan),
+            self.fallback,
         )
         links["routing"], links["storage"] = lambda: node.port, lambda: node.link
         self.nodes[number].engine = engine
         self.storages[number] = node
         engine.transition("routing", self.mechanism, set=dict(self.settings))
-        engine.transition("storage", "cells", set=dict(self.storage_settings))
+        engine.transition("storage", self.storage, set=dict(self.storage_settings))
         node.decisions.current = node.decisions.current._replace(epoch=1)
 
     def switch_off(self, number: int) -> None:
@@ -138,17 +144,21 @@ class CellsWorld(RoutingWorld):
             self.nodes[number].engine.drop_proxy(proxy)
         self.die(number)
 
+    def lose_store(self, number: int) -> None:
+        """The store of a node that is switched off is lost."""
+        self._kept[number] = kept_in_memory(number)
+
     def switch_on(self, number: int) -> None:
         """A node's program begins again with the store that it had."""
         self.revive(number)
         self._make(number, self._kept.pop(number))
 
-    def in_reach(self, node: int) -> list[int]:
-        return [other for other in super().in_reach(node) if not self.cut(node, other)]
+    def _in_reach(self, node: int) -> list[int]:
+        return [other for other in super()._in_reach(node) if not self.cut(node, other)]
 
     def _arrive(self, node: int, datagram: Datagram) -> None:
-        if self.nodes[node].alive and not self.drop_body(node, datagram):
-            self.nodes[node].routing.arrived(datagram)
+        if self._is_alive(node) and not self.drop_body(node, datagram):
+            super()._arrive(node, datagram)
 
     def _note(self, datagram: Datagram) -> None:
         """Bodies are not numbered here."""
@@ -162,6 +172,20 @@ class CellsWorld(RoutingWorld):
         found = self.nodes[number].engine.active("storage")
         assert isinstance(found, Cells)
         return found
+
+    def part_of(self, node: int) -> set[int]:
+        """The nodes that are there to which radios lead from one of them, over others."""
+        known, new = {node}, [node]
+        while new:
+            found = set(self.in_reach(new.pop())) - known
+            known |= found
+            new += found
+        return known
+
+    def is_connected(self) -> bool:
+        """Whether radios lead from each node that is there to every other."""
+        up = self.alive()
+        return self.part_of(up[0]) == set(up)
 
     def alive(self) -> list[int]:
         """The nodes that are there."""
@@ -205,6 +229,12 @@ class CellsWorld(RoutingWorld):
         assert told.own is not None
         self.access(node).withdraw(told.own)
         return sorted(told.names)
+
+
+def _carry_out(engine: Engine, plan: Plan) -> None:
+    for record in engine.execute(plan.model_copy(update={"id": ""})):
+        if record.outcome == "failed":
+            raise TransitionError(record.error)
 
 
 def is_routing(datagram: Datagram) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bypass.objects.metadata import Replica
 from bypass.objects.window import TimeWindow
-from bypass.protocol.datagrams import NodeAddress
+from bypass.protocol.datagrams import NodeAddress, WorldMap
 from bypass.protocol.edge import (
     CellCycle,
     CellData,
     CellHello,
     CellNeed,
+    CreateWorld,
+    Describe,
     Download,
     DownloadCount,
     Downloaded,
@@ -23,12 +27,14 @@ from bypass.protocol.edge import (
     StorageChange,
     SubscriptionNeeds,
     TagNeed,
+    WorldList,
 )
 from bypass.protocol.messages import Message
-from bypass.protocol.storage import JoinRequest
-from tests.storage_golden import BARE, KEY, METADATA, OP
+from bypass.protocol.storage import FoundObjects, JoinRequest
+from tests.storage_golden import BARE, KEY, METADATA, OP, QUERY
 
 ITEM = ItemKey("gallery", KEY, 3)
+PLACED = replace(METADATA, source=3)
 
 EDGE_GOLDEN: list[tuple[Message, str]] = [
     (
@@ -67,25 +73,25 @@ EDGE_GOLDEN: list[tuple[Message, str]] = [
         ),
     ),
     (
-        Provision((Item(METADATA, 3, b"data"), Item(BARE))),
+        Provision((Item(PLACED, b"data"), Item(BARE))),
         (
-            "08011500000000180025000000008202a9028a02a5020ab8010aaa010a0f0d070000001208747265652e6a7067120567"
+            "08011500000000180025000000008202a9028a02a5020ab8010aaf010a0f0d070000001208747265652e6a7067120567"
             "7265656e1204747265651940420f000000000020042a20a035872d6af8639ede962dfe7536b0c150b590f3234a922fb7"
             "064cd11971b58e3220ae4aafb3c7d8616b739f05a30d06b4e2236fdea712168159f346e8a3efd57d9e3a05736d616c6c"
             "41000000000000f83f4900000000000000c0520b0a090a056c6576656c10065a0210035a080d0800000010c801620767"
-            "616c6c65727915030000001a04646174610a680a660a0f0d070000001208747265652e6a706712047472656519ffffff"
+            "616c6c6572796d030000001a04646174610a680a660a0f0d070000001208747265652e6a706712047472656519ffffff"
             "ffffffffff20042a20a035872d6af8639ede962dfe7536b0c150b590f3234a922fb7064cd11971b58e3220ae4aafb3c7"
             "d8616b739f05a30d06b4e2236fdea712168159f346e8a3efd57d9e"
         ),
     ),
     (
-        EdgeNotification((Item(METADATA, 3),)),
+        EdgeNotification((Item(PLACED),)),
         (
-            "08011500000000180025000000008202b9019202b5010ab2010aaa010a0f0d070000001208747265652e6a7067120567"
+            "08011500000000180025000000008202b9019202b5010ab2010aaf010a0f0d070000001208747265652e6a7067120567"
             "7265656e1204747265651940420f000000000020042a20a035872d6af8639ede962dfe7536b0c150b590f3234a922fb7"
             "064cd11971b58e3220ae4aafb3c7d8616b739f05a30d06b4e2236fdea712168159f346e8a3efd57d9e3a05736d616c6c"
             "41000000000000f83f4900000000000000c0520b0a090a056c6576656c10065a0210035a080d0800000010c801620767"
-            "616c6c6572791503000000"
+            "616c6c6572796d03000000"
         ),
     ),
     (
@@ -114,17 +120,42 @@ EDGE_GOLDEN: list[tuple[Message, str]] = [
         "080115000000001800250000000082021faa021c0905000000070000001211120f0d070000001208747265652e6a7067",
     ),
     (
-        Downloaded(OP, Item(BARE, 3, b"data"), 10, 5),
+        Downloaded(OP, Item(replace(BARE, source=3), b"data"), 10, 5),
         (
-            "080115000000001800250000000082028601b202820109050000000700000012730a660a0f0d07000000120874726565"
+            "080115000000001800250000000082028601b202820109050000000700000012730a6b0a0f0d07000000120874726565"
             "2e6a706712047472656519ffffffffffffffff20042a20a035872d6af8639ede962dfe7536b0c150b590f3234a922fb7"
-            "064cd11971b58e3220ae4aafb3c7d8616b739f05a30d06b4e2236fdea712168159f346e8a3efd57d9e15030000001a04"
+            "064cd11971b58e3220ae4aafb3c7d8616b739f05a30d06b4e2236fdea712168159f346e8a3efd57d9e6d030000001a04"
             "64617461180a2005"
         ),
     ),
     (
         Downloaded(OP),
         "080115000000001800250000000082020cb20209090500000007000000",
+    ),
+    (
+        CreateWorld(OP, "gallery"),
+        "0801150000000018002500000000820215c20212090500000007000000120767616c6c657279",
+    ),
+    (
+        WorldList(OP, (WorldMap("gallery~3~1", "gallery", 16, 1),)),
+        (
+            "0801150000000018002500000000820228ca0225090500000007000000121a0a0b67616c6c6572797e337e3112076761"
+            "6c6c65727918102001"
+        ),
+    ),
+    (
+        Describe(OP, QUERY, 1, (KEY,)),
+        (
+            "0801150000000018002500000000820228d202250905000000070000001102000000090000001801220f0d0700000012"
+            "08747265652e6a7067"
+        ),
+    ),
+    (
+        FoundObjects(OP, QUERY, (), held=(KEY,)),
+        (
+            "080115000000001800250000000082022542230905000000070000001102000000090000003a0f0d0700000012087472"
+            "65652e6a7067"
+        ),
     ),
     (
         EdgeRelay(NodeAddress(9, 5), JoinRequest(3)),

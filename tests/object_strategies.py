@@ -56,11 +56,12 @@ def make_metadata(
     namespace: str = "",
     summary: bytes = b"",
     data: bytes = b"data",
+    source: int | None = None,
 ) -> Metadata:
     """An object that its owner can delete with SECRET."""
     return Metadata(
         ObjectKey(owner, name), tagged, published_us, len(data), content_hash(data), content_hash(SECRET),
-        summary, place, described, copies, namespace,
+        summary, place, described, copies, namespace, source,
     )  # fmt: skip
 
 

@@ -9,15 +9,21 @@ from bypass.objects.query import ObjectQuery, PageCursor
 from bypass.objects.tags import TagFormula
 from bypass.objects.window import TimeWindow
 from bypass.protocol.datagrams import (
+    AreaHello,
     Beacon,
     Datagram,
     DatagramScope,
+    EdgeAnswer,
+    EdgeBeacon,
+    EdgeProbe,
     Fragment,
     NodeAddress,
     Recovery,
     RouteEntry,
     RouteTable,
+    RoutingMessage,
     Undeliverable,
+    WorldMap,
 )
 from bypass.protocol.messages import Message
 from bypass.protocol.storage import (
@@ -45,6 +51,7 @@ from bypass.protocol.storage import (
     Retrieve,
     Retrieved,
     StateDigest,
+    StorageMessage,
     Withdraw,
 )
 
@@ -75,9 +82,10 @@ WANTED = ObjectQuery(
     "gallery",
 )
 PLAIN = ObjectQuery(QUERY, 9, TagFormula.parse("tree"))
+WORLD = WorldMap("gallery", "Gallery", 16, 1)
 
 
-def sent(body: Insert | Beacon | RouteTable | Undeliverable | Fragment) -> Datagram:
+def sent(body: StorageMessage | RoutingMessage | Fragment) -> Datagram:
     """A datagram on its way from 7 to 9, over 8."""
     return Datagram(
         7 << 32 | 1,
@@ -292,6 +300,52 @@ STORAGE_GOLDEN: list[tuple[Message, str]] = [
         (
             "0801150800000018022509000000fa014409010000000700000010041a070d09000000100c1a02100d20032801320c08"
             "041004180520032a0205063d06000000620a080110021a0468616c666a0767616c6c657279"
+        ),
+    ),
+    (
+        sent(EdgeProbe(5)),
+        (
+            "0801150800000018022509000000fa014309010000000700000010041a070d09000000100c1a02100d20032801320c08"
+            "041004180520032a0205063d060000006a0767616c6c6572797209090500000000000000"
+        ),
+    ),
+    (
+        sent(EdgeAnswer(5, 3, (WORLD,), bytes(64))),
+        (
+            "0801150800000018022509000000fa01a20109010000000700000010041a070d09000000100c1a02100d20032801320c"
+            "08041004180520032a0205063d060000006a0767616c6c6572797a6809050000000000000015030000001a160a076761"
+            "6c6c657279120747616c6c65727918102001224000000000000000000000000000000000000000000000000000000000"
+            "000000000000000000000000000000000000000000000000000000000000000000000000"
+        ),
+    ),
+    (
+        sent(EdgeBeacon(3, 9, WORLD, (7, 8))),
+        (
+            "0801150800000018022509000000fa016b09010000000700000010041a070d09000000100c1a02100d20032801320c08"
+            "041004180520032a0205063d060000006a0767616c6c6572798201300d030000001109000000000000001a160a076761"
+            "6c6c657279120747616c6c6572791810200122080700000008000000"
+        ),
+    ),
+    (
+        sent(EdgeBeacon(3, 9, WORLD, (7, 8), visitors=(8,))),
+        (
+            "0801150800000018022509000000fa017109010000000700000010041a070d09000000100c1a02100d20032801320c08"
+            "041004180520032a0205063d060000006a0767616c6c6572798201360d030000001109000000000000001a160a076761"
+            "6c6c657279120747616c6c6572791810200122080700000008000000320408000000"
+        ),
+    ),
+    (
+        sent(AreaHello("gallery", visiting=True)),
+        (
+            "0801150800000018022509000000fa014609010000000700000010041a070d09000000100c1a02100d20032801320c08"
+            "041004180520032a0205063d060000006a0767616c6c6572798a010b0a0767616c6c6572791801"
+        ),
+    ),
+    (
+        sent(AreaHello("gallery", True)),
+        (
+            "0801150800000018022509000000fa014609010000000700000010041a070d09000000100c1a02100d20032801320c08"
+            "041004180520032a0205063d060000006a0767616c6c6572798a010b0a0767616c6c6572791001"
         ),
     ),
     (

@@ -15,6 +15,7 @@ from bypass.protocol.datagrams import (
     Recovery,
     RouteEntry,
     RouteTable,
+    Search,
     Undeliverable,
 )
 from bypass.protocol.messages import Message
@@ -46,6 +47,7 @@ from bypass.protocol.storage import (
     StorageMessage,
     Withdraw,
 )
+from tests.edge_strategies import edge_routing
 from tests.object_strategies import make_metadata, objects, queries, tags
 
 u32 = st.integers(0, 2**32 - 1)
@@ -159,7 +161,10 @@ addresses = st.builds(NodeAddress, st.none() | u32, cells)
 routes = st.lists(st.builds(RouteEntry, u32, u32, u32), max_size=3).map(tuple)
 small = st.integers(0, 300)
 edges = st.tuples(small, small)
-recoveries = st.none() | st.builds(Recovery, small, edges, small, st.none() | edges)
+searches = st.builds(
+    Search, small, st.lists(addresses, max_size=3).map(tuple), st.lists(u32, max_size=3).map(tuple)
+)
+recoveries = st.none() | st.builds(Recovery, small, edges, small, st.none() | edges, st.booleans()) | searches
 
 
 @st.composite
@@ -168,10 +173,13 @@ def datagrams(draw: st.DrawFn, /, **stamp: st.SearchStrategy[int]) -> Datagram:
     body = draw(
         st.one_of(
             bodies,
-            st.builds(Beacon, cells, st.booleans(), small),
+            st.builds(
+                Beacon, cells, st.booleans(), small, st.integers(0, 255), small, u32, st.integers(0, 2)
+            ),
             st.builds(RouteTable, routes),
             st.builds(Undeliverable, u64, addresses),
             fragments(),
+            edge_routing,
         )
     )
     datagram = Datagram(

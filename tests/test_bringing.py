@@ -13,7 +13,8 @@ import pytest
 
 from bypass.core.rule_sources import read_rules
 from bypass.errors import UnusableMechanism
-from bypass.live.broker.config_file import InvalidConfig, load_config
+from bypass.live.broker.config_file import load_config
+from bypass.live.config_files import InvalidConfig
 from bypass.mechanisms import Registry
 from bypass.scenarios.evaluation import InvalidEvaluation, parse_schemes
 from bypass.scenarios.experiments.inputs import origin

@@ -1,4 +1,4 @@
-"""The page about caches names every mechanism, and every parameter with its default."""
+"""The pages about caches and infrastructure name every mechanism, and every parameter with its default."""
 
 from __future__ import annotations
 
@@ -8,9 +8,31 @@ from pathlib import Path
 import pytest
 
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import CACHE, INSERTION, PARTITION, Family
+from bypass.mechanisms.families import (
+    CACHE,
+    CAPACITIES,
+    CELL_MAP,
+    INSERTION,
+    PARTITION,
+    PROVISIONING,
+    RANKING,
+    SLOTS,
+    STABILITY,
+    Family,
+)
 
-PAGE = (Path(__file__).parents[1] / "docs" / "caches.md").read_text()
+DOCS = Path(__file__).parents[1] / "docs"
+SECTIONS = {
+    CACHE: ("caches.md", "## Mechanisms", "## Hits"),
+    PARTITION: ("caches.md", "## Partitions", "## Insertion"),
+    INSERTION: ("caches.md", "## Insertion", "\nA cache of one's own"),
+    RANKING: ("infrastructure.md", "### Ranking", "### Provisioning"),
+    PROVISIONING: ("infrastructure.md", "### Provisioning", "### Slots"),
+    SLOTS: ("infrastructure.md", "### Slots", "### Cell maps"),
+    CELL_MAP: ("infrastructure.md", "### Cell maps", "### Capacities"),
+    CAPACITIES: ("infrastructure.md", "### Capacities", "### Stability"),
+    STABILITY: ("infrastructure.md", "### Stability", "### Clients that move"),
+}
 
 
 def tables(text: str) -> list[list[str]]:
@@ -19,13 +41,10 @@ def tables(text: str) -> list[list[str]]:
     return [row for row in rows if re.match("`", row[0])]
 
 
-@pytest.mark.parametrize(
-    ("family", "end"),
-    [(CACHE, "## Hits"), (PARTITION, "## Insertion"), (INSERTION, "\nA cache of one's own")],
-)
-def test_every_mechanism_and_parameter_is_documented_with_its_default(family: Family, end: str) -> None:
-    before, _, _ = PAGE.partition(end)
-    start = {CACHE: "## Mechanisms", PARTITION: "## Partitions", INSERTION: "## Insertion"}[family]
+@pytest.mark.parametrize("family", SECTIONS, ids=lambda family: family.name)
+def test_every_mechanism_and_parameter_is_documented_with_its_default(family: Family) -> None:
+    page, start, end = SECTIONS[family]
+    before, _, _ = (DOCS / page).read_text().partition(end)
     found = tables(before.partition(start)[2])
     kinds = Registry().kinds(family)
     assert [row[0].strip("`") for row in found if len(row) == 2] == [*kinds]

@@ -46,6 +46,8 @@ from bypass.models.queueing.network.network import (
     Subscriber,
 )
 from bypass.models.radio.radio import BluetoothModel, RadioModel
+from bypass.models.storage import STORAGE_WORKLOADS
+from bypass.models.storage.latency import LatencyRatios
 from bypass.models.storage.store_adaptation import STORE_TOPICS
 from bypass.models.traces import write_trace
 from bypass.models.traces.manifest import Manifest
@@ -54,6 +56,13 @@ from bypass.models.workloads import WORKLOADS
 from bypass.scenarios import load, run
 from bypass.scenarios.evaluation import evaluate
 from bypass.scenarios.experiments.checks import Check
+from bypass.scenarios.experiments.infrastructure import (
+    BackhaulCut,
+    BackhaulSettings,
+    EdgeEnergy,
+    EdgeOutage,
+    InfrastructureSettings,
+)
 from bypass.scenarios.experiments.models import Publishing
 from bypass.scenarios.experiments.rulebooks import load_rules, rulebook_names
 from bypass.scenarios.experiments.schema import RuleSettings, Scenario, Step, scheme_parameters
@@ -196,6 +205,8 @@ QUICK: dict[type, str] = {
     testing.ParserSuite: "test_what_is_written_is_read",
     testing.PartitionSuite: "test_nothing_is_evicted_while_there_is_room",
     testing.PrecomputeSuite: "test_each_message_has_one_end",
+    testing.ProvisioningSuite: "test_subscriptions_are_served_where_nothing_else_asks_for_room",
+    testing.RankingSuite: "test_an_item_alone_is_chosen",
     testing.RoutingSuite: "test_who_never_was_there_is_reported",
     testing.StorageSuite: "test_objects_can_be_retrieved",
     testing.TransportSuite: "test_devices_nearby_hear_each_other",
@@ -240,7 +251,8 @@ def said_value(value: Any) -> str:
 
 
 def test_every_mechanism_nearby_is_documented() -> None:
-    pages = {"routing": words("routing.md"), "storage": words("storage.md")}
+    pages = {proxy: words(f"{proxy}.md") for proxy in ("routing", "storage")}
+    pages["stability"] = words("infrastructure.md")
     others = words("dissemination.md")
     nearby = [each for side in SIDES for each in Registry().catalogue(side).items()]
     for proxy, kinds in nearby:
@@ -338,10 +350,18 @@ def test_every_key_of_an_experiment_is_documented() -> None:
         CellularModel,
         Check,
         Publishing,
+        InfrastructureSettings,
+        BackhaulSettings,
+        BackhaulCut,
+        EdgeOutage,
+        EdgeEnergy,
+        LatencyRatios,
         *WORKLOADS.values(),
+        *STORAGE_WORKLOADS.values(),
     ]
     known = {name for model in models for name in model.model_fields}
-    assert known | set(MOBILITY) | set(WORKLOADS) | set(CHURN) <= words("scenarios.md")
+    names = {*MOBILITY, *WORKLOADS, *STORAGE_WORKLOADS, *CHURN}
+    assert known | names <= words("scenarios.md")
 
 
 def test_the_script_that_is_shown_loses_nothing(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ SHOWN = ("extending.sh", "fair.yaml", "harbour.sh", "harbour.yaml", "elsewhere.s
 EXTENDING = {EXAMPLES / name for name in (*SHOWN, "own_family.py", "own_storage.py", "own_values.py")}
 CLIENTS = {EXAMPLES / "live_client.py", EXAMPLES / "trams.py"}  # live.sh and trams.sh run them
 MECHANISMS = ("hexagons", "rows", "lowest", "twice", "whisper", "lora", "tuned", "rising", "second_chance")
-OTHERS = ("carousel", "stage", "shifts", "crowds", "sqlite_archive", "sqlite_log", "pairs")
+OTHERS = ("carousel", "stage", "shifts", "crowds", "sqlite_archive", "sqlite_log", "pairs", "roll_call")
 USED = {*CLIENTS, *(EXAMPLES / f"{name}.py" for name in (*MECHANISMS, *OTHERS))}
-"""Files that other examples run."""
+"""Files that other examples run, or the tests of what they show."""
 PROGRAMS = sorted(path for path in EXAMPLES.iterdir() if path.suffix in (".py", ".sh") and path not in USED)
 BLOCK = re.compile(r"(<!-- (examples/\S+) -->\n+```\w*\n)(.*?)```", re.DOTALL)
 

@@ -56,6 +56,12 @@ def line_of(room: str) -> str:
     return folder + "/ " + " ".join(own)
 
 
+def test_every_folder_with_modules_is_a_package() -> None:
+    """Others are found where the sources are, and are missing in what is installed or sent to a cluster."""
+    folders = {path.parent for top in TOP for path in (ROOT / top).rglob("*.py")}
+    assert sorted(str(each) for each in folders if not (each / "__init__.py").exists()) == []
+
+
 @pytest.mark.parametrize("room", rooms())
 def test_the_map_names_every_room(room: str) -> None:
     depth = 3 if room.startswith("bypass/live") else 2

@@ -152,7 +152,7 @@ _messages: st.SearchStrategy[Message] = st.one_of(
     st.builds(Control, u32, lines.filter(bool), st.binary(max_size=64), **stamps),
     st.builds(Reply, u32, st.booleans(), st.binary(max_size=64), **stamps),
     storage_strategies.messages(**stamps),
-    edge_strategies.edge_messages(**stamps),
+    edge_strategies.one_of_edge_messages(**stamps),
 )
 
 

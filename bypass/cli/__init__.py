@@ -10,10 +10,8 @@ import click
 
 # A module of commands adds them to the group.
 from bypass.cli import (  # noqa: F401
-    broker,
     evaluate,
     ingest,
-    keygen,
     objects,
     operate,
     run,
@@ -23,6 +21,7 @@ from bypass.cli import (  # noqa: F401
 )
 from bypass.cli import map as _map  # noqa: F401
 from bypass.cli.group import INTERRUPTED, commands, explained
+from bypass.cli.live import broker, edge, keygen  # noqa: F401
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

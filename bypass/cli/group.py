@@ -91,14 +91,15 @@ def _need(extra: str, modules: Iterable[str]) -> None:
             raise MissingExtra(module, extra)
 
 
-def parse_change(text: str) -> tuple[str, Any]:
+def parse_change(text: str, option: str = "--set", example: str = "filter.alpha=2.0") -> tuple[str, Any]:
+    """The key and the value, in YAML, of an option. Raises UsageError and InvalidScenario."""
     from bypass.scenarios.experiments.files import InvalidScenario
     from bypass.transitions.yaml_text import load_yaml
 
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise click.UsageError(f"--set {text!r}: expected KEY=VALUE, such as filter.alpha=2.0")
-    return key.strip(), load_yaml(f"--set {text!r}", value, InvalidScenario)
+        raise click.UsageError(f"{option} {text!r}: expected KEY=VALUE, such as {example}")
+    return key.strip(), load_yaml(f"{option} {text!r}", value, InvalidScenario)
 
 
 def refuse_unusable(out: Path) -> None:

@@ -26,8 +26,11 @@ SESSION = "objects"
 MEETING_S = 10.0
 """How long a command waits for another node in reach."""
 
-SHARING = ("cells", "server")
+SHARING = ("cells", "server", "infra")
 """The designs in which an object stays when its owner goes."""
+
+PLACED = ("cells", "infra")
+"""The designs of nodes that have to know where they are; of `infra` while no edge is in reach."""
 
 _OPTIONS = (
     click.option("--broker", default=DEFAULT_BROKER, show_default=True, metavar="ADDRESS"),
@@ -52,6 +55,13 @@ _OPTIONS = (
         show_default=True,
         help="The neighbours' key: `bypass keygen --group` makes one.",
     ),
+    click.option(
+        "--edges",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="FILE",
+        help="The .pub file of an edge that is believed; repeatable. `bypass keygen NAME --edge` makes one.",
+    ),
     click.option("--port", type=click.IntRange(1, 65_535), default=7701, show_default=True),
     click.option("--node", default=socket.gethostname(), help="This node's name; the host's if not given."),
     click.option("--storage", default="cells", show_default=True, help="Until the others say otherwise."),
@@ -75,6 +85,7 @@ class ObjectWay:
     is_open: bool
     neighbours: tuple[str, ...]
     group: Path
+    edges: tuple[Path, ...]
     port: int
     node: str
     storage: str
@@ -99,20 +110,25 @@ class ObjectWay:
             if self.is_open:
                 return connect_blocking(self.broker, open=True, name=SESSION)
             return connect_blocking(self.broker, keys=self.keys, name=SESSION)
-        from bypass.live.adhoc.neighbourhood import Neighbours
+        from bypass.live.adhoc.neighbours import Neighbours
         from bypass.live.keys import load_group_key
 
-        if self.storage == "cells" and not self.at:
-            raise click.UsageError("--storage cells without --at: expected where this node is")
+        if self.storage in PLACED and not self.at:
+            raise click.UsageError(f"--storage {self.storage} without --at: expected where this node is")
         place = self.at or None
+        neighbours = Neighbours(load_group_key(self.group), self.neighbours, self.port)
+        parameters = dict(map(parse_change, self.changes))
+        if self.storage == "server" and not visiting:  # who else
+            parameters.setdefault("server", neighbours.number_of(self.node))
         return connect_blocking(
             None,
-            neighbours=Neighbours(load_group_key(self.group), self.neighbours, self.port),
+            neighbours=neighbours,
+            edges=self.edges,
             name=self.node,
             location=None if place is None else lambda: place,
             storage=self.storage,
             routing=self.routing,
-            set=dict(map(parse_change, self.changes)),
+            set=parameters,
             store=self.store,
             visiting=visiting,
         )

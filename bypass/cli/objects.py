@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,12 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bypass.cli.group import commands
+from bypass.cli.group import commands, parse_change
 from bypass.cli.object_way import ObjectWay, way_options
 
 if TYPE_CHECKING:
+    from bypass.events.event import Event
+    from bypass.events.filters import Filter, Subscription
     from bypass.live.client.blocking import BlockingConnection
     from bypass.objects.metadata import Metadata, ObjectKey
+
+CONDITION = re.compile(
+    r"\s*([^\s=!<>]+)\s*(<=|>=|!=|[=<>]|(?<=\s)(?:in|prefix|suffix|contains)(?=\s))\s*(\S.*)"
+)
+"""The name of an attribute, an operator and a value."""
 
 
 @commands.group()
@@ -50,6 +58,9 @@ namespace_option = click.option(
 @click.option("--name", default="", help="Unique among those of its owner; the file's if not given.")
 @click.option("--summary", default="", help="A small description, told to whoever finds it.")
 @click.option("--place", nargs=2, type=float, metavar="X Y", help="Where it belongs, in metres.")
+@click.option(
+    "--attribute", "attributes", multiple=True, metavar="NAME=VALUE", help="An attribute; repeatable."
+)
 @namespace_option
 @way_options
 def insert(
@@ -58,6 +69,7 @@ def insert(
     name: str,
     summary: str,
     place: tuple[float, float] | None,
+    attributes: tuple[str, ...],
     namespace: str,
     way: ObjectWay,
 ) -> None:
@@ -67,13 +79,21 @@ def insert(
     Examples:
       bypass objects insert photo.jpg --tag beach --tag sunset
       date | bypass objects insert - --tag clock --name "now"
+      bypass objects insert photo.jpg --tag beach --place 120 80 --attribute level=4
     """
     way.check_owner()
+    described = _event(attributes)
     data = file.read()
     name = name or ("" if file.name == "<stdin>" else Path(file.name).name)
     with way.visit() as me:
         key = me.insert(
-            data, set(tags), name=name, summary=summary.encode(), place=place or None, namespace=namespace
+            data,
+            set(tags),
+            name=name,
+            summary=summary.encode(),
+            place=place or None,
+            attributes=described,
+            namespace=namespace,
         )
         shared = me.kept_by_others(key)
     click.echo(str(key))
@@ -88,6 +108,13 @@ def insert(
 @click.option("--since", help="Published then or later: -1h, 2026-11-18T10:00Z, or seconds since 1970.")
 @click.option("--until", help="Published before then.")
 @click.option("--near", nargs=3, type=float, metavar="X Y RADIUS", help="In this circle, in metres.")
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="CONDITION",
+    help="With such an attribute, as in 'level > 3'; repeatable: all have to hold.",
+)
 @click.option("--limit", type=click.IntRange(min=1), help="So many at most.")
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with all that is known.")
@@ -98,6 +125,7 @@ def query(
     since: str | None,
     until: str | None,
     near: tuple[float, float, float] | None,
+    conditions: tuple[str, ...],
     limit: int | None,
     follow: bool,
     as_json: bool,
@@ -107,19 +135,21 @@ def query(
     """Find objects whose tags satisfy FORMULA, the latest first.
 
     Tags are joined by & (and), | (or), ~ (not) and ( ); one with other characters stands in "quotes". A
-    mistake is marked where it is.
+    mistake is marked where it is. A condition has the name of an attribute, one of = != < <= > >= in prefix
+    suffix contains, and a value.
 
     \b
     Examples:
       bypass objects query 'beach & ~rain' --since -1h
       bypass objects query 'beach & (sunset | sunrise)' --near 0 0 500 --json
-      bypass objects query 'alarm' --since now --follow
+      bypass objects query 'alarm' --since now --follow --where 'level > 3'
     """
+    where = _filters(conditions)
     if until is None and not follow:
         until = "now"
     with way.visit() as me:
         window = {"since": since, "until": until}
-        with me.query(formula, **window, near=near or None, namespace=namespace) as found:  # type: ignore[arg-type]
+        with me.query(formula, **window, near=near or None, where=where, namespace=namespace) as found:
             for number, match in enumerate(found, 1):
                 click.echo(json.dumps(_described(match.metadata)) if as_json else _line(match.metadata))
                 sys.stdout.flush()
@@ -132,8 +162,11 @@ def query(
 @click.option("--out", type=click.Path(path_type=Path), help="A file; standard output if not given.")
 @click.option("--digest", help="What the bytes are checked by, as `query` says; unchecked without.")
 @click.option("--query", "formula", help="A formula that finds it; needed without a broker.")
+@namespace_option
 @way_options
-def retrieve(key: str, out: Path | None, digest: str | None, formula: str | None, way: ObjectWay) -> None:
+def retrieve(
+    key: str, out: Path | None, digest: str | None, formula: str | None, namespace: str, way: ObjectWay
+) -> None:
     """Fetch the bytes of the object KEY, as `query` has shown it.
 
     \b
@@ -149,7 +182,7 @@ def retrieve(key: str, out: Path | None, digest: str | None, formula: str | None
     if way.is_direct and formula is None:
         raise click.UsageError("--neighbours without --query: expected a formula that finds the object")
     with way.visit() as me:
-        data = me.retrieve(wanted) if formula is None else _found(me, wanted, formula)
+        data = me.retrieve(wanted) if formula is None else _found(me, wanted, formula, namespace)
     if digest is not None and content_hash(data).hex() != digest.lower():
         raise OperationFailed(f"object {key}: its bytes have another digest than {digest}: expected that one")
     if out is None:
@@ -196,11 +229,11 @@ def serve(way: ObjectWay) -> None:
         signal.sigwait(ends)
 
 
-def _found(me: BlockingConnection, wanted: ObjectKey, formula: str) -> bytes:
+def _found(me: BlockingConnection, wanted: ObjectKey, formula: str, namespace: str) -> bytes:
     """Fetch an object that a formula finds. Raises UnknownObject if none with the key is found."""
     from bypass.errors import UnknownObject
 
-    with me.query(formula, until="now") as found:
+    with me.query(formula, until="now", namespace=namespace) as found:
         for match in found:
             if match.key == wanted:
                 return match.retrieve()
@@ -214,6 +247,33 @@ def _key(text: str) -> ObjectKey:
     if not (slash and name and owner.isascii() and owner.isdigit() and int(owner) < 1 << 32):
         raise click.UsageError(f"key {text!r}: expected OWNER/NAME, such as 7/photo.jpg")
     return ObjectKey(int(owner), name)
+
+
+def _event(attributes: Sequence[str]) -> Event | None:
+    """The attributes of an object; None if it has none. Raises UsageError and InvalidEvent."""
+    from bypass.events.event import Event
+
+    if not attributes:
+        return None
+    return Event([parse_change(each, "--attribute", "level=4") for each in attributes])
+
+
+def _filters(conditions: Sequence[str]) -> Subscription | None:
+    """The filters of an object's attributes; None if all pass. Raises UsageError and InvalidFilter."""
+    from bypass.events.filters import Subscription
+
+    return Subscription(tuple(map(_filter, conditions))) if conditions else None
+
+
+def _filter(text: str) -> Filter:
+    from bypass.events.filters import attr
+
+    parts = CONDITION.fullmatch(text)
+    if parts is None:
+        raise click.UsageError(f"--where {text!r}: expected a condition, such as 'level > 3'")
+    name, op, value = parts.groups()
+    _, known = parse_change(f"{name}={value}", "--where", "level > 3")
+    return attr(name).op(op, known)
 
 
 def _line(metadata: Metadata) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable
 
 if TYPE_CHECKING:  # what runs experiments takes seconds to import
     from bypass.scenarios.figures.outcome import Run
+    from bypass.scenarios.figures.storage import StoreFigures
     from bypass.scenarios.report.result import Result
 
 
@@ -51,8 +53,8 @@ if TYPE_CHECKING:  # what runs experiments takes seconds to import
 @click.option(
     "--strict",
     is_flag=True,
-    help="End with 1 if a figure differs from the thesis', or was not measured, and the scenario does not"
-    " explain why. Runs that are shorter than the scenario's, or have fewer clients, are refused.",
+    help="End with 1 if a checked figure differs from the stated one, or was not measured, and the scenario"
+    " does not explain why. Runs that are shorter than the scenario's, or have fewer clients, are refused.",
 )
 def run(
     scenario: str,
@@ -132,9 +134,29 @@ def _tell(result: Result) -> None:
             f"{name}: {scenario.clients} clients, {scenario.duration:g} s, seed {each.seed},"
             f" simulated in {each.wall_s:.1f} s"
         )
-        show_table(_rows(each))
+        if each.store is None:
+            show_table(_rows(each))
+        else:
+            show_table(_store_rows(each.store))
+            click.echo(_store_line(each.store))
         click.echo()
     click.echo(verdict_line(result.verdicts))
+
+
+def _store_rows(store: StoreFigures) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("phase", "from s", "owed", "recall %")]
+    for phase in store.phases:
+        told = "-" if math.isnan(phase.recall) else f"{100 * phase.recall:.1f}"
+        rows.append((phase.name, f"{phase.start_s:g}", str(phase.owed), told))
+    return rows
+
+
+def _store_line(store: StoreFigures) -> str:
+    return (
+        f"{store.objects} objects, {store.acknowledged} acknowledged, {store.lost} lost;"
+        f" {store.owed} notifications owed, {store.doubled} told twice;"
+        f" {store.traffic['phy_bytes'] / 1e6:.2f} MB by radio"
+    )
 
 
 def _rows(each: Run) -> list[tuple[str, ...]]:

@@ -27,6 +27,7 @@ from bypass.mechanisms.families import (
     FILTER_PROXY,
     PORT_OF,
     ROUTING_PROXY,
+    STABILITY_PROXY,
     STORAGE_PROXY,
 )
 from bypass.mechanisms.filters import FilterClient
@@ -52,9 +53,12 @@ from bypass.transitions import (
 
 if TYPE_CHECKING:
     from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes
+    from bypass.core.objects.fallback import FallbackSettings
     from bypass.core.objects.node import StorageNode
 
-NODE_PROXIES = frozenset((ROUTING_PROXY, STORAGE_PROXY))
+STORE_PROXIES = frozenset((ROUTING_PROXY, STORAGE_PROXY))
+"""The proxies that all nodes of a store decide about together."""
+NODE_PROXIES = STORE_PROXIES | {STABILITY_PROXY}
 """The proxies that a client has from the moment on when it uses objects."""
 
 LARGEST_RADIUS = 20_000_000  # half the way around the earth
@@ -71,6 +75,7 @@ class Client:
     built in if it is not given; the proxies of families that were brought to it are `brought_proxies`, by
     name. Handles and callbacks outlive every transition. A client is not told of its
     own events. `kept` is what the node had of objects before, `times` how long operations on them wait.
+    `fallback` is how it goes on without an edge, None: it waits for one.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class Client:
         registry: Registry | None = None,
         kept: KeptObjects | None = None,
         times: ObjectTimes | None = None,
+        fallback: FallbackSettings | None = None,
     ) -> None:
         """Raises the error of an action in `begin` that is not possible or fails."""
         self.host = host
@@ -125,7 +131,7 @@ class Client:
         self.network.bind(self.filter, self._plan_arrived, self.nearby.gateway_logic)
         self._mark_messages()
         self.published = published
-        self._kept, self._times = kept, times
+        self._kept, self._times, self._fallback = kept, times, fallback
         self._closed = False
         self._node: StorageNode | None = None
         begin = tuple(begin)
@@ -228,15 +234,16 @@ class Client:
         return self._kept if self._node is None or self._closed else self._node.access.kept()
 
     def close(self) -> None:
-        """Stop all mechanisms: nothing is sent or heard any more, and nobody is told. A second time nothing
-        happens."""
+        """Stop all mechanisms: nothing is sent or heard any more, and nobody is told but the edge in whose
+        area the client is, if there is one. A second time nothing happens."""
         if self._closed:
             return
         self._closed = True
         self.network.silent = True
         if self._node is not None:
             self._kept = self._node.close()
-        for proxy in self._declared:
+        # Routing may say that this node leaves: that takes a transport.
+        for proxy in sorted(self._declared, key=lambda each: each not in NODE_PROXIES):
             if self._node is not None or proxy not in NODE_PROXIES:
                 self.engine.drop_proxy(proxy)
         for port in PORT_OF.values():
@@ -295,7 +302,7 @@ class Client:
             for action, summary in zip(plan.actions, outcome.records, strict=True):
                 if summary.outcome != "obsolete":
                     self.nearby.adopt(plan, action)
-                    if action.proxy in NODE_PROXIES and plan.decision:
+                    if action.proxy in STORE_PROXIES and plan.decision:
                         self.node.follow_broker(plan.decision)
         return outcome
 
@@ -305,8 +312,10 @@ class Client:
         No broker is needed. Nothing changes, here or elsewhere, if it fails here: raises InvalidPlan, and as
         `Registry.check` does.
         """
-        if not all(action.proxy in NODE_PROXIES for action in plan.actions):
-            raise InvalidPlan(f"plan {plan.plan!r}: expected actions of {' and '.join(sorted(NODE_PROXIES))}")
+        if not all(action.proxy in STORE_PROXIES for action in plan.actions):
+            raise InvalidPlan(
+                f"plan {plan.plan!r}: expected actions of {' and '.join(sorted(STORE_PROXIES))}"
+            )
         self.registry.check(plan, ("client",))
         self._prepare(plan.actions)
         foreseen = plan.dry_run(self.engine)
@@ -344,6 +353,7 @@ class Client:
             self._kept or kept_in_memory(self.host.id),
             self._times or ObjectTimes(),
             self._follow,
+            self._fallback,
         )
 
     def _follow(self, plan: Plan) -> None:

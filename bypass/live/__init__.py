@@ -6,7 +6,7 @@ from bypass.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bypass.live.adhoc.datagrams import InvalidGroupKey
-    from bypass.live.adhoc.neighbourhood import Neighbours
+    from bypass.live.adhoc.neighbours import Neighbours
     from bypass.live.adhoc.sockets import InvalidInterface
     from bypass.live.client.blocking import BlockingConnection, BlockingSubscription, connect_blocking
     from bypass.live.client.connection import Connection, connect
@@ -43,7 +43,7 @@ else:
             "InvalidInterface": "bypass.live.adhoc.sockets",
             "InvalidKeys": "bypass.live.keys",
             "LiveSubscription": "bypass.live.client.subscription",
-            "Neighbours": "bypass.live.adhoc.neighbourhood",
+            "Neighbours": "bypass.live.adhoc.neighbours",
             "NoSuchRadio": "bypass.ports.local_access",
             "NotConnected": "bypass.live.client.errors",
             "ObjectMatch": "bypass.live.client.objects.matches",

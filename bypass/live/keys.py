@@ -63,7 +63,7 @@ def load_broker_keys(path: str | Path) -> BrokerKeys:
     path = Path(path)
     data = read_key_file(path, private=True)
     check_fields(path, data, ("public", "secret"))
-    return BrokerKeys(*_pair(path, data))
+    return BrokerKeys(*curve_pair(path, data))
 
 
 def load_client_keys(path: str | Path) -> ClientKeys:
@@ -74,7 +74,7 @@ def load_client_keys(path: str | Path) -> ClientKeys:
         raise InvalidKeys(f"keys {shown(path)}: expected the path of a key file") from None
     data = read_key_file(path, private=True)
     check_fields(path, data, ("name", "public", "secret", "broker"))
-    public, secret = _pair(path, data)
+    public, secret = curve_pair(path, data)
     broker = key_bytes(path, data, "broker")
     return ClientKeys(check_name(f"{path}: name", data["name"]), public, secret, z85.encode(broker))
 
@@ -88,7 +88,7 @@ def create_broker_keys(folder: str | Path) -> Path:
     _make_folders(folder)
     public, secret = zmq.curve_keypair()
     path = folder / BROKER_FILE
-    _write_new(path, {"public": public.decode(), "secret": secret.decode()}, 0o600)
+    write_new_key_file(path, {"public": public.decode(), "secret": secret.decode()}, 0o600)
     return path
 
 
@@ -100,8 +100,7 @@ def create_client_keys(folder: str | Path, name: str, rights: Iterable[str] = ()
     """
     folder, rights = Path(folder), list(rights)
     check_name("client", name)
-    if f"{name}.key" in (BROKER_FILE, GROUP_FILE):
-        raise InvalidKeys(f"client {name!r}: expected another name: {name}.key has other keys")
+    check_free("client", name)
     check_rights(f"client {name!r}", rights)
     if not (folder / BROKER_FILE).exists():
         raise InvalidKeys(
@@ -111,11 +110,11 @@ def create_client_keys(folder: str | Path, name: str, rights: Iterable[str] = ()
     _make_folders(folder)
     public, secret = (key.decode() for key in zmq.curve_keypair())
     own, listed = folder / f"{name}.key", folder / CLIENTS_FOLDER / f"{name}.pub"
-    _write_new(
+    write_new_key_file(
         own, {"name": name, "public": public, "secret": secret, "broker": broker.public.decode()}, 0o600
     )
     try:
-        _write_new(listed, {"name": name, "public": public, "rights": rights}, 0o644)
+        write_new_key_file(listed, {"name": name, "public": public, "rights": rights}, 0o644)
     except BaseException:
         own.unlink()  # nobody would ever let it in
         raise
@@ -130,7 +129,7 @@ def create_group_key(folder: str | Path) -> Path:
     folder = Path(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / GROUP_FILE
-    _write_new(path, {"group": z85.encode(os.urandom(_RAW_LENGTH)).decode()}, 0o600)
+    write_new_key_file(path, {"group": z85.encode(os.urandom(_RAW_LENGTH)).decode()}, 0o600)
     return path
 
 
@@ -147,7 +146,8 @@ def _make_folders(folder: Path) -> None:
     (folder / CLIENTS_FOLDER).mkdir(exist_ok=True)
 
 
-def _write_new(path: Path, data: Mapping[str, Any], mode: int) -> None:
+def write_new_key_file(path: Path, data: Mapping[str, Any], mode: int) -> None:
+    """Make a key file. Raises InvalidKeys if there is one: keys are not overwritten."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     except FileExistsError:
@@ -210,7 +210,8 @@ def check_fields(path: Path, data: Mapping[str, Any], needed: tuple[str, ...], *
             raise InvalidKeys(f"{path}: {shown(name)}: unknown: expected {', '.join((*needed, *more))}")
 
 
-def _pair(path: Path, data: Mapping[str, Any]) -> tuple[bytes, bytes]:
+def curve_pair(path: Path, data: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Give the public and the secret key in a file, in Z85. Raises InvalidKeys."""
     public, secret = (z85.encode(key_bytes(path, data, name)) for name in ("public", "secret"))
     if zmq.curve_public(secret) != public:
         raise InvalidKeys(f"{path}: public: {shown(data['public'])}: expected the secret's own")
@@ -222,7 +223,7 @@ def key_bytes(path: Path, data: Mapping[str, Any], name: str) -> bytes:
     value = data[name]
     raw = raw_key(value.encode()) if isinstance(value, str) and len(value) == _TEXT_LENGTH else None
     if raw is None:
-        seen = "no key" if name in ("secret", "group") else shown(value)
+        seen = "no key" if name in ("secret", "group", "signing") else shown(value)
         raise InvalidKeys(f"{path}: {name}: {seen}: expected a key, {_TEXT_LENGTH} characters of Z85")
     return raw
 
@@ -244,6 +245,12 @@ def check_name(what: str, value: Any) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise InvalidKeys(f"{what} {shown(value)}: expected 1 to 64 letters, digits, dots, _ and -")
     return value
+
+
+def check_free(what: str, name: str) -> None:
+    """Raise InvalidKeys for a name whose key file is that of somebody else; `what` it is of."""
+    if f"{name}.key" in (BROKER_FILE, GROUP_FILE):
+        raise InvalidKeys(f"{what} {name!r}: expected another name: {name}.key has other keys")
 
 
 def check_rights(what: str, value: Any) -> frozenset[str]:

@@ -61,7 +61,8 @@ class Metadata:
     """All that is told about an object without its bytes. Raises InvalidObject beyond the limits of objects.
 
     `digest` is the hash of the bytes, `commitment` the hash of a secret that only the owner has: a deletion
-    must open it. `summary` is a small description, such as a thumbnail. `place` is in metres.
+    must open it. `summary` is a small description, such as a thumbnail. `place` is in metres. `source` is the
+    number of the edge in whose area it was published, None if there was none; it never changes.
     """
 
     key: ObjectKey
@@ -75,11 +76,14 @@ class Metadata:
     attributes: Event | None = None
     replicas: tuple[Replica, ...] = ()
     namespace: str = ""
+    source: int | None = None
 
     def __post_init__(self) -> None:
         check_key(self.key)
         check_tags(self.tags)
         check_namespace(self.namespace)
+        if self.source is not None:
+            _check_number("source", self.source, 0, MOST_NODES - 1)
         _check_number("published_us", self.published_us, FIRST_US, LAST_US)
         _check_number("size", self.size, 0, LARGEST_OBJECT)
         _check_bytes("digest", self.digest, HASH_BYTES, HASH_BYTES)

@@ -15,10 +15,11 @@ class Tombstones:
     MOST_OWNERS, the one of whom none came for the longest time goes first.
 
     A tombstone hides the metadata whose commitment it opens, and no other: nobody can delete what somebody
-    else owns.
+    else owns. `changes` counts how often they have become others.
     """
 
     def __init__(self) -> None:
+        self.changes = 0
         self._by_owner: dict[int, dict[tuple[ObjectKey, bytes], Tombstone]] = {}
 
     def __len__(self) -> int:
@@ -68,6 +69,7 @@ class Tombstones:
         displaced = self.displaced_by(tombstone)
         if displaced is None:
             return False
+        self.changes += 1
         for each in displaced:
             marks = self._by_owner[each.key.owner]
             del marks[_mark(each)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from bypass.objects.metadata import Replica
 from bypass.ports.host import Timer
+from bypass.protocol.edge import Item, ItemKey
 
 CacheKey = int | str | bytes | tuple["CacheKey", ...]
 """The name of an entry, of a tag, or of a part of a cache."""
@@ -69,7 +71,8 @@ class Cache(Protocol):
         """Insert an entry, or replace it, which counts as a use. Others may be evicted for it.
 
         Gives whether the cache has it then: one that is larger than the whole cache is refused, and an older
-        one of its key is removed. Raises InvalidCacheEntry.
+        one of its key is removed; a mechanism may keep a new one out of a full cache. Raises
+        InvalidCacheEntry.
         """
 
     def remove(self, key: CacheKey) -> bool:
@@ -117,3 +120,76 @@ class Insertion(Protocol):
     def batches(self, period_s: float, slack_s: float) -> Sequence[float]:
         """The seconds after a decision at which all items that have arrived are inserted together, ascending,
         and at the latest `slack_s` before the next decision, `period_s` after the last one."""
+
+
+RECENT_CYCLES = 6
+"""Retrieval cycles whose downloads of an item are known one by one."""
+
+
+@dataclass(slots=True)
+class Popularity:
+    """The downloads of an item so far, the retrieval cycle in which the last ones were reported, and copies,
+    those reported last first. `recent` are the downloads that were reported in that cycle, in the one before
+    it, and so on, for at most RECENT_CYCLES."""
+
+    downloads: int
+    cycle: int
+    replicas: tuple[Replica, ...] = ()
+    recent: tuple[int, ...] = ()
+
+
+KnownItems = Iterable[tuple[ItemKey, Popularity]]
+"""Items with their popularity, those that were reported the longest time ago first."""
+
+
+class Ranking(Protocol):
+    """Chooses the items that an edge fetches from the clients in its area (`ranking`)."""
+
+    def choose(self, known: KnownItems, cycle: int, active_window: int, limit: int) -> Sequence[ItemKey]:
+        """Choose items for a retrieval cycle, none twice; each cycle is asked about once, in order.
+
+        Items are active if downloads of them were reported in the last `active_window` cycles, or in this
+        one. At most `limit` are to be chosen.
+        """
+
+
+WorldTag = tuple[str, str]
+"""A world, and a tag in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRequest:
+    """The needs in the area of another edge, `peer`, which has room for `capacity` items, and what there is
+    for them.
+
+    `subscriptions` are those there by world and tag, `total` in all; `candidates` the items for each, the
+    most popular first. `popular` gives the items that were downloaded here, the most popular first. All are
+    without those that the peer has used. `migration` is the share of this area's clients that went from here
+    to the peer's, 0 to 1. `is_here` says whether an item is in the cache for the own area.
+    """
+
+    peer: int
+    capacity: int
+    total: int
+    subscriptions: Mapping[WorldTag, int]
+    candidates: Mapping[WorldTag, Sequence[Item]]
+    popular: Callable[[], Sequence[Item]]
+    migration: float
+    is_here: Callable[[ItemKey], bool]
+
+
+class PeerProvisioning(Protocol):
+    """Chooses the items that an edge sends ahead to others (`provisioning`)."""
+
+    def choose(self, request: PeerRequest) -> Sequence[Item]:
+        """Choose items for a peer, none twice, no more than it has room for. Peers are asked about in turn,
+        the nearest first."""
+
+    def displaced(self, item: Item) -> None:
+        """Learn that an item had to leave the full cache for the own area."""
+
+    def discard(self, is_meant: Callable[[Item], bool]) -> None:
+        """Forget the items that are meant, as far as any are kept: they were deleted."""
+
+    def holder(self, key: ItemKey) -> int | None:
+        """The edge that was given an item that had to leave this one; None if none was."""

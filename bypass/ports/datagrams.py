@@ -7,6 +7,7 @@ most once; if the acknowledgements were lost, it may arrive although it was repo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from enum import StrEnum, auto
 from functools import partial
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from bypass.protocol.datagrams import Datagram
+    from bypass.protocol.storage import Decision
 
 
 STORAGE_PORT = 2  # of datagrams, beside the ports of frames
@@ -57,6 +59,72 @@ class DatagramReceiver(Protocol):
 
     def arrived(self, datagram: Datagram) -> None:
         """A datagram was received whole. Others may have the same object: it must not be changed."""
+
+
+class KnownWays(Protocol):
+    """The ways of one node as its link knows them: most announcements of ways tell a node what it knows.
+
+    The link may keep a `RouteTable` from a node if it would change nothing there but times: then it notes
+    when it heard the neighbour, and when that confirmed a way that leads over it. It may do so while the node
+    follows the sender's decision, and for ways and neighbours alone that it was told of.
+    """
+
+    def follow(self, decision: Decision, namespace: str) -> None:
+        """From now on the node takes datagrams with this decision and namespace; none without a scheme."""
+
+    def serve(self, cell: int | None) -> None:
+        """Of datagrams to cells, with the decision and namespace that it follows, the node takes those from
+        this cell alone; None: from all, whether it has a use for them or not."""
+
+    def own(self, sequence: int) -> None:
+        """The node has given itself a number."""
+
+    def put(self, node: int, next_hop: int, metric: int, sequence: int) -> None:
+        """The node has this way to another one."""
+
+    def drop(self, node: int) -> None:
+        """The node knows nothing of another one any more."""
+
+    def met(self, neighbour: int) -> None:
+        """The node has a neighbour that it did not have."""
+
+    def parted(self, neighbour: int) -> None:
+        """The node has a neighbour no longer."""
+
+    def clear(self) -> None:
+        """The node has no ways and no neighbours."""
+
+    def confirmed_at(self, node: int) -> float:
+        """When the link noted last that a way was confirmed (s), a long time ago if it never did."""
+
+    def heard_at(self, neighbour: int) -> float:
+        """When the link noted last that it heard a neighbour (s), a long time ago if it never did."""
+
+
+class NoKnownWays:
+    """The `KnownWays` of a link that keeps nothing from its node."""
+
+    def follow(self, decision: Decision, namespace: str) -> None: ...
+
+    def serve(self, cell: int | None) -> None: ...
+
+    def own(self, sequence: int) -> None: ...
+
+    def put(self, node: int, next_hop: int, metric: int, sequence: int) -> None: ...
+
+    def drop(self, node: int) -> None: ...
+
+    def met(self, neighbour: int) -> None: ...
+
+    def parted(self, neighbour: int) -> None: ...
+
+    def clear(self) -> None: ...
+
+    def confirmed_at(self, node: int) -> float:  # noqa: ARG002
+        return -math.inf
+
+    def heard_at(self, neighbour: int) -> float:  # noqa: ARG002
+        return -math.inf
 
 
 class DatagramAnalyzer(Protocol):

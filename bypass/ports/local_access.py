@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bypass.errors import BypassError
-from bypass.ports.datagrams import DatagramReceiver, Failed
+from bypass.ports.datagrams import DatagramReceiver, Failed, KnownWays, NoKnownWays
 from bypass.protocol.messages import Frame, Publish
 
 if TYPE_CHECKING:
@@ -163,8 +163,11 @@ class LocalAccess(Protocol):
     def port(self, number: int) -> TunedPort:
         """One of the device's ports, always the same object."""
 
-    def hear_datagrams(self, receiver: DatagramReceiver) -> None:
-        """From now on `receiver` is called for each datagram that arrives, and nobody else."""
+    def hear_datagrams(self, receiver: DatagramReceiver) -> KnownWays:
+        """From now on `receiver` is called for each datagram that arrives, and nobody else.
+
+        Not for those that the link keeps from it, as it may if it is told of the receiver's ways.
+        """
 
 
 class _Silence:
@@ -200,8 +203,9 @@ class _Silence:
     def transmit_datagram(self, *_datagram: object) -> bool:
         return False
 
-    def hear_datagrams(self, receiver: DatagramReceiver) -> None:
+    def hear_datagrams(self, receiver: DatagramReceiver) -> KnownWays:  # noqa: ARG002
         """Nobody will be called."""
+        return NoKnownWays()
 
     def broadcast(self, publication: Publish, delay: float = 0.0, unless: Unless = SEND) -> None:
         """Nobody hears it."""

@@ -2,13 +2,14 @@
 
 Together with the filter scheme these are the mechanism proxies of a client (`transport`, `direct`,
 `gateway-logic`, `gateway`, `mode`, `filter`) and of a broker (`filter`, `gateway-selection`). Where no
-mechanism runs, the proxy's stub does nothing.
+mechanism runs, the proxy's stub does nothing. A client that stores objects also has `stability`, beside
+`routing` and `storage`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bypass.ports.datagrams import Failed
 from bypass.ports.local_access import LocalReceiver, Unless
@@ -78,3 +79,23 @@ class GatewaySelection(Protocol):
     def assign(self, out_of: Collection[int]) -> Mapping[int, frozenset[int]]:
         """Choose gateways, as many as the mechanism thinks right. An empty result means: serve the clients
         directly."""
+
+
+class StabilityReading(NamedTuple):
+    """The state of a client: the share of charge of its battery, whether that is being charged, the
+    share of time in which it stood still lately, the time since it came into its cell (s), its speed (m/s),
+    and the other clients of the cell that were heard lately."""
+
+    battery: float
+    charging: bool
+    stillness: float
+    in_cell_s: float
+    speed: float = 0.0
+    neighbours: int = 0
+
+
+class Stability(Protocol):
+    """Says how likely a client is to stay in its cell and to go on working (`stability`)."""
+
+    def index(self, reading: StabilityReading) -> int:
+        """The stability of this client, 0 to 100; of the clients of a cell the most stable one reports."""

@@ -24,6 +24,15 @@ class Neighbour(NamedTuple):
     heard_at: float
 
 
+class Coverage(NamedTuple):
+    """The edge in whose area a node is, the world that it is in, and the cell map that holds there."""
+
+    edge: int
+    map_epoch: int
+    cells: int
+    world: str = ""
+
+
 class Routing(Protocol):
     """Brings bodies to nodes and cells (`routing`). It does not repeat what is lost: callers do."""
 
@@ -57,6 +66,9 @@ class Routing(Protocol):
     def serving(self) -> bool:
         """Whether this node forwards and works for its cell. A node that moves between cells does not."""
 
+    def coverage(self) -> Coverage | None:
+        """The edge in whose area this node is; None without one, or where routing knows none."""
+
     def arrived(self, datagram: Datagram) -> None:
         """Take a datagram that the link received from a node in reach."""
 
@@ -79,5 +91,5 @@ class DatagramSink(Protocol):
         broke."""
 
     def surroundings_changed(self) -> None:
-        """Learn that the own cell, whether this node serves it, or the set of populated cells in reach is
-        another one now."""
+        """Learn that the own cell, whether this node serves it, the set of populated cells in reach, or
+        the edge in whose area it is, is another one now."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -35,6 +35,20 @@ LOCATION: Key[Vector] = Key("location")
 
 VELOCITY: Key[Vector] = Key("velocity")
 """Metres per second along x and y."""
+
+
+class Battery(NamedTuple):
+    """A battery's share of charge, 0 to 1, and whether it is being charged."""
+
+    charge: float
+    charging: bool = False
+
+
+BATTERY: Key[Battery] = Key("battery")
+"""The battery of a device; whoever has none of its own is as good as charged."""
+
+VISITING: Key[bool] = Key("visiting")
+"""Whether a node is soon gone, and is to be given nothing to keep; nodes of which nobody says so stay."""
 
 EXPECTED_DELAY: Key[float] = Key("expected-delay")
 """Seconds that an event for a client waits at the broker on average, also because the client is away."""

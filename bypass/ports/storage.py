@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from bypass.objects.metadata import Metadata, StoredObject
     from bypass.objects.query import ObjectQuery, PageCursor
     from bypass.places.cell_grid import CellGrid
-    from bypass.ports.routing import Neighbour
+    from bypass.ports.proxies import StabilityReading
+    from bypass.ports.routing import Coverage, Neighbour
     from bypass.protocol.datagrams import NodeAddress
     from bypass.protocol.storage import FoundObjects, OperationStatus, StorageMessage
 
@@ -21,10 +22,11 @@ NODE = "node"
 FLOOD = "flood"
 CELL = "cell"
 HOP = "hop"
+EDGE = "edge"
 BROKER = "broker"
-SERVICES = frozenset((NODE, FLOOD, CELL, HOP, BROKER))
+SERVICES = frozenset((NODE, FLOOD, CELL, HOP, EDGE, BROKER))
 """The ways to others that a storage mechanism may need: to one node, to all nodes, to all nodes of a cell, to
-those in reach, to the broker. A routing mechanism says which of the first four it offers."""
+those in reach, to an edge, to the broker. A routing mechanism says which of all but the last it offers."""
 
 
 class Storage(Protocol):
@@ -80,7 +82,8 @@ class Storage(Protocol):
         """A message of this node may not have reached one of its targets: the way there broke."""
 
     def surroundings_changed(self) -> None:
-        """The own cell, whether this node serves it, or the populated cells in reach are others now."""
+        """The own cell, whether this node serves it, the populated cells in reach, or the edge are others
+        now."""
 
 
 class StorageLink(Protocol):
@@ -109,6 +112,12 @@ class StorageLink(Protocol):
 
     def serving(self) -> bool:
         """Whether this node works for its cell; one that moves between cells does not."""
+
+    def coverage(self) -> Coverage | None:
+        """The edge in whose area this node is, if the routing knows edges and one is in reach."""
+
+    def stability(self, reading: StabilityReading) -> int:
+        """How likely this node is to stay in its cell and to go on working, 0 to 100."""
 
     def to_broker(self, body: StorageMessage) -> None:
         """Send to the broker, reliably and in order."""

@@ -12,13 +12,17 @@ from typing import NamedTuple
 
 from bypass.objects.metadata import Metadata, ObjectKey, Replica
 from bypass.objects.window import ALWAYS, TimeWindow
-from bypass.protocol.datagrams import NodeAddress
+from bypass.protocol.datagrams import NodeAddress, WorldMap
 from bypass.protocol.storage import StorageMessage
 
 MOST_STABLE = 100
 """The highest stability."""
 MOST_CONFIRMED = 64
 """Cycles that one hello or cell data can name."""
+MOST_WORLDS = 64
+"""Worlds that one edge has."""
+MOST_CELLS = 4096
+"""Cells of one world."""
 
 
 class ItemKey(NamedTuple):
@@ -34,13 +38,17 @@ class Item(NamedTuple):
     """An object that edges hold or tell of. `data` None: its metadata alone."""
 
     metadata: Metadata
-    source: int | None = None
     data: bytes | None = None
 
     @property
     def key(self) -> ItemKey:
         """The object's identity."""
-        return ItemKey(self.metadata.namespace, self.metadata.key, self.source)
+        return item_key(self.metadata)
+
+
+def item_key(metadata: Metadata) -> ItemKey:
+    """The identity of an object."""
+    return ItemKey(metadata.namespace, metadata.key, metadata.source)
 
 
 @dataclass(slots=True)
@@ -173,6 +181,33 @@ class Downloaded(StorageMessage):
     item: Item | None = None
     cycle: int = 0
     offset: int = 0
+
+
+@dataclass(slots=True)
+class CreateWorld(StorageMessage):
+    """Client to edge: make a world of this name; a WorldList with it alone is the answer."""
+
+    op: int
+    name: str
+
+
+@dataclass(slots=True)
+class WorldList(StorageMessage):
+    """Worlds that there are: in answer to `op`, or edge to edge (op 0)."""
+
+    op: int
+    worlds: tuple[WorldMap, ...]
+
+
+@dataclass(slots=True)
+class Describe(StorageMessage):
+    """Subscriber to a cell that named objects by their keys alone: send the metadata of these, as a
+    FoundObjects with the same `op`, `query` and `conjunction`."""
+
+    op: int
+    query: int
+    conjunction: int | None
+    keys: tuple[ObjectKey, ...]
 
 
 @dataclass(slots=True)

@@ -133,7 +133,8 @@ class FoundObjects(StorageMessage):
 
     `next` is the position of the last item that was looked at; `more` says that there are matches behind it.
     `conjunction` is that of the question. `arrived` is a broker's number of arrival, up to which the
-    subscriber has all that came as notifications; 0 if it does not say.
+    subscriber has all that came as notifications; 0 if it does not say. `held` are matches beside the items,
+    which the subscriber is expected to have from an edge.
     """
 
     measured: ClassVar[bool] = True
@@ -145,6 +146,7 @@ class FoundObjects(StorageMessage):
     more: bool = False
     conjunction: int | None = None
     arrived: int = 0
+    held: tuple[ObjectKey, ...] = ()
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ from bypass.protocol.messages import (
 )
 from bypass.protocol.wire import CODEC, Codec, encoded_size, notify_size, piggyback_size
 from bypass.sim.clock import VirtualClock
-from bypass.sim.streams import stream
+from bypass.sim.host import stream
 from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
 from bypass.support.units import MICROSECONDS

@@ -14,6 +14,7 @@ from bypass.ports.monitor import Monitor
 from bypass.protocol.datagrams import Datagram, DatagramScope, RoutingMessage
 from bypass.protocol.wire import Codec, datagram_size
 from bypass.sim.clock import VirtualClock
+from bypass.sim.route_news import RouteNews
 
 LONGEST_FRAME = 1500  # bytes, headers included: longer datagrams are sent in fragments
 FRAGMENT_HEADER = 16  # bytes that each fragment has to say where it belongs
@@ -76,7 +77,8 @@ class FrameQueue(Protocol):
 
 
 class MediumDatagrams:
-    """The datagrams on one medium. `arrived` are the receivers by client, `losses` what is counted.
+    """The datagrams on one medium. `arrived` are the receivers by client, `losses` what is counted; `news`
+    says whom announcements of ways concern.
 
     Fragments of one station follow each other, and only one is in its queue: a long datagram leaves room for
     others, and each receiver has at most one of each sender that is not complete.
@@ -90,7 +92,9 @@ class MediumDatagrams:
         losses: Losses,
         codec: Codec,
         monitor: Monitor,
+        news: RouteNews,
     ) -> None:
+        self._news = news
         self._queue = queue
         self._clock = clock
         self._arrived = arrived
@@ -124,7 +128,7 @@ class MediumDatagrams:
                     self._go_on(sent)
             datagram, arrived = sent.datagram, self._arrived
             self._analyzer.datagram_received(datagram, stations)
-            for station in stations:
+            for station in self._news.concerned(datagram, stations):
                 arrived[station](datagram)
         elif what == OVER:
             self._go_on(sent)

@@ -1,14 +1,20 @@
-"""A host in virtual time."""
+"""A host in virtual time, and the random streams of hosts."""
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 from bypass.places.sensor import LocationSensor
 from bypass.ports.monitor import Monitor
 from bypass.ports.state_info import StateInformation
 from bypass.sim.clock import VirtualClock
-from bypass.sim.streams import stream
+
+
+def stream(seed: int, host: int, purpose: str) -> random.Random:
+    """The stream of (seed, host, purpose): a function of these three alone, the same on every machine."""
+    digest = hashlib.blake2b(f"{seed}/{host}/{purpose}".encode(), digest_size=16).digest()
+    return random.Random(int.from_bytes(digest, "little"))
 
 
 class SimHost:

@@ -21,7 +21,7 @@ from bypass.models.radio.kernels.arrivals import (
 from bypass.models.radio.kernels.state import NOBODY, FrameUse, S
 from bypass.models.radio.medium import Medium, Positions, grown
 from bypass.models.radio.radio import RadioModel
-from bypass.ports.datagrams import DatagramReceiver, Failed
+from bypass.ports.datagrams import DatagramReceiver, Failed, KnownWays
 from bypass.ports.local_access import PORTS, NoSuchRadio, Unless
 from bypass.ports.monitor import Monitor
 from bypass.protocol.datagrams import Datagram
@@ -31,6 +31,7 @@ from bypass.sim.clock import VirtualClock
 from bypass.sim.datagrams import Arrived, Losses, MediumDatagrams, SentDatagram
 from bypass.sim.port import ArrivedFrame, SimPort
 from bypass.sim.radio_kinds import RADIOS, radio_models
+from bypass.sim.route_news import RouteNews
 from bypass.support.units import MICROSECONDS
 
 EVENTS, HELLO, DIGEST = int(FrameUse.EVENTS), int(FrameUse.HELLO), int(FrameUse.DIGEST)
@@ -87,6 +88,7 @@ class LocalNetwork:
         self.heard: tuple[list[Heard], ...] = tuple([_nobody] * clients for _ in range(PORTS))
         self.datagram_receivers: list[Arrived] = [_ignore] * clients
         self.datagram_losses: Losses = Counter()
+        self.news = RouteNews(clock, clients)
         self.devices = [RadioDevice(self, number) for number in range(clients)]
 
     def medium(self, radio: str) -> _RunningMedium:
@@ -173,6 +175,7 @@ class _RunningMedium:
             network.datagram_losses,
             network.codec,
             network.monitor,
+            network.news,
         )
 
     def post(self, station: int, frame: Frame, target: int | None, delay: float, unless: Unless) -> None:
@@ -305,5 +308,6 @@ class RadioDevice:
         medium.datagrams.transmit(self._number, datagram, neighbour, failed)
         return True
 
-    def hear_datagrams(self, receiver: DatagramReceiver) -> None:
+    def hear_datagrams(self, receiver: DatagramReceiver) -> KnownWays:
         self._network.datagram_receivers[self._number] = receiver.arrived
+        return self._network.news.of(self._number)

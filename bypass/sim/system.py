@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from bypass.core.broker import Broker
 from bypass.core.client import Client
+from bypass.core.objects.fallback import FallbackSettings
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import COMMON_SCHEME, TRANSPORT
 from bypass.models.queueing import DelayEstimator
@@ -21,6 +22,7 @@ from bypass.ports.monitor import Monitor
 from bypass.ports.state_info import EXPECTED_DELAY, Reading
 from bypass.sim.cellular import BROKER, GONE, Cellular, CellularModel, Station
 from bypass.sim.clock import VirtualClock
+from bypass.sim.edges import EdgeModel, SimulatedEdges
 from bypass.sim.host import SimHost
 from bypass.sim.radio_kinds import RADIOS
 from bypass.sim.radios import LocalNetwork
@@ -38,8 +40,9 @@ class SimulatedSystem:
     `set` are parameters of schemes, for whichever part of whichever scheme has them. `begin` are actions that
     every client begins with, `radios` the kinds of radio that each of them has, beside those that transports
     have models of. With `durable` sessions clients can be cut off and lose nothing. `registry` has the
-    mechanisms, those built in if it is not given. Register analyzers with `monitor` at any time: they change
-    nothing.
+    mechanisms, those built in if it is not given. `edges` are the places (m) of infrastructure nodes, which
+    are numbered behind the clients, `edge_model` says what they run, `fallback` how clients go on
+    without one. Register analyzers with `monitor` at any time: they change nothing.
     """
 
     def __init__(
@@ -58,6 +61,9 @@ class SimulatedSystem:
         radios: Mapping[str, RadioModel] = RADIOS,
         durable: bool = False,
         registry: Registry | None = None,
+        edges: Sequence[tuple[float, float]] = (),
+        edge_model: EdgeModel | None = None,
+        fallback: FallbackSettings | None = None,
     ) -> None:
         begin = tuple(begin)
         self.registry = registry = registry or Registry()
@@ -81,16 +87,26 @@ class SimulatedSystem:
         transports = registry.kinds(TRANSPORT)
         self.local = LocalNetwork(
             self.clock,
-            _positions(trace, clients),
-            clients,
+            _with_edges(_positions(trace, clients), edges),
+            clients + len(edges),
             seed,
             radios,
             transports,
             registry.codec,
             self.monitor,
         )
+        numbers = range(clients, clients + len(edges))
+        self.edges = SimulatedEdges(
+            self.clock, self.local, numbers, seed, self.monitor, edge_model or EdgeModel()
+        )
         self._make_client = partial(
-            Client, uplink=self.cellular.send_up, scheme=scheme, set=set, begin=begin, registry=registry
+            Client,
+            uplink=self.cellular.send_up,
+            scheme=scheme,
+            set=set,
+            begin=begin,
+            registry=registry,
+            fallback=fallback,
         )
         self._delays = DelayEstimator(self.cellular.notified, durable=durable)
         self.broker.host.state_info.provide(EXPECTED_DELAY, self._expected_delay)
@@ -194,5 +210,18 @@ def _positions(trace: Movement, clients: int) -> Positions:
     def positions(at: float) -> tuple[Floats, Floats]:
         x, y = np.array([trace.position(client, at) for client in range(clients)], np.float64).T
         return x, y
+
+    return positions
+
+
+def _with_edges(clients: Positions, edges: Sequence[tuple[float, float]]) -> Positions:
+    """Where all clients and edges are at a time."""
+    if not edges:
+        return clients
+    edge_x, edge_y = np.array(edges, np.float64).T
+
+    def positions(at: float) -> tuple[Floats, Floats]:
+        x, y = clients(at)
+        return np.concatenate((x, edge_x)), np.concatenate((y, edge_y))
 
     return positions

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime.nrt import rtsys
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,9 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            # All else that numba would prepare here is for compiling, which prepares it itself.
+            rtsys.initialize(target_context)
+            return self._load_overload(sig, target_context)
         except Exception as error:  # damaged files raise anything
             log.debug("%s is compiled again: %s: %s", self._name, type(error).__name__, error)
             return None

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     )
     from bypass.testing.suites.caches import CacheSuite
     from bypass.testing.suites.dissemination import DisseminationSuite
+    from bypass.testing.suites.edges.insertions import InsertionSuite
+    from bypass.testing.suites.edges.provisionings import ProvisioningSuite
+    from bypass.testing.suites.edges.rankings import RankingSuite
     from bypass.testing.suites.filter_schemes import FilterSchemeSuite
     from bypass.testing.suites.gateway_logics import GatewayLogicSuite
     from bypass.testing.suites.gateway_selections import GatewaySelectionSuite
-    from bypass.testing.suites.insertions import InsertionSuite
     from bypass.testing.suites.models.churn import ChurnSuite
     from bypass.testing.suites.models.mobility import MobilitySuite
     from bypass.testing.suites.models.workloads import WorkloadSuite
@@ -59,7 +61,7 @@ else:
             "FrameProtectionSuite": "bypass.testing.suites.pipeline.protection",
             "GatewayLogicSuite": "bypass.testing.suites.gateway_logics",
             "GatewaySelectionSuite": "bypass.testing.suites.gateway_selections",
-            "InsertionSuite": "bypass.testing.suites.insertions",
+            "InsertionSuite": "bypass.testing.suites.edges.insertions",
             "LiveWorld": "bypass.testing.worlds.live",
             "LocatedSubscriber": "bypass.testing.rules",
             "LogSuite": "bypass.testing.suites.pipeline.logs",
@@ -68,6 +70,8 @@ else:
             "ParserSuite": "bypass.testing.suites.pipeline.parsers",
             "PartitionSuite": "bypass.testing.suites.partitions",
             "PrecomputeSuite": "bypass.testing.suites.pipeline.precompute",
+            "ProvisioningSuite": "bypass.testing.suites.edges.provisionings",
+            "RankingSuite": "bypass.testing.suites.edges.rankings",
             "RoutingSuite": "bypass.testing.suites.routing",
             "SimulatedWorld": "bypass.testing.worlds.simulated",
             "StorageSuite": "bypass.testing.suites.storage",
@@ -106,6 +110,8 @@ __all__ = [
     "ParserSuite",
     "PartitionSuite",
     "PrecomputeSuite",
+    "ProvisioningSuite",
+    "RankingSuite",
     "RoutingSuite",
     "SimulatedWorld",
     "StorageSuite",

@@ -51,6 +51,11 @@ class CacheMechanism(Mechanism, ABC):
     def added(self, entry: CacheEntry) -> None:
         """Put an entry that is new, or comes from another mechanism, in its place."""
 
+    def admits(self, key: CacheKey) -> bool:  # noqa: ARG002
+        """Whether a new entry may have the place of another one; asked where there is no room for both. It
+        has at least one entry then."""
+        return True
+
     def used(self, entry: CacheEntry) -> None:
         """Take notice of a use of an entry, after it was counted."""
 
@@ -129,6 +134,8 @@ class CacheMechanism(Mechanism, ABC):
             return False
         entry = self.content.entries.get(key)
         if entry is None:
+            if self._lacks_room(1, size) and not self.admits(key):
+                return False
             evicted = self._make_room(1, size)
             self.added(self.content.add(key, value, size, tags))
         else:

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from bypass.mechanisms.routing.counters import DropReason, RoutingCounters
 from bypass.places.cell_grid import CellGrid
-from bypass.ports.datagrams import DatagramLoss
-from bypass.ports.routing import DatagramSink, Neighbour
+from bypass.ports.datagrams import DatagramLoss, KnownWays, NoKnownWays
+from bypass.ports.routing import Coverage, DatagramSink, Neighbour
 from bypass.protocol.datagrams import (
     MOST_TARGETS,
     Datagram,
@@ -20,6 +20,7 @@ from bypass.protocol.datagrams import (
     NodeAddress,
     Recovery,
     RoutingMessage,
+    Search,
     Undeliverable,
 )
 from bypass.protocol.storage import StorageMessage
@@ -61,9 +62,10 @@ class RoutingMechanism(Mechanism):
     """Brings bodies to nodes and cells; see `bypass.ports.routing.Routing`.
 
     `offers` are the services that storage can rely on: "node" to reach a node by its number, "cell" to reach
-    a cell and all in it, "flood" and "hop" to tell all nodes or those in reach. Datagrams of another
-    `namespace` are not taken. A datagram makes `hop_limit` hops at most. A node that passes a flood on waits
-    for a random time up to `jitter_s` seconds, so that neighbours do not speak at once.
+    a cell and all in it, "flood" and "hop" to tell all nodes or those in reach, "edge" to reach an edge.
+    Datagrams of another `namespace` are not taken. A datagram makes `hop_limit` hops at most. A node that
+    passes a flood on waits for a random time up to `jitter_s` seconds, so that neighbours do not speak at
+    once.
     """
 
     offers: ClassVar[frozenset[str]] = frozenset()
@@ -72,6 +74,7 @@ class RoutingMechanism(Mechanism):
     counters: Annotated[
         RoutingCounters, TransferState("counters", optional=True), Field(default_factory=RoutingCounters)
     ]
+    known: Annotated[KnownWays, TransferState("known", optional=True), Field(default_factory=NoKnownWays)]
     namespace: Annotated[str, MechanismState("namespace"), Field(max_length=64)] = ""
     hop_limit: Annotated[int, MechanismState("hop_limit"), Field(ge=1, le=255)] = 255
     jitter_s: Annotated[float, MechanismState("jitter_s"), Field(ge=0, le=1)] = 0.01
@@ -128,6 +131,14 @@ class RoutingMechanism(Mechanism):
         """Whether this node forwards; always, by default."""
         return True
 
+    def coverage(self) -> Coverage | None:
+        """The edge in whose area this node is; None, by default."""
+        return None
+
+    def domain(self) -> str:
+        """The namespace in which decisions about storage and routing hold for this node."""
+        return self.namespace
+
     # -- what comes from the link -------------------------------------------------------------------------
 
     def arrived(self, datagram: Datagram) -> None:
@@ -180,7 +191,7 @@ class RoutingMechanism(Mechanism):
         )
 
     def onward(
-        self, datagram: Datagram, targets: tuple[NodeAddress, ...], recovery: Recovery | None = None
+        self, datagram: Datagram, targets: tuple[NodeAddress, ...], recovery: Recovery | Search | None = None
     ) -> Datagram | None:
         """Make the copy of a datagram that goes one hop on, to some of its targets.
 

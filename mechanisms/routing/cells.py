@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, ClassVar
@@ -11,24 +12,46 @@ from pydantic import Field
 
 from bypass.mechanisms.routing.base import RoutingMechanism
 from bypass.mechanisms.routing.counters import DropReason
-from bypass.mechanisms.routing.faces import CellStep, lies_in, nearest, next_step
+from bypass.mechanisms.routing.faces import CellStep, lies_in, nearest, next_step, rank
+from bypass.mechanisms.routing.islands import Island
 from bypass.mechanisms.routing.members import CellMembers
+from bypass.mechanisms.routing.searches import around, beyond_gaps, is_possible, next_node, visited
 from bypass.mechanisms.routing.stillness import Stillness
 from bypass.places.cell_grid import CellGrid, side_for
 from bypass.places.sensor import Fix, LocationRequest
 from bypass.ports.routing import Neighbour
 from bypass.ports.storage import CELL, FLOOD, HOP
-from bypass.protocol.datagrams import Beacon, Datagram, DatagramScope, NodeAddress, Recovery, RoutingMessage
+from bypass.protocol.datagrams import (
+    MOST_GAP,
+    Beacon,
+    Datagram,
+    DatagramScope,
+    NodeAddress,
+    Recovery,
+    RoutingMessage,
+    Search,
+)
 from bypass.protocol.storage import StorageMessage
 from bypass.transitions import MechanismState
+from bypass.transitions.recent import Recent
 
 Area = tuple[float, float, float, float]
+
+SURE_BEACONS = 3.0
+"""After a search that found no cell nearer to a target, none is begun for so many beacon periods."""
+
+
+class _SearchedCells(Recent[int, float]):
+    """Cells, and when a search from here found none that is nearer to them (s)."""
+
+    LIMIT = 1024
 
 
 class CellRouting(RoutingMechanism):
     """Nodes say every `beacon_s` seconds in which cell they are; one that was silent for `missed` beacons and
     a half is gone. A datagram goes to the neighbouring cell nearest to its target, or around voids; one
-    random node of the target's cell, or of the populated cell nearest to that, takes it.
+    random node of the target's cell, or of the populated cell nearest to that, takes it. Where populated
+    cells do not touch, nodes that hear each other across the gap are searched for.
 
     The cells cover `area` (x0, y0, x1, y1), with a side of `side` metres, None: as long as nodes of touching
     cells are sure to hear each other with a radio that reaches `reach_m`. A node that leaves its cell passes
@@ -57,6 +80,12 @@ class CellRouting(RoutingMechanism):
             self._standing.located(fix)
         self._told: object = None
         self._telling = False
+        self._searched = _SearchedCells()
+        self.gap = 0
+        self._island = Island()
+        self._seen_from: tuple[int, int] | None = None  # the cell, and the state of the neighbours
+        self._beyond: Collection[int] = ()
+        self._around = 0
         self._follow()
         self._changed()
         self._next_beacon = self.host.after(self.beacon_s * self._draw(), self._beat)
@@ -124,17 +153,48 @@ class CellRouting(RoutingMechanism):
         if message.cells != cells or (cell is not None and not 0 <= cell < cells):
             new = self._members.forget(node)  # a node with another grid means other cells by the same numbers
         else:
-            new = self._members.told(node, cell, message.moving, self.host.now())
+            new = self._told_by(node, message)
         if new:
             self._changed()
 
+    def _told_by(self, node: int, message: Beacon) -> bool:
+        """A node has said where it is, and what it knows; returns whether its place is new."""
+        now, own, grid = self.host.now(), self._standing.cell, self._standing.grid
+        island = message.island if message.count and message.island < grid.cells else None
+        touches = message.cell is not None and own is not None and grid.steps_squared(own, message.cell) <= 2
+        if island is not None and touches and not message.moving:
+            self._island.told(island, message.count, now)
+        return self._members.told(
+            node, message.cell, message.moving, now, message.around, island, message.gap
+        )
+
     def _beat(self) -> None:
-        if self._members.expire(self.host.now() - (self.missed + 0.5) * self.beacon_s):
+        heard_since = self.host.now() - (self.missed + 0.5) * self.beacon_s
+        if self._members.expire(heard_since):
             self._changed()
         standing = self._standing
-        self.control(Beacon(standing.cell, not standing.serving, standing.grid.cells))
+        if standing.cell is not None and standing.serving:
+            self.control(self._beacon(standing.cell, standing.grid, heard_since))
+        else:
+            self.gap, self._island = 0, Island()
+            self.control(Beacon(standing.cell, True, standing.grid.cells))
         # Nodes that spoke at the same moment once would always do so otherwise.
         self._next_beacon = self.host.after(self.beacon_s * (0.9 + 0.2 * self._draw()), self._beat)
+
+    def _beacon(self, cell: int, grid: CellGrid, heard_since: float) -> Beacon:
+        """Notice how near a gap is; gives what others are told."""
+        members, island = self._members, self._island
+        island.follow(cell, heard_since)
+        if self._seen_from != (cell, members.changes):
+            self._seen_from = cell, members.changes
+            self._beyond = beyond_gaps(grid, cell, members.cells, members.around)
+            self._around = around(grid, cell, members.cells)
+        if any(island.cell not in members.islands(each) for each in self._beyond):
+            self.gap = MOST_GAP
+        else:
+            self.gap = max(members.gap() - 1, 0)
+        bits = self._around
+        return Beacon(cell, False, grid.cells, bits, island.cell or 0, island.count, self.gap)
 
     def _located(self, fix: Fix) -> None:
         standing = self._standing
@@ -181,7 +241,7 @@ class CellRouting(RoutingMechanism):
                 if step is None:
                     self.give_up(datagram, target, DropReason.NOT_SERVING)
                 elif step.cell is None:
-                    self._end(datagram, target)
+                    self._search(datagram, target, target.cell)
                 elif step.recovery is not None:
                     self._forward(datagram, (target,), step.cell, step.recovery)
                 else:
@@ -194,18 +254,76 @@ class CellRouting(RoutingMechanism):
         standing, cells = self._standing, self._members.cells
         if standing.serving and standing.cell is not None:
             recovery = datagram.recovery if len(datagram.targets) == 1 else None
-            if recovery is not None and not lies_in(standing.grid, recovery):
+            if isinstance(recovery, Search):
+                if self._is_searching(recovery, target):
+                    return CellStep(None, None)
                 recovery = None
-            return next_step(standing.grid, standing.cell, target, recovery, cells)
+            elif recovery is not None and not lies_in(standing.grid, recovery):
+                recovery = None
+            step = next_step(standing.grid, standing.cell, target, recovery, cells)
+            return step._replace(recovery=self._noted(step.recovery, recovery)) if step.recovery else step
         # A node that does not serve is in no cell: any node that serves knows the way from where it is.
         return CellStep(nearest(standing.grid, target, cells), None) if cells else None
+
+    def _noted(self, recovery: Recovery, before: Recovery | None) -> Recovery:
+        """The next state of a walk; it notes whether a node on the way knows of a gap."""
+        known = before is not None and before.gap and before.entered == recovery.entered
+        return recovery._replace(gap=known or self.gap > 0)
+
+    def _is_searching(self, search: Search, target: int) -> bool:
+        """Whether a search goes on: nothing that is nearer to the target is in reach."""
+        grid, here = self._standing.grid, self._standing.cell
+        if here is None or not is_possible(grid, search):
+            return False
+        best = nearest(grid, target, (here, *self._members.cells))
+        return rank(grid, best, target) >= rank(grid, search.entered, target)
+
+    def _search(self, datagram: Datagram, target: NodeAddress, cell: int) -> None:
+        """No touching cells lead nearer to a target: go on across gaps, or end here."""
+        here, now = self._standing.cell, self.host.now()
+        way = datagram.recovery if len(datagram.targets) == 1 else None
+        if here is None or here == cell or (target.node is not None and self._members.get(target.node)):
+            self._end(datagram, target)
+            return
+        search = way if isinstance(way, Search) and is_possible(self._standing.grid, way) else None
+        if search is None:
+            sure = target.node is None and now - self._searched.get(cell, -math.inf) < self._sure_s()
+            if sure or not (self.gap or (isinstance(way, Recovery) and way.gap)):
+                self._end(datagram, target)
+                return
+        search = visited(search or Search(here), NodeAddress(self.host.id, here))
+        found = next_node(self._standing.grid, cell, search, self._members.serving())
+        if found is not None:
+            self._forward_to(datagram, (target,), found, search._replace(trail=(*search.trail, self.host.id)))
+        elif search.trail:
+            back = search._replace(trail=search.trail[:-1])
+            if self._members.get(search.trail[-1]) is None:
+                self.give_up(datagram, target, DropReason.NO_ROUTE)
+            else:
+                self._forward_to(datagram, (target,), search.trail[-1], back)
+        else:
+            if target.node is None:
+                self._searched[cell] = now
+            self._end(datagram, target)
+
+    def _sure_s(self) -> float:
+        """How long what a search has found holds (s)."""
+        return SURE_BEACONS * self.beacon_s
 
     def _forward(
         self, datagram: Datagram, targets: tuple[NodeAddress, ...], cell: int, recovery: Recovery | None
     ) -> None:
-        copy = self.onward(datagram, targets, recovery)
+        self._forward_to(datagram, targets, self._choose(self._members.likeliest(cell)), recovery)
+
+    def _forward_to(
+        self,
+        datagram: Datagram,
+        targets: tuple[NodeAddress, ...],
+        node: int,
+        way: Recovery | Search | None,
+    ) -> None:
+        copy = self.onward(datagram, targets, way)
         if copy is not None:
-            node = self._choose(self._members.likeliest(cell))
             self.unicast(copy, node, partial(self._failed_at, datagram, targets, node))
 
     def _failed_at(self, datagram: Datagram, targets: tuple[NodeAddress, ...], node: int) -> None:
@@ -240,6 +358,7 @@ class CellRouting(RoutingMechanism):
 
     def _use(self, grid: CellGrid) -> None:
         self._standing.use(grid)
+        self._island = Island()
         self._members.clear()  # their cells were those of the old grid
         self._changed()
         self._restart()

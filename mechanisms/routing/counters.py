@@ -22,6 +22,9 @@ class DropReason(StrEnum):
     OTHER_CELL = "other cell"
     UNSUPPORTED = "not offered"
     UNKNOWN_REPORT = "report about something unknown"
+    OTHER_WAY = "not through the edge"
+    NO_WORLD = "edge without the world"
+    FULL = "too many in the area"
 
 
 @dataclass(slots=True)

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from bypass.mechanisms.routing.base import RoutingMechanism
 from bypass.mechanisms.routing.counters import DropReason
+from bypass.mechanisms.routing.distance_vectors import WayTable
 from bypass.mechanisms.routing.members import CellMembers
-from bypass.mechanisms.routing.ways import WayTable
 from bypass.ports.host import Timer
 from bypass.ports.routing import Neighbour
 from bypass.ports.storage import FLOOD, HOP, NODE
@@ -59,13 +59,18 @@ class Dsdv(RoutingMechanism):
 
     def start(self) -> None:
         super().start()
-        self._ways = WayTable(self.host.id, self.settling_s, self.weight)
-        self._members = CellMembers()
+        self.known.clear()
+        self._ways = WayTable(self.host.id, self.settling_s, self.weight, self.known)
+        self._members = CellMembers(self.known.parted)
         self._waiting: dict[int, deque[tuple[Datagram, NodeAddress]]] = {}
         self._queued = 0
         self._alarm: Timer | None = None
         self._alarm_due = math.inf
         self._update: Timer = self.host.after(SOON_S * self._draw(), self._tell_all)
+
+    def stop(self) -> None:
+        super().stop()
+        self.known.clear()
 
     def set_update_s(self, value: float) -> None:
         """Tell everything more or less often from now on."""
@@ -82,7 +87,7 @@ class Dsdv(RoutingMechanism):
         self.weight = self._ways.weight = value
 
     def neighbours(self) -> Sequence[Neighbour]:
-        self._members.expire(self.host.now() - self.hold * self.update_s)
+        self._expire_members(self.host.now())
         return self._members.neighbours()
 
     def hops_to(self, node: int) -> int | None:
@@ -92,13 +97,17 @@ class Dsdv(RoutingMechanism):
     # -- announcements ------------------------------------------------------------------------------------
 
     def heard(self, node: int) -> None:
-        self._members.told(node, None, False, self.host.now())
+        now: float = self.host.now()
+        if not self._members.heard(node, now):
+            self._note_heard(*self._members)  # it may take the place of that heard longest ago
+            self.known.met(node)
+            self._members.told(node, None, False, now)
 
     def controlled(self, message: RoutingMessage, node: int) -> None:
         if not isinstance(message, RouteTable):
             return
         now = self.host.now()
-        self._members.told(node, None, False, now)
+        self.heard(node)
         for found in self._ways.learn(message.entries, node, now, self._waiting):
             self._queued -= len(self._waiting[found])
             for datagram, target in self._waiting.pop(found):
@@ -108,11 +117,22 @@ class Dsdv(RoutingMechanism):
 
     def _tell_all(self) -> None:
         now = self.host.now()
-        self._members.expire(now - self.hold * self.update_s)
+        self._expire_members(now)
         self._ways.expire(now - self.hold * self.update_s, now)
         self._doubt_broken(now)
         self._announce(self._ways.whole(now))
         self._update = self.host.after(self.update_s + APART_S * self._draw(), self._tell_all)
+
+    def _expire_members(self, now: float) -> None:
+        self._note_heard(*self._members)
+        self._members.expire(now - self.hold * self.update_s)
+
+    def _note_heard(self, *neighbours: int) -> None:
+        """Take over what the link has noted about neighbours."""
+        for node in neighbours:
+            member, heard_at = self._members.get(node), self.known.heard_at(node)
+            if member is not None and heard_at > member.heard_at:
+                self._members.heard(node, heard_at)
 
     def _tell_news_later(self, now: float) -> None:
         """Set the alarm for the first change that may be announced, unless it is set for that or earlier."""
@@ -167,6 +187,7 @@ class Dsdv(RoutingMechanism):
 
     def _failed_at(self, datagram: Datagram, targets: tuple[NodeAddress, ...], neighbour: int) -> None:
         """A neighbour did not take a datagram: try again, or find or wait for another way if it is gone."""
+        self._note_heard(neighbour)
         known = self._members.get(neighbour) is not None
         now: float = self.host.now()
         if (not known or self._members.failed(neighbour)) and self._ways.lose(neighbour, now):

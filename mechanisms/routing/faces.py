@@ -47,9 +47,9 @@ def next_step(
         return CellStep(None, None)
     entry = here if recovery is None else recovery.entered
     best = nearest(grid, target, reached or (here,))
-    if _rank(grid, best, target) < min(_rank(grid, entry, target), _rank(grid, here, target)):
+    if rank(grid, best, target) < min(rank(grid, entry, target), rank(grid, here, target)):
         return CellStep(best, None)
-    if recovery is None or _rank(grid, here, target) < _rank(grid, entry, target):
+    if recovery is None or rank(grid, here, target) < rank(grid, entry, target):
         return _walk(grid, here, target, None, reached)
     return _walk(grid, here, target, recovery, reached)
 
@@ -62,7 +62,7 @@ def lies_in(grid: CellGrid, recovery: Recovery) -> bool:
 
 def nearest(grid: CellGrid, target: int, cells: Collection[int]) -> int:
     """The cell nearest to a target out of some, at least one; of several the one with the smallest number."""
-    return min(cells, key=lambda cell: _rank(grid, cell, target))
+    return min(cells, key=lambda cell: rank(grid, cell, target))
 
 
 def planar_neighbours(grid: CellGrid, cell: int, populated: Collection[int]) -> list[int]:
@@ -71,15 +71,21 @@ def planar_neighbours(grid: CellGrid, cell: int, populated: Collection[int]) -> 
     column, row = grid.column_and_row(cell)
     found = []
     for dx, dy in _AROUND:
-        other = _at(grid, column + dx, row + dy)
+        other = at(grid, column + dx, row + dy)
         if other not in populated:
             continue
         if dx and dy:
-            corners = (_at(grid, column + dx, row), _at(grid, column, row + dy))
+            corners = (at(grid, column + dx, row), at(grid, column, row + dy))
             if corners[0] in populated or corners[1] in populated:
                 continue
         found.append(other)
     return found
+
+
+def steps_around(grid: CellGrid, cell: int) -> list[int]:
+    """The eight cells around a cell, counter-clockwise from east, -1 where the grid ends."""
+    column, row = grid.column_and_row(cell)
+    return [at(grid, column + dx, row + dy) for dx, dy in _AROUND]
 
 
 def _walk(
@@ -107,11 +113,12 @@ def _walk(
     return CellStep(next_cell, Recovery(entry, first or (here, next_cell), here, crossed))
 
 
-def _rank(grid: CellGrid, cell: int, target: int) -> tuple[int, int]:
+def rank(grid: CellGrid, cell: int, target: int) -> tuple[int, int]:
+    """The order of cells by how near they are to a target."""
     return grid.steps_squared(cell, target), cell
 
 
-def _at(grid: CellGrid, column: int, row: int) -> int:
+def at(grid: CellGrid, column: int, row: int) -> int:
     """The number of a cell, -1 if there is none."""
     inside = 0 <= column < grid.columns and 0 <= row < grid.rows
     return row * grid.columns + column if inside else -1

@@ -53,8 +53,7 @@ class ObjectFetches:
         if fetch.at.node is not None and fetch.at.node != origin.node:
             return  # of a holder that was given up
         if answer.data is None:
-            fetch.denied = True
-            self._ask_next(answer.op, fetch)
+            self.denied(answer.op)
         elif answer.offset == len(fetch.data):
             fetch.data += answer.data
             if len(fetch.data) < fetch.metadata.size and answer.data:
@@ -64,6 +63,20 @@ class ObjectFetches:
                 self._done(answer.op, OperationStatus.OK, data=bytes(fetch.data))
             else:
                 self._ask_next(answer.op, fetch)
+
+    def denied(self, op: int) -> None:
+        """The holder that was asked last does not have the object: ask the next one."""
+        fetch = self._fetches.get(op)
+        if fetch is not None:
+            fetch.denied = True
+            self._ask_next(op, fetch)
+
+    def refer(self, op: int, holders: Iterable[NodeAddress]) -> None:
+        """The holder that was asked last names others: ask these, then those that are left."""
+        fetch = self._fetches.get(op)
+        if fetch is not None:
+            fetch.left = deque(dict.fromkeys((*holders, *fetch.left)))
+            self._ask_next(op, fetch)
 
     def failed(self, request: Retrieve) -> None:
         """A request did not reach its holder: ask the next one."""

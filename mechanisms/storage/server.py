@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -10,7 +11,7 @@ from pydantic import Field
 from bypass.mechanisms.storage.base import StorageMechanism
 from bypass.mechanisms.storage.object_server import ObjectServer
 from bypass.objects.catalogue import ObjectCatalogue
-from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone
+from bypass.objects.metadata import Metadata, ObjectKey, Replica, StoredObject, Tombstone
 from bypass.objects.node_store import NodeStore
 from bypass.objects.query import MOST_ON_A_PAGE, ObjectQuery, Page, PageCursor
 from bypass.ports.storage import FLOOD, NODE
@@ -35,8 +36,11 @@ from bypass.transitions import MechanismState
 MOST_QUERIES_EACH = 1024
 """Queries of one subscriber that a server keeps."""
 
+MOST_ELSEWHERE = 4096
+"""Objects that a server lists although others keep their bytes."""
+
 OFFER_S = 60.0
-"""Subscribers make sure so often (s), about, that the server knows their queries."""
+"""Nodes make sure so often (s), about, that the server knows their queries and large objects."""
 
 FRESH_S = 5.0
 """A client that began so lately registers its queries anyway, and need not be asked to."""
@@ -45,12 +49,15 @@ FRESH_S = 5.0
 class NodeServerStore:
     """The store of a server on a node: objects are copies in the node's own store, queries are in memory.
 
-    Nothing that was acknowledged goes for something new: without room there is a refusal. Queries are
-    forgotten `grace_us` after their windows have ended.
+    Nothing that was acknowledged goes for something new: without room there is a refusal. Of an object that
+    no message can hold there is the metadata alone, of at most `most_elsewhere`. Queries are forgotten
+    `grace_us` after their windows have ended.
     """
 
-    def __init__(self, store: NodeStore) -> None:
+    def __init__(self, store: NodeStore, most_elsewhere: int = MOST_ELSEWHERE) -> None:
         self._store = store
+        self._most_elsewhere = most_elsewhere
+        self._elsewhere: set[ObjectKey] = set()
         self._catalogue = ObjectCatalogue()
         self._counts: dict[int, int] = {}  # queries by subscriber
         for metadata in (*store.own, *store.replicas):
@@ -65,6 +72,11 @@ class NodeServerStore:
         if self._store.tombstones.hides(metadata):
             return OperationStatus.REFUSED, False
         if metadata.key not in self._store:  # it is there if it is the server's own
+            if data is None and metadata.size > LONGEST_DATA:
+                if len(self._elsewhere) >= self._most_elsewhere:
+                    return OperationStatus.QUOTA, False
+                self._elsewhere.add(metadata.key)
+                return OperationStatus.OK, self._catalogue.add(metadata)
             if data is None or not metadata.describes(data):
                 return OperationStatus.REFUSED, False
             if metadata.size > self._store.room:
@@ -78,12 +90,19 @@ class NodeServerStore:
         if known is not None and not known.opened_by(opening):
             return OperationStatus.NOT_OWNER
         self._store.bury(Tombstone(key, opening))
-        self._catalogue.remove(key)
+        self.forget(key)
         return OperationStatus.OK
+
+    def bury(self, tombstone: Tombstone) -> None:
+        """List an object no longer whose commitment a tombstone opens."""
+        known = self._catalogue.get(tombstone.key)
+        if known is not None and known.opened_by(tombstone.opening):
+            self.forget(tombstone.key)
 
     def forget(self, key: ObjectKey) -> None:
         """Serve an object no longer, because it is deleted in the node's store."""
         self._catalogue.remove(key)
+        self._elsewhere.discard(key)
 
     def data(self, key: ObjectKey) -> bytes | None:
         """The bytes of an object; None if it is not here."""
@@ -129,7 +148,8 @@ class ExternalStorage(StorageMechanism):
 
     The server is one of the nodes, known to all before. It acknowledges what it has stored. When it was away
     it asks all others for their queries; since one may not hear that, subscribers offer theirs now and then.
-    Queries are kept for `grace_s` after their windows have ended.
+    Queries are kept for `grace_s` after their windows have ended. Objects that no message can hold stay with
+    their owner, or who has adopted them, and the server tells of them.
     """
 
     name: ClassVar[str] = "server"
@@ -164,15 +184,8 @@ class ExternalStorage(StorageMechanism):
     # -- what the application does ------------------------------------------------------------------------
 
     def insert(self, op: int, stored: StoredObject, active: bool | None) -> None:  # noqa: ARG002 - one copy
-        """Send an object to the server."""
-        if stored.metadata.size > LONGEST_DATA:
-            self.host.link.done(
-                op,
-                OperationStatus.TOO_LARGE,
-                f"object of {stored.metadata.size} bytes: expected at most {LONGEST_DATA}",
-            )
-        else:
-            self._request(Insert(op, stored.metadata, stored.data))
+        """Send an object to the server; of a large one the metadata, which says who has it."""
+        self._request(_insertion(op, stored.metadata, stored.data, self.host.id))
 
     def delete(self, op: int, metadata: Metadata, opening: bytes) -> None:
         """Have the server delete an object."""
@@ -195,8 +208,9 @@ class ExternalStorage(StorageMechanism):
         self._request(Withdraw(op, query.id))
 
     def retrieve(self, op: int, metadata: Metadata) -> None:
-        """Fetch an object from the server, or from its owner if the server does not have it yet."""
-        self.fetches.begin(op, metadata, (NodeAddress(self.server), NodeAddress(metadata.key.owner)))
+        """Fetch an object from the server, or from those who have it if the server does not."""
+        nodes = (self.server, *(each.node for each in metadata.replicas), metadata.key.owner)
+        self.fetches.begin(op, metadata, (NodeAddress(each) for each in nodes if each is not None))
 
     # -- what others say ----------------------------------------------------------------------------------
 
@@ -219,10 +233,10 @@ class ExternalStorage(StorageMechanism):
         ):
             self.host.link.recover(self._known_us)
 
-    def removed(self, key: ObjectKey) -> None:
-        """A copy that was served from here is deleted."""
+    def bury(self, tombstone: Tombstone) -> None:
+        super().bury(tombstone)
         if self._served is not None:
-            self._served.forget(key)
+            self._served.bury(tombstone)
 
     def tell_again(self, query: int, since_us: int) -> None:
         """Tell of all that was published since then, if this is the server and the query is still kept."""
@@ -252,7 +266,10 @@ class ExternalStorage(StorageMechanism):
         self.host.after(OFFER_S * (0.5 + self.host.random("offers").random()), self._offer)
 
     def _offer(self) -> None:
-        """Ask the server which of the queries of this node it does not know."""
+        """Ask the server which of the queries of this node it does not know, and tell it of large objects."""
+        for metadata in self.store.own:
+            if metadata.size > LONGEST_DATA:
+                self._request(_insertion(0, metadata, b"", self.host.id))
         queries = [query.id for query in self.queries.live()]
         self._offered_us = self.now_us()
         for first in range(0, len(queries), MOST_NAMED):
@@ -282,3 +299,12 @@ class ExternalStorage(StorageMechanism):
         if self._served is not None:
             self._served.expire(self.now_us() - round(self.grace_s * MICROSECONDS))
             self.host.after(max(self.grace_s, 1.0), self._expire)
+
+
+def _insertion(op: int, metadata: Metadata, data: bytes, node: int) -> Insert:
+    """The message that tells a server of an object at a node."""
+    if metadata.size <= LONGEST_DATA:
+        return Insert(op, metadata, data)
+    return Insert(
+        op, metadata if node == metadata.key.owner else replace(metadata, replicas=(Replica(node),))
+    )

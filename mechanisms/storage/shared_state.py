@@ -3,8 +3,9 @@ and which of them are over."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from hashlib import blake2b
+from operator import xor
 
 from bypass.objects.catalogue import ObjectCatalogue
 from bypass.objects.metadata import Tombstone
@@ -36,6 +37,9 @@ class SharedState:
         self._withdrawn = WithdrawnQueries()
         self._counts: dict[int, int] = {}  # queries by subscriber
         self._asked_us: dict[int, int] = {}  # when each query was asked last, by its number
+        self._sums = [0] * BUCKETS  # of queries and withdrawals: digests are compared often
+        self._tombstone_sums = [0] * BUCKETS
+        self._summed = -1  # the changes of the tombstones that these sums are of
 
     def add(self, query: ObjectQuery, asked_us: int) -> bool:
         """Keep a query that its subscriber asks at a time. Whether that is new: it is not known, or was asked
@@ -44,13 +48,18 @@ class SharedState:
             return False
         known_us = self._asked_us.get(query.id)
         if known_us is not None:
-            self._asked_us[query.id] = max(known_us, asked_us)
-            return asked_us > known_us
+            if asked_us <= known_us:
+                return False
+            self._asked_us[query.id] = asked_us
+            self._toggle(_query_hash(query.id, known_us))
+            self._toggle(_query_hash(query.id, asked_us))
+            return True
         if self._counts.get(query.subscriber, 0) >= MOST_QUERIES_EACH:
             self.refused += 1
             return False
         self._counts[query.subscriber] = self._counts.get(query.subscriber, 0) + 1
         self._asked_us[query.id] = asked_us
+        self._toggle(_query_hash(query.id, asked_us))
         return self._catalogue.add_query(query)
 
     def asked_us(self, number: int) -> int | None:
@@ -61,7 +70,10 @@ class SharedState:
         """Forget a query for good; whether that is new."""
         if number in self._withdrawn:
             return False
+        if len(self._withdrawn) >= self._withdrawn.LIMIT:
+            self._toggle(_withdrawn_hash(next(iter(self._withdrawn))))  # it goes now
         self._withdrawn[number] = None
+        self._toggle(_withdrawn_hash(number))
         query = self._catalogue.remove_query(number)
         if query is not None:
             self._uncount(query)
@@ -78,10 +90,12 @@ class SharedState:
 
     def digest(self) -> StateDigest:
         """A hash of each part of the state."""
-        hashes = [0] * BUCKETS
-        for number in self._numbers():
-            hashes[number % BUCKETS] ^= number
-        return StateDigest(0, tuple(hashes), DigestKind.SHARED)
+        if self._summed != self._tombstones.changes:
+            self._summed = self._tombstones.changes
+            self._tombstone_sums = [0] * BUCKETS
+            for number in map(_tombstone_hash, self._tombstones):
+                self._tombstone_sums[number % BUCKETS] ^= number
+        return StateDigest(0, tuple(map(xor, self._sums, self._tombstone_sums)), DigestKind.SHARED)
 
     def differing(self, digest: StateDigest) -> list[int]:
         """The parts in which a neighbour's state differs; all of them if it compares otherwise."""
@@ -126,16 +140,17 @@ class SharedState:
             *map(_tombstone_hash, state.tombstones),
         }
 
-    def _numbers(self) -> Iterator[int]:
-        yield from map(self._query_hash, self._catalogue.queries())
-        yield from map(_withdrawn_hash, self._withdrawn)
-        yield from map(_tombstone_hash, self._tombstones)
+    def _toggle(self, number: int) -> None:
+        """Add a hash to its sum, or take it away."""
+        self._sums[number % BUCKETS] ^= number
 
     def _query_hash(self, query: ObjectQuery) -> int:
         return _query_hash(query.id, self._asked_us[query.id])
 
     def _uncount(self, query: ObjectQuery) -> None:
-        self._asked_us.pop(query.id, None)
+        asked_us = self._asked_us.pop(query.id, None)
+        if asked_us is not None:
+            self._toggle(_query_hash(query.id, asked_us))
         left = self._counts.get(query.subscriber, 0) - 1
         if left > 0:
             self._counts[query.subscriber] = left

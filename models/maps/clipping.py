@@ -8,8 +8,6 @@ nodes without a street are left out.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from bypass.support.arrays import Floats, Ints
 
@@ -58,6 +56,9 @@ def tidy(nodes: Floats, edges: Ints) -> StreetNetwork:
 
 def largest_part(nodes: Floats, edges: Ints) -> StreetNetwork:
     """The largest set of nodes that can all reach each other; the first of equal ones."""
+    from scipy.sparse import csr_array  # scipy takes long to import
+    from scipy.sparse.csgraph import connected_components
+
     shape = (len(nodes), len(nodes))
     _, part = connected_components(csr_array((np.ones(len(edges)), edges.T), shape=shape), directed=False)
     return _compact(nodes, edges[part[edges[:, 0]] == np.bincount(part).argmax()])

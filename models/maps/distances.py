@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from bypass.support.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Distances that are kept (128 MiB): all there are on maps of up to 4,096 nodes, the latest on larger ones.
 KEPT = 4096**2
@@ -35,6 +37,8 @@ class Distances:
                 found[goal] = self._rows[goal]
                 self._rows.move_to_end(goal)
         if missing := sorted(set(wanted) - found.keys()):
+            from scipy.sparse.csgraph import dijkstra  # scipy takes long to import
+
             found |= zip(missing, dijkstra(self._graph, indices=missing), strict=True)
             self._keep({goal: found[goal] for goal in missing})
         return np.stack([found[goal] for goal in wanted])

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from bypass.errors import BypassError
 from bypass.models.maps.distances import Distances
 from bypass.places.geo import Projection
 from bypass.support.arrays import Floats, Ints
+
+if TYPE_CHECKING:  # scipy takes long to import: functions that use it do that
+    from scipy.sparse import csr_array
+    from scipy.spatial import cKDTree
 
 # Routes whose lengths (m) differ by less are equally long: sums of lengths carry rounding errors.
 TIE = 1e-6  # compiled into kernels
@@ -118,6 +119,8 @@ class StreetMap:
         pairs, times = np.unique(np.sort(edges, axis=1), axis=0, return_counts=True)
         if (twice := np.flatnonzero(times > 1)).size:
             raise self._fail(f"edge {pairs[twice[0]].tolist()} is given twice: expected once")
+        from scipy.sparse.csgraph import connected_components
+
         parts, _ = connected_components(self._graph, directed=False)
         if parts > 1:
             raise self._fail(f"streets fall into {parts} parts: expected every node to reach every other")
@@ -132,6 +135,8 @@ class StreetMap:
     @cached_property
     def _graph(self) -> csr_array:
         """Every street in both directions."""
+        from scipy.sparse import csr_array
+
         count = len(self.nodes)
         pairs = np.concatenate([self.edges, self.edges[:, ::-1]])
         return csr_array((np.tile(self.lengths, 2), pairs.T), shape=(count, count))
@@ -149,6 +154,8 @@ class StreetMap:
 
     @cached_property
     def _tree(self) -> cKDTree:
+        from scipy.spatial import cKDTree
+
         return cKDTree(self.nodes)
 
     @cached_property

@@ -14,6 +14,7 @@ from bypass.models.maps.street_map import TIE, Streets
 from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, normal_pair, uniform_pair
 from bypass.support.kernel import kernel
+from bypass.support.search import count_up_to
 
 
 class Places(NamedTuple):
@@ -55,7 +56,7 @@ def on_streets(
     near, far = np.empty(len(clients), np.int64), np.empty(len(clients), np.int64)
     for i in range(len(clients)):
         u, share = uniform_pair(seed, Purpose.MOBILITY, clients[i], draws[i])
-        edge = np.searchsorted(shares, u, side="right")
+        edge = count_up_to(shares, u)
         a, b = edges[edge, 0], edges[edge, 1]
         x[i] = nodes[a, 0] + share * (nodes[b, 0] - nodes[a, 0])
         y[i] = nodes[a, 1] + share * (nodes[b, 1] - nodes[a, 1])
@@ -75,7 +76,7 @@ def around(
     for i in range(len(clients)):
         u, _ = uniform_pair(seed, Purpose.MOBILITY, clients[i], draws[i])
         dx, dy = normal_pair(seed, Purpose.MOBILITY, clients[i], draws[i] + 1)
-        centre = centres[np.searchsorted(shares, u, side="right")]
+        centre = centres[count_up_to(shares, u)]
         places[i, 0] = min(max(centre[0] + centre[2] * dx, 0.0), width)
         places[i, 1] = min(max(centre[1] + centre[2] * dy, 0.0), height)
     return places

@@ -1,5 +1,6 @@
 """Mobility models by name."""
 
+from bypass.models.mobility.areas import Areas
 from bypass.models.mobility.base.model import MobilityModel
 from bypass.models.mobility.base.trip_model import TripModel
 from bypass.models.mobility.cities import Darmstadt, DarmstadtRandom, Mannheim, MannheimRandom
@@ -26,11 +27,13 @@ MOBILITY: dict[str, type[MobilityModel]] = {
     "rpgm": GroupMovement,
     "levy-walk": LevyWalk,
     "visitors": Visitors,
+    "areas": Areas,
     "playback": Playback,
 }
 
 __all__ = [
     "MOBILITY",
+    "Areas",
     "Darmstadt",
     "DarmstadtRandom",
     "GaussMarkov",

@@ -20,13 +20,16 @@ def find_neighbours(
     """
     n = len(x)
     # Cells as wide as anybody is heard: neighbours are in the nine around.
-    left, low = x.min(), y.min()
-    columns = int((x.max() - left) / interference) + 1
-    rows = int((y.max() - low) / interference) + 1
+    left, right, low, high = x[0], x[0], y[0], y[0]
+    for i in range(n):  # not x.min(): a process that loads a kernel with that one imports scipy
+        left, right = min(left, x[i]), max(right, x[i])
+        low, high = min(low, y[i]), max(high, y[i])
+    columns = int((right - left) / interference) + 1
+    rows = int((high - low) / interference) + 1
     if columns > 4096 or rows > 4096:  # a few stations far apart: wider cells do as well
         columns, rows = min(columns, 4096), min(rows, 4096)
-    width = max(interference, (x.max() - left) / columns + 1e-9)
-    height = max(interference, (y.max() - low) / rows + 1e-9)
+    width = max(interference, (right - left) / columns + 1e-9)
+    height = max(interference, (high - low) / rows + 1e-9)
     cell = np.empty(n, np.int64)
     first = np.full(columns * rows + 1, 0, np.int64)
     for i in range(n):

@@ -209,6 +209,50 @@ def costs(demand: Demand, extent: Extent, *, confirmed: bool = False) -> dict[De
     return {design: cost(design, demand, extent, confirmed=confirmed) for design in Design}
 
 
+JOIN_COIN = 0.5
+"""The probability with which a neighbour answers a newcomer in `local`, unless it is set otherwise."""
+
+
+def switch_cost(to: Design, present: Demand, extent: Extent, *, copies: float = 0.0) -> DesignCost:
+    """The messages of a switch to a design, beside those that it needs anyway: `present` has the objects that
+    there are (`inserts`) and the queries (`subscriptions`); `copies` is how many nodes have an object beside
+    its owner, on average, as they do in `cells`.
+
+    Of two neighbours, one tells the other of the decision; in `cells` beacons tell many at once. Soon after
+    the switch, pages of `local` are flooded twice, and nodes of `cells` have heard nobody: they take their
+    objects themselves, and offer each cell what it lacks when they have joined theirs, twice. Whoever has
+    copies of others floods a claim.
+    """
+    nodes, company = extent.nodes, extent.company or 1.0
+    asked = cost(to, Demand(subscriptions=present.subscriptions, keys=present.keys), extent, confirmed=True)
+    told = nodes if to is Design.CELLS else nodes * extent.neighbours / 2
+    counts = {"decide": MessageCount(steps=told / company), **asked.by_operation}
+    if to is Design.SERVER:
+        counts["insert"] = MessageCount(ways=present.inserts, returns=present.inserts)
+    elif to is Design.LOCAL:
+        counts["subscribe"] = MessageCount(floods=2 * present.subscriptions)
+        counts["join"] = MessageCount(steps=nodes * (1 + JOIN_COIN * extent.neighbours))
+    else:
+        indexed = present.inserts * present.tags
+        holding = _cells_named(indexed, extent)
+        offering = _cells_named(indexed + present.subscriptions * present.keys, extent)
+        counts["insert"] = MessageCount(ways=2 * holding, returns=holding, broadcasts=holding)
+        counts["offer"] = MessageCount(ways=offering, returns=offering)
+        counts["join"] = MessageCount(steps=4 * nodes / company)
+    if copies > 0:
+        counts["claim"] = MessageCount(floods=nodes * (1 - (1 - 1 / nodes) ** (present.inserts * copies)))
+    return DesignCost(to, extent, counts, 0.0)
+
+
+def _cells_named(keys: float, extent: Extent) -> float:
+    """How many cells each node has keys of, summed over all: so many keys are with random nodes, each in a
+    random cell."""
+    cells = extent.cells
+    if cells <= 1:
+        return extent.nodes if keys else 0.0
+    return float(extent.nodes * cells * (1 - (1 - 1 / cells) ** (keys / extent.nodes)))
+
+
 def _each(design: Design, tags: float, keys: float) -> tuple[MessageCount, ...]:
     """The messages of one insertion, retrieval, subscription, notification and further page."""
     there_and_back, told = MessageCount(ways=1, returns=1), MessageCount(returns=1)
@@ -252,6 +296,16 @@ def upkeep(
         return nodes / periods.beacon_s + nodes / periods.cells_repair_s
     told_on = nodes * deletes if isfinite(periods.local_repair_s) else 0.0
     return nodes**2 / periods.update_s + nodes / periods.local_repair_s + told_on
+
+
+def cell_change(
+    population: float, subscriptions: float = 9, copies: float = 9, published: float = 0
+) -> float:
+    """The messages of a node that goes to another cell of a grid, as published (Vieira 2018, 5.4.1): a notice
+    to each of the cell that it leaves, the state of the one that it joins, and its new place to all nodes of
+    the cells that know its subscriptions, copies and own objects. In the area of an edge there are none."""
+    _check("population", population, 1.0)
+    return population - 1 + 2 + population * (subscriptions + copies + published)
 
 
 def local_beats_server(nodes: float) -> float:

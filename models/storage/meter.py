@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 
 from bypass.models.storage.costs import Demand, Design, Extent
 from bypass.models.storage.layout import NodeLayout
@@ -15,37 +15,27 @@ SILENT_WINDOWS = 3
 """A node that has not answered in so many windows is gone."""
 
 
+_STATE = frozenset(("objects", "queries", "neighbours", "mates", "control"))
+_DONE = tuple(name for name in NodeCounts.__slots__ if name not in _STATE)
+"""The counts of operations and ways; the others are of what there is now, or of routing."""
+
+
 @dataclass(slots=True)
 class WindowCounts:
-    """The operations of one window, and the ways of their messages, as in NodeCounts."""
+    """The operations and ways of all nodes in one window (`done`); `came`: nodes that came, began anew or
+    went in it."""
 
-    inserts: int = 0
-    tags: int = 0
-    retrieves: int = 0
-    subscriptions: int = 0
-    keys: int = 0
-    pages: int = 0
-    notifications: int = 0
-    answers: int = 0
-    deletes: int = 0
-    withdrawals: int = 0
-    ways: int = 0
-    hops: int = 0
-    cell_ways: int = 0
-    cell_hops: int = 0
+    done: NodeCounts = field(default_factory=NodeCounts)
     came: int = 0
-    """Nodes that came, or began anew, in this window, and nodes that went."""
 
     @property
     def operations(self) -> int:
         """All operations."""
+        done = self.done
         return (
-            self.inserts + self.retrieves + self.subscriptions + self.notifications + self.deletes
-            + self.withdrawals + self.pages
+            done.inserts + done.retrieves + done.subscriptions + done.notifications + done.deletes
+            + done.withdrawals + done.pages
         )  # fmt: skip
-
-
-_COUNTED = tuple(each.name for each in fields(WindowCounts) if each.name != "came")
 
 
 class StorageMeter:
@@ -76,12 +66,12 @@ class StorageMeter:
         first = not self._last
         for node, counts in answers.items():
             before = self._last.get(node)
-            if before is None or any(getattr(counts, name) < getattr(before, name) for name in _COUNTED):
+            if before is None or any(getattr(counts, name) < getattr(before, name) for name in _DONE):
                 window.came += not first
                 before = NodeCounts() if before is not None else counts
-            for name in _COUNTED:
+            for name in _DONE:
                 done = getattr(counts, name) - getattr(before, name)
-                setattr(window, name, getattr(window, name) + done)
+                setattr(window.done, name, getattr(window.done, name) + done)
             self._last[node] = replace(counts)
             self._silent[node] = 0
         for node in self._last.keys() - answers.keys():
@@ -96,7 +86,7 @@ class StorageMeter:
         """Note that the store has another design. Ways that were measured are forgotten: they were others."""
         self.design = design
         for each in self._closed:
-            each.ways = each.hops = each.cell_ways = each.cell_hops = 0
+            each.done = replace(each.done, ways=0, hops=0, cell_ways=0, cell_hops=0)
 
     @property
     def windows(self) -> int:
@@ -137,7 +127,7 @@ class StorageMeter:
     def demand(self) -> Demand:
         """The operations of a window, on average; nothing before one was closed."""
         windows = max(1, len(self._closed))
-        total = {name: sum(getattr(each, name) for each in self._closed) for name in _COUNTED}
+        total = {name: sum(getattr(each.done, name) for each in self._closed) for name in _DONE}
         return Demand(
             total["inserts"] / windows,
             total["retrieves"] / windows,
@@ -156,12 +146,12 @@ class StorageMeter:
         extent = self.layout.extent(design, self.nodes)
         if design is not self.design:
             return extent
-        ways, cell_ways = self._sum(lambda each: each.ways), self._sum(lambda each: each.cell_ways)
+        ways, cell_ways = self._sum(lambda each: each.done.ways), self._sum(lambda each: each.done.cell_ways)
         if ways:
-            hops = self._sum(lambda each: each.hops) / ways
+            hops = self._sum(lambda each: each.done.hops) / ways
             extent = replace(extent, hops=hops, return_hops=hops)
         if cell_ways:
-            extent = replace(extent, cell_hops=self._sum(lambda each: each.cell_hops) / cell_ways)
+            extent = replace(extent, cell_hops=self._sum(lambda each: each.done.cell_hops) / cell_ways)
         if design is Design.CELLS:
             cells = sum(1 / (1 + counts.mates) for counts in self._last.values())
             alone = sum(not counts.mates for counts in self._last.values())

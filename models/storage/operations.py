@@ -3,6 +3,7 @@ matches."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -17,7 +18,10 @@ from bypass.support.units import MICROSECONDS
 _SUBSCRIBERS, _DELETERS, _WITHDRAWERS = 1 << 33, 1 << 34, 1 << 35
 """Beyond the numbers of authors: other draws of each."""
 
-_Row = tuple[int, int, int, int]  # time (µs), node, kind, subject
+OperationRow = tuple[int, int, int, int]
+"""The time (µs), the node, the kind and the subject of an operation."""
+SubscriptionRow = tuple[int, int, int, bool]
+"""The time (µs) of a subscription, its node and tag, and whether its window reaches into all time."""
 
 
 class OperationKind(IntEnum):
@@ -48,6 +52,29 @@ class StorageOperations:
 
     def __len__(self) -> int:
         return len(self.at_us)
+
+    @classmethod
+    def of_rows(
+        cls, posts: Posts, operations: Iterable[OperationRow], subscriptions: Iterable[SubscriptionRow]
+    ) -> StorageOperations:
+        """Operations in any order; subscriptions are in the order of their numbers."""
+        rows = sorted(operations, key=lambda row: (row[0], row[2], row[3]))
+        columns = np.array(rows, np.int64).reshape(-1, 4).T
+        wanted = list(subscriptions)
+        return cls(
+            posts,
+            columns[0],
+            columns[1].astype(np.int32),
+            columns[2].astype(np.int8),
+            columns[3],
+            np.array([row[2] for row in wanted], np.int32),
+            np.array([row[3] for row in wanted], np.bool_),
+        )
+
+    def compressed(self, factor: float) -> StorageOperations:
+        """The same operations in a time that is so many times faster."""
+        posts = replace(self.posts, at_us=_faster(self.posts.at_us, factor))
+        return replace(self, posts=posts, at_us=_faster(self.at_us, factor))
 
     def followed_by(self, other: StorageOperations, after_us: int) -> StorageOperations:
         """These operations, and others on posts of the same vocabulary `after_us` microseconds later."""
@@ -116,11 +143,11 @@ class OperationModel(BaseModel):
         """
         posts = posts.of_busiest(nodes)
         inserts = np.flatnonzero(posts.at_us < duration * MICROSECONDS)
-        rows: list[_Row] = [
+        rows: list[OperationRow] = [
             (int(posts.at_us[i]), int(posts.author[i]), OperationKind.INSERT, i) for i in inserts.tolist()
         ]
-        tag, all_time, begun = self._subscriptions(self._popular(posts), nodes, duration, seed)
-        rows += [(at, node, OperationKind.SUBSCRIBE, i) for i, (at, node) in enumerate(begun)]
+        wanted = self._subscriptions(self._popular(posts), nodes, duration, seed)
+        rows += [(at, node, OperationKind.SUBSCRIBE, i) for i, (at, node, _, _) in enumerate(wanted)]
         own: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for at, node, kind, subject in rows:
             own.setdefault((node, kind), []).append((at, subject))
@@ -129,22 +156,12 @@ class OperationModel(BaseModel):
                 (OperationKind.DELETE, OperationKind.INSERT, self.deletes, _DELETERS),
                 (OperationKind.WITHDRAW, OperationKind.SUBSCRIBE, self.withdrawals, _WITHDRAWERS),
             ):
-                ends = _ends(stream(seed, purpose + node), rate, own.get((node, of), []), duration)
-                rows += [(at, node, kind, subject) for at, subject in ends]
-        rows.sort(key=lambda row: (row[0], row[2], row[3]))
-        columns = np.array(rows, np.int64).reshape(-1, 4).T
-        return StorageOperations(
-            replace(posts, at_us=self._compressed(posts.at_us)),
-            self._compressed(columns[0]),
-            columns[1].astype(np.int32),
-            columns[2].astype(np.int8),
-            columns[3],
-            tag,
-            all_time,
-        )
-
-    def _compressed(self, at_us: Ints) -> Ints:
-        return np.round(at_us / self.compression).astype(np.int64)
+                draws, mine = stream(seed, purpose + node), own.get((node, of), [])
+                rows += [
+                    (at, node, kind, subject)
+                    for at, subject in ends(draws, rate, mine, duration / 2, duration)
+                ]
+        return StorageOperations.of_rows(posts, rows, wanted).compressed(self.compression)
 
     def _popular(self, posts: Posts) -> Ints:
         """The tags that are used most, a share `popular` of all that are used."""
@@ -152,24 +169,20 @@ class OperationModel(BaseModel):
         used = int((counts > 0).sum())
         return np.argsort(-counts, kind="stable")[: max(1, round(self.popular * used))]
 
-    def _subscriptions(
-        self, popular: Ints, nodes: int, duration: float, seed: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_], list[tuple[int, int]]]:
-        """The tag, the window, and (time, node) of each subscription, in the order of time."""
-        rows: list[tuple[int, int, int, bool]] = []
+    def _subscriptions(self, popular: Ints, nodes: int, duration: float, seed: int) -> list[SubscriptionRow]:
+        """All subscriptions, in the order of time."""
+        rows: list[SubscriptionRow] = []
         for node in range(nodes):
             draws = stream(seed, _SUBSCRIBERS + node)
             for begin, rate in ((0.0, self.first_half), (duration / 2, self.second_half)):
-                for at in _arrivals(draws, rate, begin, begin + duration / 2):
+                for at in arrivals(draws, rate, begin, begin + duration / 2):
                     tag = int(popular[int(draws.random() * len(popular))])
                     rows.append((at, node, tag, bool(draws.random() < self.all_time)))
-        rows.sort()
-        tags = np.array([row[2] for row in rows], np.int32)
-        return tags, np.array([row[3] for row in rows], np.bool_), [row[:2] for row in rows]
+        return sorted(rows)
 
 
-def _arrivals(draws: np.random.Generator, rate: float, begin: float, end: float) -> list[int]:
-    """Times (µs) of a Poisson process with `rate` per hour."""
+def arrivals(draws: np.random.Generator, rate: float, begin: float, end: float) -> list[int]:
+    """Times (µs) from `begin` to `end` (s) of a Poisson process with `rate` per hour."""
     found: list[int] = []
     at = begin
     while rate > 0:
@@ -180,18 +193,22 @@ def _arrivals(draws: np.random.Generator, rate: float, begin: float, end: float)
     return found
 
 
-def _ends(
-    draws: np.random.Generator, rate: float, own: list[tuple[int, int]], duration: float
+def ends(
+    draws: np.random.Generator, rate: float, own: list[tuple[int, int]], begin: float, end: float
 ) -> list[tuple[int, int]]:
-    """Pairs of a time in the second half and the number of an own post or subscription that ends then.
+    """Pairs of a time from `begin` to `end` (s) and the number of an own post or subscription that ends then.
 
-    `own` has their beginnings and numbers; each ends once at most, and after it has begun.
+    `own` has their beginnings (µs) and numbers; each ends once at most, and after it has begun.
     """
     left = sorted(own)
     found: list[tuple[int, int]] = []
-    for at in _arrivals(draws, rate, duration / 2, duration):
+    for at in arrivals(draws, rate, begin, end):
         there = sum(begun < at for begun, _ in left)
         pick = draws.random()
         if there:
             found.append((at, left.pop(int(pick * there))[1]))
     return found
+
+
+def _faster(at_us: Ints, factor: float) -> Ints:
+    return np.round(at_us / factor).astype(np.int64)

@@ -17,6 +17,7 @@ from bypass.models.storage.costs import (
     Extent,
     UpkeepPeriods,
     cost,
+    switch_cost,
     upkeep,
 )
 from bypass.models.storage.meter import StorageMeter
@@ -134,13 +135,15 @@ class StoragePlanner:
         return cost(design, demand, extent, confirmed=self.settings.confirmed).transmissions()
 
     def _earned(self, assessment: StorageAssessment) -> bool:
-        """Whether the switch pays within the horizon: all objects and queries are announced anew."""
+        """Whether the switch pays within the horizon."""
         present = Demand(
             inserts=self.meter.objects,
             subscriptions=self.meter.queries,
             tags=assessment.demand.tags,
             keys=assessment.demand.keys,
         )
-        price = self._operations(assessment.cheapest, present, assessment.extents[assessment.cheapest])
+        copies = assessment.extents[Design.CELLS].population - 1 if self.meter.design is Design.CELLS else 0.0
+        extent = assessment.extents[assessment.cheapest]
+        price = switch_cost(assessment.cheapest, present, extent, copies=copies).transmissions()
         saved = assessment.transmissions[self.meter.design] - assessment.transmissions[assessment.cheapest]
         return saved * self.settings.horizon >= price

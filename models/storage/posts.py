@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -50,6 +50,27 @@ class Posts:
     def popularity(self) -> Ints:
         """How many posts have each tag."""
         return np.bincount(self.tags, minlength=len(self.vocabulary)).astype(np.int64)
+
+    @classmethod
+    def of_authors(
+        cls, columns: Sequence[Iterable[tuple[float, int, list[int]]]], vocabulary: tuple[str, ...]
+    ) -> Posts:
+        """The posts of authors, numbered as they come: the time (s), size and tags of each."""
+        rows = [
+            (round(at * MICROSECONDS), i, size, tags)
+            for i, own in enumerate(columns)
+            for at, size, tags in own
+        ]
+        rows.sort(key=lambda row: row[:2])
+        first = np.concatenate(([0], np.cumsum([len(tags) for *_, tags in rows], dtype=np.int64)))
+        return cls(
+            np.array([row[0] for row in rows], np.int64),
+            np.array([row[1] for row in rows], np.int32),
+            np.array([row[2] for row in rows], np.int32),
+            first.astype(np.int64),
+            np.array([tag for *_, tags in rows for tag in tags], np.int32),
+            vocabulary,
+        )
 
     def of_busiest(self, authors: int) -> Posts:
         """The posts of those who post most, numbered from 0 on by how much they do; of equal ones the smaller
@@ -123,7 +144,7 @@ class PostModel(BaseModel):
         columns = [
             self._of_author(stream(seed, i), expected[i], edges, share, cumulated) for i in range(authors)
         ]
-        return _in_order(columns, tuple(f"tag{i}" for i in range(self.vocabulary)))
+        return Posts.of_authors(columns, tuple(f"tag{i}" for i in range(self.vocabulary)))
 
     def _interest(self, draws: np.random.Generator) -> tuple[Floats, Floats]:
         """The beginnings of seconds, and the share of all interest that lies before each."""
@@ -159,22 +180,6 @@ class PostModel(BaseModel):
             count = 1 + int(np.searchsorted((0.6, 0.85), draws.random(), side="right"))
             picked = np.searchsorted(cumulated, draws.random(count), side="right")
             found.append((when, 20 + int(draws.random() * 121), sorted(set(picked.tolist()))))
-
-
-def _in_order(columns: list[list[tuple[float, int, list[int]]]], vocabulary: tuple[str, ...]) -> Posts:
-    rows = [
-        (round(at * MICROSECONDS), i, size, tags) for i, own in enumerate(columns) for at, size, tags in own
-    ]
-    rows.sort(key=lambda row: row[:2])
-    first = np.concatenate(([0], np.cumsum([len(tags) for *_, tags in rows], dtype=np.int64)))
-    return Posts(
-        np.array([row[0] for row in rows], np.int64),
-        np.array([row[1] for row in rows], np.int32),
-        np.array([row[2] for row in rows], np.int32),
-        first.astype(np.int64),
-        np.array([tag for *_, tags in rows for tag in tags], np.int32),
-        vocabulary,
-    )
 
 
 COLUMNS = ("at", "author", "tags", "text")
@@ -218,7 +223,7 @@ def _numbered(rows: list[tuple[float, str, list[str], int]]) -> Posts:
     columns: list[list[tuple[float, int, list[int]]]] = [[] for _ in authors]
     for at, author, tags, size in rows:
         columns[authors[author]].append((at - begin, size, sorted(vocabulary[tag] for tag in tags)))
-    return _in_order(columns, tuple(vocabulary))
+    return Posts.of_authors(columns, tuple(vocabulary))
 
 
 def _ranked(names: Iterable[str]) -> dict[str, int]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import cKDTree
 
 from bypass.errors import BypassError
 from bypass.support.arrays import Floats, Ints
@@ -181,6 +180,8 @@ def _visits(x: Floats, y: Floats, cell: float, width: float, height: float) -> I
 
 def _contacts(x: Floats, y: Floats, reach: float) -> tuple[Ints, int, Ints, float]:
     """In samples: lengths of whole contacts, the number of cut ones, lengths of gaps; and mean neighbours."""
+    from scipy.spatial import cKDTree  # scipy takes long to import
+
     samples, clients = x.shape
     before, changes, pairs = np.empty(0, np.int64), [], 0
     for at in range(samples):

@@ -1,4 +1,4 @@
-"""Checks: a figure of the thesis, the path of ours, and whether ours fits."""
+"""Checks: a figure that a source states, the path of ours, and whether ours fits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CheckOutcome = Literal["holds", "explained", "differs", "unknown"]
 
 
 class Explanation(BaseModel):
-    """Why our figure differs from the thesis', and the range in which that is all there is to it."""
+    """Why our figure differs from the stated one, and the range in which that is all there is to it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -31,7 +31,7 @@ class Explanation(BaseModel):
 
 
 class Check(BaseModel):
-    """A figure of the thesis and the range that ours must lie in.
+    """A figure that a source states, and the range that ours must lie in.
 
     `value`, and what is subtracted (`minus`) or divided by (`over`), are paths into the summary, such as
     `phases.grid.recall` or `runs.lbs.phases.0.traffic.context_up`. With `minus_over` it is the difference of

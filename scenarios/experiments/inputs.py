@@ -23,7 +23,12 @@ from bypass.transitions.yaml_text import dump_yaml
 
 EXPERIMENT = "experiment.yaml"
 
-_MODELS = ("mobility", "workload", "churn")  # groups of keys that a model's name decides about
+_MODELS = (
+    "mobility",
+    "workload",
+    "churn",
+    "objects.workload",
+)  # groups of keys that a model's name decides about
 
 
 def input_files(scenario: Scenario) -> list[Path]:
@@ -52,8 +57,14 @@ def input_code(scenario: Scenario) -> tuple[list[str], dict[str, str]]:
 
 def _references(scenario: Scenario) -> tuple[str, ...]:
     """All references of a scenario; names of what is built in or installed are among them."""
-    models = scenario.mobility.model, scenario.workload.model, scenario.churn.model
+    models = scenario.mobility.model, scenario.churn.model, *_workloads(scenario)
     return (*scenario.mechanisms, *models, *scenario.rules.sources)
+
+
+def _workloads(scenario: Scenario) -> list[str]:
+    """The workloads of events and of objects that a scenario names."""
+    storing = None if scenario.objects is None else scenario.objects.workload
+    return [scenario.workload.model, *([] if storing is None else [storing.model])]
 
 
 def _offered(scenario: Scenario) -> dict[str, Iterable[str]]:
@@ -64,7 +75,7 @@ def _offered(scenario: Scenario) -> dict[str, Iterable[str]]:
         # Rules say only when they are applied what they change to.
         INSTALLED: installed_names(INSTALLED) if scenario.rules.sources else named,
         INSTALLED_MODELS: (scenario.mobility.model, scenario.churn.model),
-        INSTALLED_WORKLOADS: (scenario.workload.model,),
+        INSTALLED_WORKLOADS: _workloads(scenario),
         INSTALLED_RULES: scenario.rules.sources,
     }
 
@@ -100,7 +111,10 @@ def parameters(scenario: Scenario) -> dict[str, Any]:
                 own = {key: value for key, value in data["runs"][name].items() if not _touches([key], group)}
                 data["runs"][name] = {**own, group: _written_out(each, group)}
         else:
-            data[group] = _written_out(scenario, group)
+            *above, last = group.split(".")
+            place = data[above[0]] if above else data
+            if place is not None:
+                place[last] = _written_out(scenario, group)
     if any(_touches(own, key) for own in scenario.runs.values() for key in ("mechanisms", "defaults")):
         for name, each in experiments.items():
             own = {key: value for key, value in data["runs"][name].items() if not _touches([key], "defaults")}
@@ -128,9 +142,13 @@ def _touches(keys: Iterable[str], group: str) -> bool:
     return any(f"{key}.".startswith(f"{group}.") for key in keys)
 
 
-def _written_out(scenario: Scenario, group: str) -> dict[str, Any]:
-    """One group of keys with all values of its model."""
-    choice = getattr(scenario, group)
+def _written_out(scenario: Scenario, group: str) -> dict[str, Any] | None:
+    """One group of keys with all values of its model; None for a model that is not chosen."""
+    choice: Any = scenario
+    for name in group.split("."):
+        choice = None if choice is None else getattr(choice, name)
+    if choice is None:
+        return None
     data: dict[str, Any] = choice.model_dump(mode="json")
     if group == "rules":
         found = [

@@ -14,6 +14,7 @@ from bypass.events.event import MAX_PAYLOAD
 from bypass.models.catalogue import INSTALLED_MODELS, INSTALLED_WORKLOADS, find_model
 from bypass.models.churn import CHURN, ChurnModel
 from bypass.models.mobility import MOBILITY, MobilityModel
+from bypass.models.storage import STORAGE_WORKLOADS, StorageWorkload
 from bypass.models.workloads import WORKLOADS, Workload
 from bypass.support.extensions import absolute
 from bypass.support.validation import Misfit, first_misfit
@@ -86,6 +87,12 @@ class Publishing(_Choice[Workload]):
         if workload.payload > MAX_PAYLOAD:
             raise Misfit(("payload",), f"is {workload.payload}: expected at most {MAX_PAYLOAD} bytes")
         return workload
+
+
+class Storing(_Choice[StorageWorkload]):
+    """A workload of a store: clients publish, ask for and delete objects by a model."""
+
+    builtin, base, group = STORAGE_WORKLOADS, StorageWorkload, INSTALLED_WORKLOADS
 
 
 class Churn(_Choice[ChurnModel]):

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from bypass.core.client import Client
 from bypass.core.objects.survey import ANSWER_S
 from bypass.mechanisms import Registry
+from bypass.models.storage import DEVICES
 from bypass.models.storage.costs import Design
 from bypass.models.storage.layout import NodeLayout
 from bypass.models.storage.operations import OperationModel, StorageOperations
 from bypass.models.storage.planner import PlannerSettings
 from bypass.models.storage.posts import PostModel, read_posts
 from bypass.models.storage.store_adaptation import LATE_S, StoreAdaptation
+from bypass.scenarios.experiments.models import Storing
 from bypass.support.units import MICROSECONDS
 from bypass.support.validation import Misfit
 from bypass.transitions import Action, Plan, RuleBook, TransitionError
@@ -77,13 +79,15 @@ class ObjectSettings(BaseModel):
 
     Clients are up from the beginning, so that routing finds ways, and begin to store at random moments from
     `start` on, for `joins` seconds; then they publish `posts`, or those of a CSV `file`, and do what
-    `operations` say besides. If `publishers` is above 0, clients below that share of all publish alone, and
-    the others subscribe alone. Then come `stages`, one after the other. Queries end `lasting` seconds after
-    they were asked, None: never. Whoever is told of an object of somebody else fetches it with probability
-    `retrieve`. Pages of the past have `page` objects, and all of them are asked for.
+    `operations` say besides, or they do what a `workload` says instead of all these. If `publishers` is above
+    0, clients below that share of all publish alone, and the others subscribe alone. Then come `stages`, one
+    after the other. Queries end `lasting` seconds after they were asked, None: never. Whoever is told of an
+    object of somebody else fetches it with probability `retrieve`, at a random moment of the next `within`
+    seconds. Pages of the past have `page` objects, and all of them are asked for.
 
-    The node of a `server` whose number is not set, here or in a plan, is the client nearest to the middle of
-    the world out of those that are always there and stand still.
+    All clients are a `device` whose energy is known. The node of a `server` whose number is not set, here or
+    in a plan, is the client nearest to the middle of the world out of those that are always there and stand
+    still.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -95,12 +99,22 @@ class ObjectSettings(BaseModel):
     posts: PostModel = PostModel()
     file: Path | None = None
     operations: OperationModel = OperationModel()
+    workload: Storing | None = None
     publishers: float = Field(default=0.0, ge=0, lt=1)
     retrieve: float = Field(default=0.1, ge=0, le=1)
+    within: float = Field(default=0.0, ge=0)
     page: int = Field(default=20, ge=1, le=64)
     stages: tuple[WorkloadStage, ...] = ()
     lasting: float | None = Field(default=None, gt=0)
     planner: PlannerModel = PlannerModel()
+    device: str = "tablet"
+
+    @field_validator("device")
+    @classmethod
+    def _known(cls, device: str) -> str:
+        if device not in DEVICES:
+            raise Misfit((), f"is {device!r}: expected one of {', '.join(DEVICES)}")
+        return device
 
     @property
     def first(self) -> Action:
@@ -113,7 +127,18 @@ class ObjectSettings(BaseModel):
         data |= {"start": self.start * factor, "joins": self.joins * factor}
         data["posts"] = data.get("posts", {}) | {"duration": self.posts.duration * factor}
         data["stages"] = [stage.stretched(factor) for stage in self.stages]
+        if self.workload is not None:
+            del data["posts"], data["stages"]
+            built = self.workload.build().stretched(factor)
+            data["workload"] = {"model": self.workload.model, **built.model_dump(mode="json")}
         return data
+
+    @model_validator(mode="after")
+    def _one_workload(self) -> Self:
+        for name in ("posts", "file", "operations", "stages") if self.workload is not None else ():
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise Misfit((name,), "is given beside a workload: expected one of them")
+        return self
 
     @field_validator("file")
     @classmethod
@@ -131,7 +156,7 @@ class ObjectSettings(BaseModel):
             registry.check(Plan(plan="store", actions=(self.first,)), ("client",))
         except TransitionError as error:
             raise Misfit(("storage",), f"is {self.storage!r}: {error}") from None
-        length = sum(stage.length for stage in self._all_stages)
+        length = sum(self._lengths)
         for i, stage in enumerate(self.stages):
             if stage.posts.vocabulary != self.posts.vocabulary or self.file is not None:
                 raise Misfit(
@@ -141,12 +166,14 @@ class ObjectSettings(BaseModel):
         end = self.operations_from + length
         if end > duration:
             raise Misfit(
-                ("posts", "duration"),
+                ("posts", "duration") if self.workload is None else ("workload",),
                 f"takes {length:g} s from {self.operations_from:g} s on: expected an end by {duration:g} s",
             )
 
     def schedule(self, clients: int, seed: int) -> StorageOperations:
         """The operations of so many clients. Raises InvalidPosts for a file that cannot be used."""
+        if self.workload is not None:
+            return self.workload.build().draw(clients, seed)
         posts = self.posts.draw(clients, seed) if self.file is None else read_posts(self.file)
         drawn = self.operations.draw(posts, clients, self.posts.duration, seed)
         for number, stage in enumerate(self.stages, 1):
@@ -162,8 +189,14 @@ class ObjectSettings(BaseModel):
     @property
     def stage_starts(self) -> list[float]:
         """The times (s) at which stages begin."""
-        lengths = [stage.length for stage in self._all_stages[:-1]]
-        return [*accumulate(lengths, initial=self.operations_from)]
+        return [*accumulate(self._lengths[:-1], initial=self.operations_from)]
+
+    @property
+    def _lengths(self) -> list[float]:
+        """The seconds that each stage takes."""
+        if self.workload is not None:
+            return [self.workload.build().length]
+        return [stage.length for stage in self._all_stages]
 
     @property
     def _all_stages(self) -> tuple[WorkloadStage, ...]:

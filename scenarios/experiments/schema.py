@@ -26,6 +26,7 @@ from bypass.models.storage.store_adaptation import STORE_TOPICS
 from bypass.models.workloads import LBS
 from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
+from bypass.scenarios.experiments.infrastructure import InfrastructureSettings
 from bypass.scenarios.experiments.mechanism_defaults import check_defaults
 from bypass.scenarios.experiments.models import Churn, Mobility, Publishing
 from bypass.scenarios.experiments.objects import ObjectSettings
@@ -167,7 +168,7 @@ class Scenario(Strict):
     the broker begin with besides a filter scheme; `defaults` are values that parameters begin with unless
     something else sets them, by proxy, mechanism and name. With a `script` clients do what it says, and
     models of mobility, workloads and churn are not asked. With `objects` clients store objects and ask for
-    them, and publish no events.
+    them, and publish no events; `infrastructure` are edges that aid such a store.
     """
 
     name: str
@@ -195,6 +196,7 @@ class Scenario(Strict):
     timeline: tuple[Step, ...] = ()
     script: Script | None = None
     objects: ObjectSettings | None = None
+    infrastructure: InfrastructureSettings | None = None
     runs: dict[str, dict[str, Any]] = {}
     main: str = ""
     baseline: str = ""
@@ -239,7 +241,14 @@ class Scenario(Strict):
 
     def registry(self) -> Registry:
         """A new registry with the mechanisms that the scenario may use, and what they begin with."""
-        return Registry(self.mechanisms, self.defaults)
+        if self.infrastructure is None:
+            return Registry(self.mechanisms, self.defaults)
+        defaults: dict[str, dict[str, Any]] = {name: {**own} for name, own in self.defaults.items()}
+        for proxy, mechanisms in self.infrastructure.defaults().items():
+            for name, values in mechanisms.items():
+                known = defaults.setdefault(proxy, {})
+                known[name] = {**values, **known.get(name, {})}
+        return Registry(self.mechanisms, defaults)
 
     @field_validator("network")
     @classmethod
@@ -275,6 +284,13 @@ class Scenario(Strict):
                 raise Misfit(("objects", *misfit.path), misfit.args[0]) from None
             if self.script is not None:
                 raise Misfit(("objects",), "is given beside a script: expected one of them")
+        if self.infrastructure is not None:
+            if self.objects is None:
+                raise Misfit(("infrastructure",), "is given without objects: expected a store that it aids")
+            try:
+                self.infrastructure.check(self.duration, self.world.width, self.world.height)
+            except Misfit as misfit:
+                raise Misfit(("infrastructure", *misfit.path), misfit.args[0]) from None
         if self.rules.sources:
             self._check_topics()
         for key, name in (("main", self.main), ("baseline", self.baseline)):

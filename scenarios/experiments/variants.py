@@ -9,8 +9,16 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from bypass.models.radio.radio import RadioModel
+from bypass.models.storage.latency import LatencyRatios
 from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
+from bypass.scenarios.experiments.infrastructure import (
+    BackhaulCut,
+    BackhaulSettings,
+    EdgeEnergy,
+    EdgeOutage,
+    InfrastructureSettings,
+)
 from bypass.scenarios.experiments.schema import LocationSettings, RuleSettings, Scenario, Step, WorldSize
 from bypass.scenarios.experiments.script import Script, ScriptStep
 from bypass.sim.cellular import CellularModel
@@ -98,6 +106,12 @@ def _known_keys(path: tuple[int | str, ...]) -> list[str]:
         "radios": RadioModel,
         "rules": RuleSettings,
         "begin": Action,
+        "infrastructure": InfrastructureSettings,
+        "backhaul": BackhaulSettings,
+        "cuts": BackhaulCut,
+        "outages": EdgeOutage,
+        "energy": EdgeEnergy,
+        "latency": LatencyRatios,
         "script": Script,
         "steps": ScriptStep,
         "plan": Plan,

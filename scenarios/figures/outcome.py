@@ -30,6 +30,7 @@ from bypass.scenarios.figures.figures import (
     slowest_plan,
 )
 from bypass.scenarios.figures.gateway_watch import GatewayUse
+from bypass.scenarios.figures.infrastructure import InfrastructureFigures
 from bypass.scenarios.figures.measures import Around, EventColumn, Phase, Stats, recall
 from bypass.scenarios.figures.storage import StoreFigures
 from bypass.scenarios.figures.usage import (
@@ -114,6 +115,7 @@ class Run:
     plans_sent: int
     script: ScriptCounts | None = None
     store: StoreFigures | None = None
+    infrastructure: InfrastructureFigures | None = None
 
     def __repr__(self) -> str:
         return (
@@ -203,9 +205,10 @@ class Run:
         } | self._of_kind()
 
     def _of_kind(self) -> dict[str, Any]:
-        """The figures that experiments with a script, or with a store, have besides."""
+        """The figures that experiments with a script, a store or infrastructure have besides."""
         script = {} if self.script is None else {"script": self.script._asdict()}
-        return script | ({} if self.store is None else self.store.summary())
+        edges = {} if self.infrastructure is None else {"infrastructure": self.infrastructure.summary()}
+        return script | ({} if self.store is None else self.store.summary()) | edges
 
     def _where(self, proxy: str, joining: bool = False) -> tuple[Floats, Floats]:
         """Where clients switched a proxy to something, right after they came or at any later time."""

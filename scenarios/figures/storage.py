@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bypass.models.storage.energy import OPERATIONS, TABLET, DeviceEnergy
 from bypass.objects.metadata import ObjectKey
 from bypass.places.cell_grid import CellGrid
 from bypass.scenarios.figures.measures import EventColumn, Stats
@@ -16,6 +17,7 @@ from bypass.scenarios.figures.storage_switches import (
     StorePhase,
     StoreStage,
     StoreSwitch,
+    Told,
     by_name,
     store_phases,
     store_stages,
@@ -23,11 +25,12 @@ from bypass.scenarios.figures.storage_switches import (
 )
 from bypass.scenarios.figures.usage import ClientExecution
 
-OPERATIONS = ("insert", "subscribe", "retrieve", "delete", "unsubscribe", "page")
 TRAFFIC = (
     "phy_bytes", "phy_frames", "retransmissions", "given_up", "own_bytes", "forwarded_bytes", "control_bytes",
+    "messages",
 )  # fmt: skip
-"""Bytes and frames on the air, all nodes together, over the whole run."""
+"""Bytes and frames of clients on the air, all together, over the whole run; and their messages, at every
+hop."""
 
 
 class OperationEnd(NamedTuple):
@@ -41,7 +44,8 @@ class OperationEnd(NamedTuple):
 
 @dataclass(slots=True)
 class StoredPost:
-    """An object that a client has stored: when (s), and when it was deleted; infinity: never."""
+    """An object that a client has stored: when (s), and when it was deleted; infinity: never. It is told in
+    its world and area alone."""
 
     key: ObjectKey
     owner: int
@@ -49,6 +53,9 @@ class StoredPost:
     at: float
     acknowledged: bool = False
     deleted: float = np.inf
+    world: str = ""
+    area: int = 0
+    is_gone: bool = False  # the deletion was acknowledged
 
 
 @dataclass(slots=True)
@@ -60,6 +67,8 @@ class FollowedTag:
     since: float
     placed: float
     withdrawn: float = np.inf
+    world: str = ""
+    area: int = 0
 
 
 @dataclass(slots=True)
@@ -77,13 +86,13 @@ class StoreWatch:
 
         There, operations succeed at once. An owner is not told of its own objects.
         """
-        by_tag: dict[str, list[StoredPost]] = {}
+        by_tag: dict[tuple[str, int, str], list[StoredPost]] = {}
         for post in self.posts.values():
             for tag in post.tags:
-                by_tag.setdefault(tag, []).append(post)
+                by_tag.setdefault((post.world, post.area, tag), []).append(post)
         owed = {}
         for number, follow in self.follows.items():
-            for post in by_tag.get(follow.tag, ()):
+            for post in by_tag.get((follow.world, follow.area, follow.tag), ()):
                 if post.owner == follow.subscriber or post.at < follow.since:
                     continue
                 begins = max(post.at, follow.placed)
@@ -91,14 +100,23 @@ class StoreWatch:
                     owed[number, post.key] = begins
         return owed
 
+    def delays(self) -> list[Told]:
+        """When each notification of an ideal store is due (s), and how much later (s) it came, if ever."""
+        return [
+            (begins, self.told[pair][0] - begins if pair in self.told else None)
+            for pair, begins in self.owed().items()
+        ]
+
 
 class StoreLayout(NamedTuple):
-    """The nodes with their loads, the grid of their cells if they have one, and how many tags of objects each
-    cell is responsible for."""
+    """The nodes with their loads, the grid of their cells if they have one, how many tags of objects each
+    cell is responsible for, the device that all nodes are, and the places (m) of edges."""
 
     loads: Sequence[NodeLoad] = ()
     grid: CellGrid | None = None
     keyed: Mapping[int, int] = {}
+    device: DeviceEnergy = TABLET
+    edges: Sequence[tuple[float, float]] = ()
 
 
 class StoreFigures(NamedTuple):
@@ -107,6 +125,7 @@ class StoreFigures(NamedTuple):
     objects: int
     acknowledged: int
     lost: int
+    returned: int
     doubled: int
     owed: int
     recall: float
@@ -129,6 +148,7 @@ class StoreFigures(NamedTuple):
             "objects": self.objects,
             "acknowledged": self.acknowledged,
             "lost": self.lost,
+            "returned": self.returned,
             "doubled": self.doubled,
             "owed": self.owed,
             "notified": self.recall,
@@ -141,7 +161,7 @@ class StoreFigures(NamedTuple):
             "forwarded_share": self.traffic["forwarded_bytes"] / phy,
             "design": dict(self.design),
             "most_loaded_cell": max(self.layout.keyed.values(), default=0),
-            "energy": energy_figures(self.layout.loads),
+            "energy": energy_figures(self.layout.loads, self.layout.device),
             "skipped": self.skipped,
             "store_phases": by_name(self.phases),
             "store_switches": [switch.summary() for switch in self.switches],
@@ -160,18 +180,16 @@ def store_figures(
     stages: Sequence[float],
     radio: EventColumn,
     executions: Sequence[ClientExecution],
+    elsewhere: Collection[ObjectKey],
 ) -> StoreFigures:
     """Make the figures of a run out of what was watched.
 
-    `found` are the objects that a query for all of them found at the end, `held` those of which a node has
-    the bytes then. `phases` are names and beginnings (s), `stages` the beginnings of those of the workload,
-    `radio` are the bytes that radios sent in each second.
+    `found` are the objects that a query for all of them found at the end in the area where they were stored,
+    `elsewhere` those found in any, `held` those of which a node of their area has the bytes then. `phases`
+    are names and beginnings (s), `stages` the beginnings of those of the workload, `radio` are the bytes that
+    radios sent in each second.
     """
-    owed = watch.owed()
-    told = [
-        (begins, watch.told[pair][0] - begins if pair in watch.told else None)
-        for pair, begins in owed.items()
-    ]
+    told = watch.delays()
     delays = [delay for _, delay in told if delay is not None]
     stretches = store_phases(phases, told)
     kept = {post.key for post in watch.posts.values() if post.acknowledged and post.deleted == np.inf}
@@ -182,9 +200,10 @@ def store_figures(
         objects=len(watch.posts),
         acknowledged=sum(post.acknowledged for post in watch.posts.values()),
         lost=len((kept & held) - found),
+        returned=sum(post.is_gone and post.key in elsewhere for post in watch.posts.values()),
         doubled=sum(len(times) > 1 for times in watch.told.values()),
-        owed=len(owed),
-        recall=len(delays) / len(owed) if owed else float("nan"),
+        owed=len(told),
+        recall=len(delays) / len(told) if told else float("nan"),
         success={name: _share(each.ok for each in own) for name, own in ends.items()},
         latency_ms={
             name: Stats.of(np.array([1000 * each.seconds for each in own if each.ok]))
@@ -206,7 +225,9 @@ def no_store_figures(phases: Sequence[tuple[str, float]], stages: Sequence[float
     """The figures of a run with these phases (name, beginning in s) and stages of the workload (beginning in
     s) in which nobody did anything."""
     traffic, radio = dict.fromkeys(TRAFFIC, 0), np.zeros(1, np.int64)
-    return store_figures(StoreWatch(), set(), set(), traffic, {}, StoreLayout(), phases, stages, radio, ())
+    return store_figures(
+        StoreWatch(), set(), set(), traffic, {}, StoreLayout(), phases, stages, radio, (), ()
+    )
 
 
 def _share(truths: Iterable[bool]) -> float:

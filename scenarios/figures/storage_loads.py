@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from bypass.models.storage.energy import EnergyBudget, budget
+from bypass.models.storage.energy import TABLET, DeviceEnergy, EnergyUse
 from bypass.places.cell_grid import CellGrid
 from bypass.protocol.storage import (
     AddReplica,
@@ -27,20 +28,28 @@ from bypass.protocol.storage import (
 )
 from bypass.support.arrays import Floats
 
-REQUESTS = (Insert, Chunk, Delete, Ask, Withdraw, Retrieve, AddReplica, MoveNode, JoinRequest)
+REQUESTS = {
+    Insert: "insert",
+    Chunk: "insert",
+    Delete: "delete",
+    Ask: "subscribe",
+    Withdraw: "unsubscribe",
+    Retrieve: "retrieve",
+    AddReplica: "retrieve",
+    MoveNode: "subscribe",
+    JoinRequest: "subscribe",
+}
+"""Messages by which others ask something of a node, and the operations that each counts as; the last two,
+which no operation sends, as the cheapest one."""
 UPKEEP = (CellUpdate, CopyObject, Remove, NodeState, StateDigest)
 
 
 class NodeLoad(NamedTuple):
-    """A node: its place (m) in the end, the seconds that it was there, the operations that it has begun, and
-    the messages that it has received: `requests`, and the `upkeep` of what several nodes keep together."""
+    """A node: its place (m) in the end, and its work: operations that it has begun, and the messages that it
+    has received, requests and the upkeep of what several nodes keep together."""
 
     place: tuple[float, float]
-    seconds: float
-    inserts: int = 0
-    others: int = 0
-    requests: int = 0
-    upkeep: int = 0
+    use: EnergyUse
 
     @classmethod
     def of(
@@ -49,36 +58,33 @@ class NodeLoad(NamedTuple):
         seconds: float,
         begun: Mapping[str, int],
         bodies: Mapping[str, int],
+        forwarded: int = 0,
+        sent_bytes: int = 0,
     ) -> NodeLoad:
-        """A load, of operations by their names and of messages by the names of their classes."""
-        inserts = begun.get("insert", 0)
-        return cls(
-            place,
-            seconds,
-            inserts,
-            sum(begun.values()) - inserts,
-            sum(bodies.get(kind.__name__, 0) for kind in REQUESTS),
-            sum(bodies.get(kind.__name__, 0) for kind in UPKEEP),
+        """A load, of operations by their names and of messages by the names of their classes; `forwarded`
+        datagrams of others, and all bytes that its radio sent."""
+        processed: Counter[str] = Counter()
+        for kind, operation in REQUESTS.items():
+            processed[operation] += bodies.get(kind.__name__, 0)
+        upkeep = sum(bodies.get(kind.__name__, 0) for kind in UPKEEP)
+        use = EnergyUse(
+            seconds, dict(begun), dict(processed), upkeep, forwarded=forwarded, sent_bytes=sent_bytes
         )
+        return cls(place, use)
 
     @property
     def served(self) -> int:
         """All messages that it has processed for others."""
-        return self.requests + self.upkeep
-
-    @property
-    def energy(self) -> EnergyBudget:
-        """The energy of all that. A retrieval, of which none is known, counts as a subscription."""
-        return budget(self.seconds, self.inserts, self.others, self.requests, self.upkeep)
+        return sum(self.use.processed.values()) + self.use.maintenance
 
 
-def energy_figures(loads: Sequence[NodeLoad]) -> dict[str, float]:
+def energy_figures(loads: Sequence[NodeLoad], device: DeviceEnergy = TABLET) -> dict[str, float]:
     """Give means over nodes (J), the largest (J), and the mean share of a battery (%); NaN without
     nodes."""
-    budgets = [load.energy for load in loads if load.seconds]
+    budgets = [device.budget(load.use) for load in loads if load.use.seconds]
     if not budgets:
-        names = ("issue_j", "process_j", "maintain_j", "mean_j", "most_j", "percent", "watts")
-        return dict.fromkeys(names, float("nan"))
+        names = ("issue_j", "process_j", "maintain_j", "forward_j", "send_j", "mean_j", "most_j", "percent")
+        return dict.fromkeys((*names, "watts"), float("nan"))
     seconds = sum(each.minutes for each in budgets) * 60
 
     def mean(values: Iterable[float]) -> float:
@@ -88,6 +94,8 @@ def energy_figures(loads: Sequence[NodeLoad]) -> dict[str, float]:
         "issue_j": mean(each.issue for each in budgets),
         "process_j": mean(each.process for each in budgets),
         "maintain_j": mean(each.maintain for each in budgets),
+        "forward_j": mean(each.forward for each in budgets),
+        "send_j": mean(each.send for each in budgets),
         "mean_j": mean(each.total for each in budgets),
         "most_j": max(each.total for each in budgets),
         "percent": mean(each.percent for each in budgets),

@@ -38,8 +38,8 @@ def stores(result: Result) -> Iterator[Markup]:
     yield paragraph(
         "Owed: what a store tells in which all operations succeed at once; recall is the share of it that was"
         " told. Times are means over operations that succeeded. Lost: acknowledged, held by somebody, and not"
-        " found in the end. Energy is computed from counted operations and messages, with the constants of a"
-        " tablet."
+        " found in the end. Energy is computed from counted operations and messages, with the constants of"
+        " a device."
     )
     yield pictures(
         [
@@ -120,7 +120,7 @@ def store_table(figures: Mapping[str, StoreFigures]) -> Markup:
                 grouped(store.lost),
                 grouped(store.doubled),
                 number(store.traffic["phy_bytes"] / MEGABYTE),
-                number(energy_figures(store.layout.loads)["mean_j"]),
+                number(energy_figures(store.layout.loads, store.layout.device)["mean_j"]),
             ]
             for name, store in figures.items()
         ],

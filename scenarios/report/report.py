@@ -38,6 +38,7 @@ from bypass.scenarios.report.pictures import (
     moved_clients,
     over_the_run,
 )
+from bypass.scenarios.report.pictures_edges import edges
 from bypass.scenarios.report.pictures_nearby import gateways, in_use, taking_part
 from bypass.scenarios.report.pictures_stored import stores, switches
 from bypass.scenarios.report.plots.captions import uses_radios
@@ -79,7 +80,7 @@ def _parts(result: Result) -> Iterator[Markup]:
         _facts(result),
     )
     if result.verdicts:
-        yield heading(2, "Figures beside the thesis’")
+        yield heading(2, "Checked figures")
         yield verdict_table(result)
     yield from _of_events(result) if main.store is None else _of_store(result)
     yield heading(2, "Run it again")
@@ -92,6 +93,7 @@ def _of_store(result: Result) -> Iterator[Markup]:
     yield heading(2, "Stores")
     yield from stores(result)
     yield from switches(main)
+    yield from edges(result)
     yield heading(2, "Over time")
     yield pictures(
         [traffic_over_time(main, "adhoc"), taking_part(main) if main.attendance else None], NO_TRAFFIC
@@ -146,12 +148,12 @@ def _of_events(result: Result) -> Iterator[Markup]:
 def verdict_line(verdicts: Sequence[CheckVerdict]) -> str:
     """How many figures hold, and by name those that do not."""
     if not verdicts:
-        return "This scenario compares no figures with the thesis."
+        return "This scenario checks no figures."
     kinds = Counter(verdict.verdict for verdict in verdicts)
     holding = kinds["holds"]
     if holding == len(verdicts):
-        return f"All {holding} figures that are compared with the thesis hold." + _settled_line(verdicts)
-    words = f"{holding} of {len(verdicts)} figures that are compared with the thesis hold."
+        return f"All {holding} checked figures hold." + _settled_line(verdicts)
+    words = f"{holding} of {len(verdicts)} checked figures hold."
     for kind, text in (
         ("differs", "What differs"),
         ("unknown", "What was not measured"),

@@ -91,7 +91,7 @@ class Result:
 
     @cached_property
     def verdicts(self) -> tuple[CheckVerdict, ...]:
-        """Our figures beside the thesis'."""
+        """Our figures beside those that a source states."""
         return judge(self.scenario.checks, partial(figure, self._figures()))
 
     def summary(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tables of a report: figures beside the thesis', and what happened by phase, run, gateway and rule."""
+"""The tables of a report: checked figures, and what happened by phase, run, gateway and rule."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def verdict_table(result: Result) -> Markup:
     """The verdicts: first figures that differ, then unknown ones, those with a known reason, and those that
     hold."""
     summary = result.summary()
-    columns = [Column(name) for name in ("figure", "source", "thesis", "ours", "expected", "verdict")]
+    columns = [Column(name) for name in ("figure", "source", "stated", "ours", "expected", "verdict")]
     order = list(SYMBOLS)
     rows = [
         (

@@ -14,6 +14,7 @@ from bypass.core.adaptation import Adaptation
 from bypass.errors import BypassError
 from bypass.events.event import Event
 from bypass.events.filters import attr
+from bypass.mechanisms import Registry
 from bypass.mechanisms.filters import FilterBroker
 from bypass.models.maps import AttractionPoint
 from bypass.models.radio.kernels.state import S
@@ -30,11 +31,13 @@ from bypass.scenarios.figures.gateway_watch import GatewayWatch
 from bypass.scenarios.figures.measures import Around, EventColumn, Phase, Stats, between, precision, recall
 from bypass.scenarios.figures.outcome import LOCAL_COUNTERS, LOCAL_PROXIES, TRAFFIC_COLUMNS, Run, rates
 from bypass.scenarios.figures.usage import ClientExecution, JoinOrLeave, main_mechanism
+from bypass.scenarios.runs.transition_watch import TransitionWatch
+from bypass.sim.host import stream
 from bypass.sim.ledger import HORIZON_S, Ledger
-from bypass.sim.streams import stream
 from bypass.sim.system import SimulatedSystem
+from bypass.support.garbage import rare_collections
 from bypass.support.units import MICROSECONDS
-from bypass.transitions import Nothing, Record, RuleBook, RuleEngine
+from bypass.transitions import Nothing, RuleBook, RuleEngine
 
 DRAIN_S = 5.0  # what was published last must still arrive
 LONGEST_AWAY = 10  # times the mean: what waits for who stays away longer is not waited for
@@ -48,17 +51,6 @@ EXPERIMENTER = -2  # the number of its random streams among those of hosts
 
 class ExperimentFailed(BypassError):
     """An experiment could not be carried out as its file says."""
-
-
-class _Watch:
-    """Collects the records of one host's transitions."""
-
-    def __init__(self, executions: list[ClientExecution], place: Callable[[], tuple[float, float]]) -> None:
-        self._executions = executions
-        self._place = place
-
-    def transition_finished(self, record: Record) -> None:
-        self._executions.append(ClientExecution(record, *self._place()))
 
 
 class Experiment:
@@ -93,6 +85,7 @@ class Experiment:
             radios=scenario.all_radios,
             durable=scenario.durable,
             registry=registry,
+            **self._edges(registry),
         )
         registry.prepare(self.system.broker.engine, "broker", here)
         for action in here:
@@ -119,6 +112,10 @@ class Experiment:
         self._marks: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         self._mechanisms: list[dict[str, Any]] = []
 
+    def _edges(self, registry: Registry) -> dict[str, Any]:  # noqa: ARG002
+        """The arguments of the system about edges: none."""
+        return {}
+
     def _movement(self) -> tuple[tuple[AttractionPoint, ...], Waypoints]:
         """The places that attract people, and where everybody is."""
         scenario, mobility = self.scenario, self.scenario.mobility.build()
@@ -141,12 +138,13 @@ class Experiment:
             strict=True,
         )
 
+    @rare_collections()
     def run(self, progress: RunProgress = lambda _: None) -> Run:
         """Run to the end; `progress` is told how many seconds have been simulated."""
         began = time.perf_counter()
         scenario, system = self.scenario, self.system
         nowhere = float("nan")
-        system.broker.engine.add_listener(_Watch(self._executions, lambda: (nowhere, nowhere)))
+        system.broker.engine.add_listener(TransitionWatch(self._executions, lambda: (nowhere, nowhere)))
         if scenario.rules.sources:
             book, more = load_rules(scenario.rules.sources, scenario.rules.parameters)
             self._rules = self._adaptation(book)
@@ -198,7 +196,7 @@ class Experiment:
         def place() -> tuple[float, float]:
             return self._trace.position(number, self.system.clock.now())
 
-        self.system.clients[number].engine.add_listener(_Watch(self._executions, place))
+        self.system.clients[number].engine.add_listener(TransitionWatch(self._executions, place))
 
     def _take_part(self, number: int) -> None:
         self._watch(number)
@@ -325,11 +323,15 @@ class Experiment:
 
     def _counters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Bytes sent and received so far: a row for each kind of cellular traffic, and one for radios."""
-        cellular, local = self.system.cellular, self.system.local
+        cellular = self.system.cellular
         return (
-            np.vstack((cellular.up, local.counter(S.BYTES_UP))),
-            np.vstack((cellular.down, local.counter(S.BYTES_DOWN))),
+            np.vstack((cellular.up, self._by_radio(S.BYTES_UP))),
+            np.vstack((cellular.down, self._by_radio(S.BYTES_DOWN))),
         )
+
+    def _by_radio(self, column: S) -> NDArray[np.int64]:
+        """One of the counters of radios, by client."""
+        return self.system.local.counter(column)[: self.scenario.clients]
 
     def _sums(self) -> NDArray[np.int64]:
         """Bytes so far by the columns of traffic, all clients together."""
@@ -368,9 +370,7 @@ class Experiment:
             attendance=tuple(self._attendance),
             gateways=self._gateways.use(),
             firings=tuple(self._rules.firings) if self._rules is not None else (),
-            local={
-                name: int(self.system.local.counter(column).sum()) for name, column in LOCAL_COUNTERS.items()
-            },
+            local={name: int(self._by_radio(column).sum()) for name, column in LOCAL_COUNTERS.items()},
             plans_sent=self.system.broker.rollout.plans_sent,
         )
 

@@ -14,6 +14,7 @@ from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.experiments.variants import variants
 from bypass.scenarios.figures.gateway_watch import EVENT_COLUMNS, GatewayUse
+from bypass.scenarios.figures.infrastructure import no_infrastructure_figures
 from bypass.scenarios.figures.measures import Around, Phase, Stats
 from bypass.scenarios.figures.outcome import LOCAL_COUNTERS, TRAFFIC_COLUMNS, Run, ScriptCounts, rates
 from bypass.scenarios.figures.storage import no_store_figures
@@ -104,6 +105,9 @@ def _blank(scenario: Scenario) -> Run:
         else no_store_figures(
             [(phase.name, phase.start_s) for phase in phases], scenario.objects.stage_starts
         ),
+        infrastructure=None
+        if scenario.infrastructure is None
+        else no_infrastructure_figures(scenario.infrastructure, scenario.duration),
     )
 
 

@@ -12,11 +12,12 @@ import numpy as np
 from bypass.core.objects.access import ObjectAccess
 from bypass.core.objects.operations import Ended, OperationResult
 from bypass.core.objects.own_queries import OwnQuery
-from bypass.errors import BypassError
 from bypass.mechanisms.routing.base import RoutingMechanism
+from bypass.mechanisms.routing.counters import RoutingCounters
 from bypass.mechanisms.storage.server import ExternalStorage
 from bypass.models.maps import AttractionPoint
 from bypass.models.radio.kernels.state import S
+from bypass.models.storage import DEVICES
 from bypass.models.storage.operations import OperationKind
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.scenarios.experiments.objects import ObjectSettings
@@ -32,14 +33,13 @@ from bypass.scenarios.figures.storage import (
 )
 from bypass.scenarios.figures.storage_loads import NodeLoad
 from bypass.scenarios.runs.experiment import Experiment, ExperimentFailed, Publication
-from bypass.sim.streams import stream
+from bypass.scenarios.runs.final_queries import Asker, FinalQueries
+from bypass.scenarios.runs.sent_messages import SentMessages
+from bypass.sim.host import stream
 from bypass.support.units import MICROSECONDS
 from bypass.transitions import Nothing, Plan, RuleBook, RuleEngine
 
 STORE = -3  # the number of its random streams among those of hosts
-PROBED_TOGETHER = 8  # tags that one query at the end asks for
-PROBE_S = 20.0
-PROBE_EVERY_S = 2.0  # between two of them: floods of all at once would be lost
 
 COLUMNS = {
     "phy_bytes": (S.BYTES_UP, S.HANDSHAKE_BYTES),
@@ -61,13 +61,16 @@ class StorageExperiment(Experiment):
         super().__init__(scenario, seed)
         self._operations = settings.schedule(scenario.clients, seed)
         self._watched = StoreWatch()
+        self._sent = SentMessages(scenario.clients)
+        self.system.monitor.register(self._sent)
         self._moments = stream(seed, STORE, "joins")
         self._tastes = stream(seed, STORE, "retrievals")
         self._queries: dict[int, OwnQuery] = {}  # by the number of the subscription
-        self._found: set[ObjectKey] = set()
+        self._final = FinalQueries(lambda seconds: self.system.run_until(self.system.clock.now() + seconds))
         self._traffic: dict[str, int] = {}
         self._design: Counter[str] = Counter()
         self._bodies = [Counter[str]() for _ in range(scenario.clients)]  # received in lives that are over
+        self._forwarded = [0] * scenario.clients
         self._seconds_there = np.zeros(scenario.clients)
         self._counted_until = 0.0
         self._loads: list[NodeLoad] = []
@@ -114,15 +117,16 @@ class StorageExperiment(Experiment):
             self._design[self.system.clients[number].engine.active("storage").name] += 1
 
     def _go(self, number: int) -> None:
-        received = self._received(number)
+        counters = self._routed(number)
         super()._go(number)
         if not self._active[number]:
-            self._bodies[number] += received
+            self._bodies[number] += counters.bodies
+            self._forwarded[number] += counters.forwarded
 
-    def _received(self, number: int) -> Counter[str]:
-        """The bodies that a client's routing has delivered so far, by the names of their classes."""
+    def _routed(self, number: int) -> RoutingCounters:
+        """The counters of a client's routing."""
         routing = self.system.clients[number].engine.active("routing")
-        return routing.counters.bodies if isinstance(routing, RoutingMechanism) else Counter()
+        return routing.counters if isinstance(routing, RoutingMechanism) else RoutingCounters()
 
     def _step(self, step: Step) -> None:
         """Have the node in the middle decide, since there is no broker; the others follow it."""
@@ -200,9 +204,11 @@ class StorageExperiment(Experiment):
             bytes(int(posts.size[number])),
             [posts.vocabulary[tag] for tag in posts.tags_of(number).tolist()],
             name=f"post-{number}",
+            namespace=self._world(node),
             ended=self._timed(node, "insert", acknowledged),
         )
-        post = StoredPost(metadata.key, node, metadata.tags, self.system.clock.now())
+        now, area = self.system.clock.now(), self._area(node)
+        post = StoredPost(metadata.key, node, metadata.tags, now, world=metadata.namespace, area=area)
         self._watched.posts[number] = post
 
     def _subscribe(self, objects: ObjectAccess, node: int, number: int) -> None:
@@ -210,14 +216,16 @@ class StorageExperiment(Experiment):
         tag = self._operations.posts.vocabulary[int(self._operations.tag[number])]
         lasting = self._settings.lasting
         until = None if lasting is None else now + lasting
+        world, area = self._world(node), self._area(node)
         self._watched.follows[number] = FollowedTag(
-            node, tag, -np.inf if past else now, now, np.inf if until is None else until
+            node, tag, -np.inf if past else now, now, np.inf if until is None else until, world, area
         )
         self._queries[number] = objects.query(
             tag,
             partial(self._told, number),
             since=None if past else now,
             until=until,
+            namespace=world,
             limit=self._settings.page,
             ended=self._timed(node, "subscribe", partial(self._next_page, number)),
         )
@@ -230,14 +238,23 @@ class StorageExperiment(Experiment):
         if result.ok and own.more_past and not own.withdrawn and objects.queries.get(own.query.id) is own:
             ended = self._timed(node, "page", partial(self._next_page, number))
             objects.more(own, self._settings.page, ended)
+        elif result.ok and not own.more_past:
+            self._past_told(number)
+
+    def _past_told(self, number: int) -> None:
+        """A subscription has all pages of the past."""
 
     def _delete(self, objects: ObjectAccess, number: int) -> None:
         post = self._watched.posts.get(number)
         if post is None or objects.store.metadata(post.key) is None:
             self._watched.skipped += 1
             return
+
+        def acknowledged(result: OperationResult) -> None:
+            post.is_gone = result.ok
+
         post.deleted = self.system.clock.now()
-        objects.delete(post.key, self._timed(post.owner, "delete"))
+        objects.delete(post.key, self._timed(post.owner, "delete", acknowledged))
 
     def _unsubscribe(self, objects: ObjectAccess, number: int) -> None:
         own = self._queries.get(number)
@@ -251,8 +268,28 @@ class StorageExperiment(Experiment):
         self._watched.told.setdefault((number, metadata.key), []).append(self.system.clock.now())
         subscriber = own.query.subscriber
         if metadata.key.owner != subscriber and self._tastes.random() < self._settings.retrieve:
-            retrieved = self._timed(subscriber, "retrieve")
-            self.system.clients[subscriber].objects.retrieve(metadata, retrieved)
+            if not self._settings.within:
+                self._retrieve(subscriber, metadata)
+                return
+            at = self.system.clock.now() + self._settings.within * self._tastes.random()
+            client = self.system.clients[subscriber]
+            self.system.clock.at(round(at * MICROSECONDS), self._retrieve_later, subscriber, client, metadata)
+
+    def _retrieve_later(self, node: int, client: object, metadata: Metadata) -> None:
+        """Retrieve what a client was told of, unless it has gone meanwhile."""
+        if self.system.clients[node] is client and self._active[node] and self._stores(node):
+            self._retrieve(node, metadata)
+        else:
+            self._watched.skipped += 1
+
+    def _retrieve(self, node: int, metadata: Metadata) -> None:
+        begun = self.system.clock.now()
+        self.system.clients[node].objects.retrieve(
+            metadata, self._timed(node, "retrieve", partial(self._retrieved, node, begun))
+        )
+
+    def _retrieved(self, node: int, begun: float, result: OperationResult) -> None:
+        """Bytes have come that a client has asked for at a time (s), or could not be had."""
 
     def _timed(self, node: int, operation: str, ended: Ended = lambda _: None) -> Ended:
         """Note how an operation of a node ends, and how long it took."""
@@ -270,48 +307,41 @@ class StorageExperiment(Experiment):
     def _drain(self) -> None:
         """Ask at the end for everything that was stored, after what was begun has ended."""
         self._traffic = {
-            name: sum(int(self.system.local.counter(column).sum()) for column in columns)
+            name: sum(int(self._by_radio(column).sum()) for column in columns)
             for name, columns in COLUMNS.items()
-        }
+        } | {"messages": self._sent.messages}
         self._loads = self._node_loads()
         super()._drain()
-        if present := self._storing():
-            objects = self.system.clients[present[0]].objects
-            tags = sorted({tag for post in self._watched.posts.values() for tag in post.tags})
-            for first in range(0, len(tags), PROBED_TOGETHER):
-                self._probe(objects, " | ".join(tags[first : first + PROBED_TOGETHER]))
-                self.system.run_until(self.system.clock.now() + PROBE_EVERY_S)
-        self.system.run_until(self.system.clock.now() + PROBE_S)
+        askers: dict[tuple[str, int], Asker] = {}  # one client of each world and area
+        for number in self._storing():
+            world, area = self._world(number), self._area(number)
+            askers.setdefault((world, area), (self.system.clients[number].objects, world, area))
+        tags = {tag for post in self._watched.posts.values() for tag in post.tags}
+        self._final.ask(askers.values(), tags)
 
-    def _probe(self, objects: ObjectAccess, formula: str) -> None:
-        asked: list[OwnQuery] = []
+    def _world(self, number: int) -> str:  # noqa: ARG002
+        """The world of a client: all are in the one without a name."""
+        return ""
 
-        def further(result: OperationResult) -> None:
-            if result.ok and asked and asked[0].more_past:
-                objects.more(asked[0], 64, further)
-
-        try:
-            asked.append(objects.query(formula, self._notice, limit=64, ended=further))
-        except BypassError as error:
-            raise ExperimentFailed(f"at the end: {error}") from None
-
-    def _notice(self, metadata: Metadata, _: OwnQuery) -> None:
-        self._found.add(metadata.key)
+    def _area(self, number: int) -> int:  # noqa: ARG002
+        """The area of a client: there is one."""
+        return 0
 
     def _stores(self, number: int) -> bool:
         return not isinstance(self.system.clients[number].engine.active("storage"), Nothing)
 
     def _result(self, wall_s: float) -> Run:
-        held: set[ObjectKey] = set()
+        held: set[tuple[int, ObjectKey]] = set()
         for number in self._storing():
-            store = self.system.clients[number].objects.store
-            held |= {metadata.key for metadata in (*store.own, *store.replicas)}
+            store, area = self.system.clients[number].objects.store, self._area(number)
+            held |= {(area, metadata.key) for metadata in (*store.own, *store.replicas)}
+        posts, final = self._watched.posts.values(), self._final
         seconds = max(sum(self._design.values()), 1)
         run = super()._result(wall_s)
         figures = store_figures(
             self._watched,
-            self._found,
-            held,
+            {post.key for post in posts if final.found_in(post.area, post.key)},
+            {post.key for post in posts if (post.area, post.key) in held},
             self._traffic,
             {name: count / seconds for name, count in self._design.items() if name != Nothing.name},
             self._layout(),
@@ -319,6 +349,7 @@ class StorageExperiment(Experiment):
             self._settings.stage_starts,
             run.traffic["adhoc_up"],
             run.executions,
+            final.found,
         )
         return replace(run, store=figures)
 
@@ -328,22 +359,28 @@ class StorageExperiment(Experiment):
         if grid is not None:
             for post in self._watched.posts.values():
                 keyed.update(grid.cell_of_tag("", tag) for tag in post.tags)
-        return StoreLayout(self._loads, grid, keyed)
+        return StoreLayout(self._loads, grid, keyed, DEVICES[self._settings.device])
 
     def _node_loads(self) -> list[NodeLoad]:
         """The loads of all clients so far."""
         begun = [Counter[str]() for _ in self._bodies]
         for end in self._watched.ends:
             begun[end.node][end.operation] += 1
-        return [
-            NodeLoad.of(
-                self._trace.position(number, self.system.clock.now()),
-                float(self._seconds_there[number]),
-                begun[number],
-                earlier + self._received(number) if self._active[number] else earlier,
-            )
-            for number, earlier in enumerate(self._bodies)
-        ]
+        sent = self._by_radio(S.BYTES_UP) + self._by_radio(S.HANDSHAKE_BYTES)
+        loads = []
+        for number, (bodies, forwarded) in enumerate(zip(self._bodies, self._forwarded, strict=True)):
+            latest = self._routed(number) if self._active[number] else RoutingCounters()
+            taken, passed_on = bodies + latest.bodies, forwarded + latest.forwarded
+            loads.append(self._load(number, begun[number], taken, passed_on, int(sent[number])))
+        return loads
+
+    def _load(
+        self, number: int, begun: Counter[str], bodies: Counter[str], forwarded: int, sent: int
+    ) -> NodeLoad:
+        """The load of a client, by its operations, the messages that it has received and passed on, and the
+        bytes that it has sent."""
+        place = self._trace.position(number, self.system.clock.now())
+        return NodeLoad.of(place, float(self._seconds_there[number]), begun, bodies, forwarded, sent)
 
     def _storing(self) -> list[int]:
         """The clients that are there and have a store."""

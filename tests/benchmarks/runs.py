@@ -29,6 +29,7 @@ NEARBY = {
         *("--duration", "3", "--scale-duration", "3", "--most", "100", "--repetitions", "1"),
     ],
     "radio": ["--duration", "1", "--seeds", "1"],
+    "infrastructure": ["--scenarios", "hotcell", "--duration", "40", "--clients", "4", "--seeds", "1"],
     "storage_speed": ["--seconds", "2", "--designs", "cells", "--sizes", "16", "--repetitions", "1"],
 }
 EVALUATION = {
@@ -76,6 +77,7 @@ REPEATED = {
     "agreement": ["--clients", "20", "--duration", "6"],
     "fuzz": ["--frames", "10000"],
     "storage_costs": ["--sizes", "16", "--mixes", "quiet", "--duration", "30"],
+    "storage_switches": ["--sizes", "16"],
     "hostile": ["--frames", "6000"],
     "crashes": ["--kills", "1", "--publishers", "1", "--subscribers", "1"],
     "ingest_crashes": [

@@ -44,7 +44,7 @@ def test_a_run_writes_its_files_and_prints_its_phases(tiny: Path, capsys: pytest
     assert lines[0].startswith("tiny: 15 clients, 10 s, seed 3, simulated in ")
     assert lines[1].split("  ")[0] == "phase"
     assert [line.split()[:3] for line in lines[2:4]] == [["radial", "0", "5"], ["cells", "5", "10"]]
-    assert lines[5].startswith("1 of 3 figures that are compared with the thesis hold.")
+    assert lines[5].startswith("1 of 3 checked figures hold.")
     assert lines[6] == f"report: {Path('out/tiny-seed3/report.html')}"
     assert err == ""
     written = {path.name for path in Path("out/tiny-seed3").iterdir()}
@@ -57,6 +57,24 @@ def test_a_run_writes_its_files_and_prints_its_phases(tiny: Path, capsys: pytest
         "experiment.yaml",
         "provenance.json",
     }
+
+
+def test_a_run_with_a_store_prints_what_was_owed_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody publishes events there: events have neither recall nor delay."""
+    short = ("--clients", 6, "--duration", 80, "--set", "objects.operations={first_half: 60}")
+    assert bypass("run", "storage-transitions", *short, "--out", tmp_path) == 0
+    lines = capsys.readouterr()[0].splitlines()
+    assert lines[1].split() == ["phase", "from", "s", "owed", "recall", "%"]
+    store = json.loads((tmp_path / "summary.json").read_text())["extra"]
+    assert [line.split()[0] for line in lines[2:6]] == ["local", "cells", "server", "local-again"]
+    owed = [int(line.split()[2]) for line in lines[2:6]]
+    assert owed == [phase["owed"] for phase in store["store_phases"].values()]
+    assert lines[6].startswith(f"{store['objects']} objects, {store['acknowledged']} acknowledged, 0 lost;")
+    assert store["owed"] > 0
+    assert f" {store['owed']} notifications owed, {store['doubled']} told twice; " in lines[6]
+    assert lines[6].endswith(" MB by radio")
 
 
 def test_options_change_the_run_and_the_timeline_stretches(tiny: Path, tmp_path: Path) -> None:

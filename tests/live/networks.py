@@ -35,13 +35,18 @@ class Networks:
         namespace = f"{self._name}-{name}"
         self._add(namespace)
         for number, (bridge, interface) in enumerate(places):
-            cable, end = f"v{self._cables}", f"eth{number}"
-            self._cables += 1
-            self._inside("link", "add", cable, "type", "veth", "peer", "name", end, "netns", namespace)
-            self._inside("link", "set", cable, "master", bridge, "up")
-            _ip("-n", namespace, "addr", "add", interface, "brd", "+", "dev", end)
-            _ip("-n", namespace, "link", "set", end, "up")
+            self.join(name, number, bridge, interface)
         return namespace
+
+    def join(self, name: str, number: int, bridge: str, interface: str) -> None:
+        """Give a device its interface with this number."""
+        namespace = f"{self._name}-{name}"
+        cable, end = f"v{self._cables}", f"eth{number}"
+        self._cables += 1
+        self._inside("link", "add", cable, "type", "veth", "peer", "name", end, "netns", namespace)
+        self._inside("link", "set", cable, "master", bridge, "up")
+        _ip("-n", namespace, "addr", "add", interface, "brd", "+", "dev", end)
+        _ip("-n", namespace, "link", "set", end, "up")
 
     def plug(self, cable: int, in_: bool) -> None:
         """Pull the cable with this number, or plug it in again."""

@@ -99,6 +99,13 @@ def say(*words: object) -> None:
     print(*words, flush=True)
 
 
+async def serve(program: NodeProgram) -> None:
+    """Read commands until there are no more."""
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        program.begin(*line.split())
+
+
 async def _main(name: str, port: str, store: str, x: str, y: str, *interfaces: str) -> None:
     place = float(x), float(y)
     me = connect(
@@ -112,11 +119,8 @@ async def _main(name: str, port: str, store: str, x: str, y: str, *interfaces: s
         store=None if store == "-" else store,
     )
     async with me:
-        program = NodeProgram(me)
         say("ready", me.number)
-        loop = asyncio.get_running_loop()
-        while line := await loop.run_in_executor(None, sys.stdin.readline):
-            program.begin(*line.split())
+        await serve(NodeProgram(me))
 
 
 if __name__ == "__main__":

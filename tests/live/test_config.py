@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from bypass.live.broker.config import BrokerConfig
-from bypass.live.broker.config_file import InvalidConfig, load_config
+from bypass.live.broker.config_file import load_config
+from bypass.live.config_files import InvalidConfig
 from bypass.places.region import Place, Region
 
 

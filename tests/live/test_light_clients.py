@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bypass.errors import BROKER, GEO, LAB
+from bypass.live.broker.warmup import warm_up
 from tests.live.brokers import config, running
 
 pytestmark = pytest.mark.slow
@@ -114,6 +115,13 @@ def test_who_lacks_something_is_told_which_extra_brings_it(code: str, extra: str
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
     assert done.returncode != 0
     assert f"needs the extra {extra}: pip install 'bypass-pubsub[{extra}]'" in done.stderr.splitlines()[-1]
+
+
+def test_a_broker_whose_kernels_are_compiled_loads_nothing_of_scipy_but_its_name() -> None:
+    warm_up()  # compiles what is not
+    program = "import sys; from bypass.live.broker.warmup import warm_up; warm_up(); print({})"
+    loaded = "sorted({'numba.core.dispatcher', 'numba.np.linalg', 'scipy.linalg'} & {*sys.modules})"
+    assert tell(program.format(loaded))["said"] == ["['numba.core.dispatcher']"]
 
 
 def test_a_broker_needs_nothing_of_what_experiments_need() -> None:

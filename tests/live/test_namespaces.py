@@ -201,15 +201,16 @@ async def until_told(process: Process, *calls: str) -> list[str]:
     return told
 
 
-async def meet(*processes: Process) -> None:
-    """Let neighbours hear each other, however long a network that was just made takes for that."""
-    others = len(processes) - 1
+async def meet(made: Sequence[Process], *numbers: int) -> None:
+    """Let the clients with these numbers hear each other, however long a network that was just made takes."""
     async with asyncio.timeout(LIMIT):
         while True:
-            for each in processes:
-                each.tell("broadcast 0 1")
-            heard = [{call for call in await each.ask("told") if call.endswith("-0")} for each in processes]
-            if all(len(calls) == others for calls in heard):
+            for each in numbers:
+                made[each - 1].tell("broadcast 0 1")
+            told = {each: set(await made[each - 1].ask("told")) for each in numbers}
+            if all(
+                f"arrived-{other}-0" in told[each] for each in numbers for other in numbers if other != each
+            ):
                 return
             await asyncio.sleep(0.02)
 
@@ -223,8 +224,8 @@ def test_datagrams_go_through_the_network_in_which_a_neighbour_is(networks: Netw
         left, right = ("left", "10.77.1.2/24"), ("right", "10.77.2.2/24")
         places = (one("left", "10.77.1.1/24"), [left, right], one("right", "10.77.2.1/24"))
         async with clients(networks, "flooding", *places) as made:
-            await meet(made[0], made[1])
-            await meet(made[1], made[2])
+            await meet(made, 1, 2)
+            await meet(made, 2, 3)
             made[1].tell("unicast 1 1 100000")
             made[1].tell("unicast 2 3 100000")
             made[0].tell("unicast 3 3 10")
@@ -248,7 +249,7 @@ def test_datagrams_arrive_once_or_fail_where_packets_are_lost(networks: Networks
     async def scenario() -> None:
         places = [one("lan", f"10.77.0.{n}/24") for n in (1, 2)]
         async with clients(networks, "flooding", *places) as (here, there):
-            await meet(here, there)
+            await meet((here, there), 1, 2)
             for cable, each in enumerate((here, there)):
                 if not networks.lose(cable, 25):
                     each.tell("lose 0.25")

@@ -80,12 +80,32 @@ def test_objects_stay_when_the_command_has_ended(
         assert (tmp_path / "copy").read_text() == "hello"
         line = refusal(capsys, "objects", "delete", key, *other, "--store", "other.db")
         assert "expected one of client" in line
+        apart = ("--namespace", "apart")
+        hidden = said("insert", "note", "--tag", "a", "--name", "hidden", *apart, *me)
+        assert hidden not in said("query", "a", *other)
+        said("retrieve", hidden, "--query", "a", *apart, "--out", "copy of hidden", *other)
+        assert (tmp_path / "copy of hidden").read_text() == "hello"
         said("delete", key, *me)
         assert said("query", "a", *other) == ""
         line = refusal(capsys, "objects", "retrieve", key, "--query", "a", *other)
         assert line == f"object {key}: expected one that 'a' finds"
         served.send_signal(signal.SIGTERM)
         assert served.wait(LIMIT) == 0
+
+
+def test_a_node_that_serves_by_the_design_of_one_server_is_it(
+    tmp_path: Path, port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "note").write_text("hello")
+    with serving("127.0.5.21", port, "--storage", "server"):
+        nearby = Neighbours(load_group_key("keys/group.key"), ("127.0.5.22/8",), port)
+        server = nearby.number_of("node at 127.0.5.21")
+        me = [*options("127.0.5.22", port, "server"), "--node", "me", "--store", "me.db"]
+        assert "expected set={'server': NUMBER}" in refusal(capsys, "objects", "query", "a", *me)
+        me += ["--set", f"server={server}"]
+        assert bypass("objects", "insert", "note", "--tag", "a", *me) == 0
+        assert bypass("objects", "query", "a", *me) == 0
+        assert capsys.readouterr().out.count("/note") == 2
 
 
 def test_who_follows_a_group_with_another_design_is_told_where_its_object_is(

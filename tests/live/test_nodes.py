@@ -21,7 +21,7 @@ from bypass import (
     connect,
     connect_blocking,
 )
-from bypass.errors import BypassError, NotOwner, OperationFailed, QuotaExceeded, UnknownObject
+from bypass.errors import BypassError, InvalidObject, NotOwner, OperationFailed, QuotaExceeded, UnknownObject
 from bypass.live import InvalidArgument, InvalidInterface, NotConnected, Unsupported
 from bypass.live.client.objects import matches
 from bypass.live.client.objects.matches import ObjectMatches
@@ -210,6 +210,32 @@ async def test_two_namespaces_do_not_meet(port: int) -> None:
         assert three.mechanisms["routing"] == four.mechanisms["routing"] == "one-hop"
 
 
+def test_a_node_enters_a_world_of_its_peers_and_leaves_it(port: int) -> None:
+    """There is no edge: worlds are known by their ids alone, and none can be made."""
+
+    def blocking(number: int) -> BlockingConnection:
+        nearby = Neighbours(KEY, (f"127.0.4.{number}/8",), port)
+        quick = {**QUICK["local"], "hello_s": 0.5}
+        return connect_blocking(None, neighbours=nearby, name=str(number), set=quick)
+
+    with blocking(1) as one, blocking(2) as two, blocking(3) as three:
+        assert list(one.worlds()) == []
+        with pytest.raises(OperationFailed, match="expected one that knows edges"):
+            one.create_world("gallery")
+        for each in (one, two):
+            each.enter_world("gallery")
+        key = one.insert(b"photo", {"a"})
+        with two.query("a") as found:
+            assert found.get(LIMIT).key == key
+        three.insert(b"other", {"a"}, name="other")
+        three.enter_world("gallery")
+        with three.query("a") as found:
+            assert found.get(LIMIT).key == key
+        three.enter_world("")
+        with three.query("a") as found:
+            assert found.get(LIMIT).key.name == "other"
+
+
 @on_loop
 async def test_matches_that_nobody_takes_are_bounded(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matches, "MOST_WAITING", 5)
@@ -240,12 +266,24 @@ async def test_a_node_says_who_keeps_its_objects(port: int) -> None:
     async with node(1, port, "local") as one, node(2, port, "local") as two:
         await met(one, two)
         assert not await one.kept_by_others(await one.insert(b"x", {"b"}))
+    nearby = Neighbours(KEY, ("127.0.4.2/8",), port)
+    by_two = {"set": {"server": nearby.number_of("node 2")}}
+    async with node(1, port, "server", **by_two) as one, node(2, port, "server", **by_two) as two:
+        await met(one, two)
+        for size, kept in ((10, True), (600_000, False)):
+            key = await one.insert(b"x" * size, {"b"})
+            assert await one.kept_by_others(key) is kept
+            assert len(await past(two, "b")) == 1
+            await one.delete(key)
 
 
-@pytest.mark.parametrize(("active", "kept"), [("cell", True), ("off", False)])
+@pytest.mark.parametrize(
+    ("active", "own", "kept"),
+    [("cell", None, True), ("off", None, False), ("cell", False, False), ("off", True, True)],
+)
 @on_loop
 async def test_the_bytes_of_a_visitor_stay_with_others_if_copies_are_made(
-    port: int, active: str, kept: bool
+    port: int, active: str, own: bool | None, kept: bool
 ) -> None:
     """Nobody else is in its cell: a node of the next one has them for that cell."""
     values = {**QUICK["cells"], "active": active}
@@ -254,7 +292,9 @@ async def test_the_bytes_of_a_visitor_stay_with_others_if_copies_are_made(
         node(15, port, "cells", set=values, visiting=True) as guest,
     ):
         await met(one, guest)
-        key = await guest.insert(b"x" * 1000, {"a"})
+        with pytest.raises(InvalidObject, match=r"^active 'off': expected True, False or None$"):
+            await guest.insert(b"x", {"a"}, active="off")  # type: ignore[arg-type]
+        key = await guest.insert(b"x" * 1000, {"a"}, active=own)
         assert guest._exchange.usable().node.routing.serving() is False
         assert await guest.kept_by_others(key) is kept
         guest._exchange.usable().close()  # it is gone without a word
@@ -344,6 +384,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"name": ""}, "name ''"),
     ({"storage": "attic"}, "storage 'attic': 'storage' has no mechanism"),
     ({"storage": "broker"}, "storage 'broker': expected one that needs no broker"),
+    ({"storage": "server"}, "storage 'server': expected set={'server': NUMBER}, the number of the node that"),
     ({"storage": 5}, "storage 5: expected the name of a mechanism"),
     ({"routing": "cells"}, "routing 'cells': expected one that offers node, for storage 'local'"),
     ({"routing": "tram"}, "routing 'tram': 'routing' has no mechanism"),

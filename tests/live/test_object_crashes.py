@@ -16,6 +16,7 @@ import pytest
 from bypass import connect
 from bypass.errors import QuotaExceeded
 from bypass.live.client.connection import Connection
+from tests.command import refusal
 from tests.live.crash_faults import mounted_disk, no_room
 from tests.live.crash_processes import ROOT, Child
 
@@ -169,5 +170,40 @@ def test_the_command_line(tmp_path: Path) -> None:
         gone = bypass("delete", key.replace("photo", "other"))
         assert b"expected one that is here" in gone.stderr
         assert bypass("query", "beach").stdout == b""
+        described = ("--place", "1", "2", "--attribute", "level=4", "--attribute", "kind=a sign")
+        inserted = bypass("insert", str(photo), "--tag", "beach", "--name", "sign", *described)
+        assert inserted.returncode == 0, inserted.stderr
+        for condition, count in (
+            ("level > 3", 1),
+            ("level>4", 0),
+            ("kind prefix a", 1),
+            ("level in [4, 5]", 1),
+        ):
+            found = bypass("query", "beach", "--where", condition).stdout.decode()
+            assert found.count("sign") == count, condition
+        both = bypass(
+            "query", "beach", "--where", "level=4", "--where", "kind != a sign", "--near", "0", "0", "9"
+        )
+        assert (both.stdout, both.stderr) == (b"", b"")
         bad = bypass("delete", "photo")
         assert b"expected OWNER/NAME" in bad.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("query", "a", "--where", "level"), "--where 'level': expected a condition, such as 'level > 3'"),
+        (("query", "a", "--where", "level > [1]"), "> "),
+        (("query", "a", "--where", "level > ["), "--where 'level=[' is not YAML"),
+        (
+            ("insert", __file__, "--tag", "a", "--attribute", "level"),
+            "--attribute 'level': expected KEY=VALUE",
+        ),
+        (("insert", __file__, "--tag", "a", "--attribute", "level="), "level"),
+    ],
+)
+def test_attributes_that_cannot_be_are_refused_before_anything_is_sent(
+    arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refusal(capsys, "objects", *arguments, "--open", "--broker", "ipc://nobody.sock")
+    assert why in line

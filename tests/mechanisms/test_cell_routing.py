@@ -9,8 +9,8 @@ import pytest
 from bypass.mechanisms.routing.cells import CellRouting
 from bypass.mechanisms.routing.counters import DropReason
 from bypass.mechanisms.routing.members import MOST_MEMBERS, CellMembers
-from bypass.protocol.datagrams import Beacon, Datagram, DatagramScope, NodeAddress, Recovery
-from bypass.protocol.storage import PlanCopy
+from bypass.protocol.datagrams import Beacon, Datagram, DatagramScope, NodeAddress, Recovery, Search
+from bypass.protocol.storage import Acknowledge, OperationStatus
 from bypass.testing.rules import Point
 from bypass.testing.worlds.routing import RoutingWorld
 
@@ -256,15 +256,25 @@ def test_beacons_can_be_made_rarer() -> None:
         ((NodeAddress(None, 3),), Recovery(9999, (1, 2), 3)),
         ((NodeAddress(None, 3),), Recovery(1, (1, 2), 3, (70, 80))),
         ((NodeAddress(None, 3),), Recovery(2, (2, 2), 2)),
+        ((NodeAddress(None, 3),), Search(9999)),
+        ((NodeAddress(None, 40),), Search(3, (NodeAddress(), NodeAddress(0, 0)), (77,))),
+        ((NodeAddress(None, 40),), Search(3, (NodeAddress(1, 9999),), (1, 1, 2))),
         ((), None),
     ],
 )
 def test_what_makes_no_sense_does_no_harm(
-    targets: tuple[NodeAddress, ...], recovery: Recovery | None
+    targets: tuple[NodeAddress, ...], recovery: Recovery | Search | None
 ) -> None:
     world = world_of(*row(4))
     datagram = Datagram(
-        3 << 32 | 1, NodeAddress(3, 3), targets, DatagramScope.ROUTED, PlanCopy(b"1"), 3, recovery, client=1
+        3 << 32 | 1,
+        NodeAddress(3, 3),
+        targets,
+        DatagramScope.ROUTED,
+        Acknowledge(1, OperationStatus.OK),
+        3,
+        recovery,
+        client=1,
     )
     world.nodes[0].routing.arrived(datagram)
     world.nodes[0].routing.arrived(

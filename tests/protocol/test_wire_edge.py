@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given, settings
 
 from bypass.objects.metadata import ObjectKey, Replica
-from bypass.protocol.datagrams import NodeAddress
+from bypass.protocol.datagrams import NodeAddress, WorldMap
 from bypass.protocol.edge import (
     CellCycle,
     CellData,
     CellHello,
     CellNeed,
+    CreateWorld,
+    Describe,
     Download,
     DownloadCount,
     EdgeNotification,
@@ -23,9 +25,10 @@ from bypass.protocol.edge import (
     StorageChange,
     SubscriptionNeeds,
     TagNeed,
+    WorldList,
 )
 from bypass.protocol.messages import Message
-from bypass.protocol.storage import CellUpdate, JoinRequest, StorageMessage
+from bypass.protocol.storage import CellUpdate, FoundObjects, JoinRequest, StorageMessage
 from bypass.protocol.wire import MalformedMessage, decode, encode, encoded_size
 from bypass.protocol.wire import bypass_pb2 as pb
 from tests.edge_strategies import edge_messages, u32
@@ -35,6 +38,7 @@ OBJECT = ObjectKey(1, "tree.jpg")
 ITEM = ItemKey("gallery", OBJECT, 3)
 COUNT = DownloadCount(OBJECT, None, 1)
 NEED = CellNeed("tree", 1)
+WORLD = WorldMap("gallery", "Gallery", 16, 1)
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)
@@ -58,12 +62,20 @@ TOO_MUCH: list[Message] = [
     SubscriptionNeeds(1, 1, (TagNeed("", "", 1),)),
     SubscriptionNeeds(-1, 1, ()),
     Provision((Item(make_metadata()),) * 65),
-    Provision((Item(make_metadata(), None, b"x" * ((512 << 10) + 1)),)),
+    Provision((Item(make_metadata(), b"x" * ((512 << 10) + 1)),)),
     EdgeNotification((Item(make_metadata()),) * 65),
     ItemConsumed(ItemKey("x" * 129, OBJECT)),
     StorageChange((ITEM,) * 1025, True),
     Download(1, ITEM, length=0),
     Download(1, ITEM, offset=(64 << 20) + 1),
+    CreateWorld(1, ""),
+    CreateWorld(1, "x" * 129),
+    WorldList(1, (WORLD,) * 65),
+    WorldList(1, (WORLD._replace(cells=0),)),
+    WorldList(1, (WORLD._replace(cells=4097),)),
+    Describe(1, 2, None, (OBJECT,) * 1025),
+    Describe(1, 2, 10_000, (OBJECT,)),
+    FoundObjects(1, 2, (), held=(OBJECT,) * 1025),
     EdgeRelay(NodeAddress(1), EdgeRelay(NodeAddress(1), JoinRequest())),
     EdgeRelay(NodeAddress(1), CellUpdate(JoinRequest())),
     CellUpdate(EdgeRelay(NodeAddress(1), JoinRequest())),

@@ -13,14 +13,18 @@ from bypass.objects.metadata import ObjectKey, Replica
 from bypass.objects.query import ObjectQuery
 from bypass.objects.tags import TagFormula
 from bypass.protocol.datagrams import (
+    AreaHello,
     Beacon,
     Datagram,
     DatagramScope,
+    EdgeAnswer,
+    EdgeBeacon,
     Fragment,
     NodeAddress,
     Recovery,
     RouteEntry,
     RouteTable,
+    WorldMap,
 )
 from bypass.protocol.messages import Message
 from bypass.protocol.storage import (
@@ -105,6 +109,7 @@ def test_bytes_that_are_no_metadata(data: bytes) -> None:
 
 CELLS = tuple(range(65))
 TAGS = frozenset(f"t{i}" for i in range(33))
+WORLD = WorldMap("", "", 1, 1)
 TOO_MUCH: list[Message] = [
     Chunk(1, KEY, (64 << 20) + 1, b""),
     Chunk(1, KEY, 0, b"x" * ((512 << 10) + 1)),
@@ -136,6 +141,11 @@ TOO_MUCH: list[Message] = [
     replace(BEACON, body=RouteTable((RouteEntry(1, 1, 1),) * 257)),
     replace(BEACON, body=Fragment(1, 1, b"")),
     replace(BEACON, body=Fragment(0, 4097, b"")),
+    replace(BEACON, body=EdgeAnswer(1, 2, (WORLD,) * 65)),
+    replace(BEACON, body=EdgeAnswer(1, 2, (), b"x" * 63)),
+    replace(BEACON, body=EdgeBeacon(1, 2, WORLD, (1,) * 4097)),
+    replace(BEACON, body=EdgeBeacon(1, 2, WORLD._replace(cells=0))),
+    replace(BEACON, body=AreaHello("x" * 129)),
     replace(BEACON, body="text"),  # type: ignore[arg-type]
 ]
 

@@ -1,4 +1,4 @@
-"""Figures beside the thesis': ranges, explanations, and paths that are verified before anything runs."""
+"""Checked figures: ranges, explanations, and paths that are verified before anything runs."""
 
 from __future__ import annotations
 

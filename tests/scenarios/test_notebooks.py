@@ -38,7 +38,7 @@ def test_results_are_short_in_one_line(result: Result) -> None:
 
 def test_a_notebook_shows_the_verdict_and_the_phases_of_all_runs(result: Result) -> None:
     html = result._repr_html_()
-    assert "This scenario compares no figures with the thesis." in html
+    assert "This scenario checks no figures." in html
     assert html.count("<table") == 2
     assert html.index("Run calm") < html.index("Run coarse")
     assert html.count('<th scope="row">') == 4

@@ -150,7 +150,7 @@ def test_the_report_is_one_file_of_reasonable_size(path: Path) -> None:
 def test_sections_come_in_order(html: str) -> None:
     read(html)
     assert headings(html) == [
-        "Figures beside the thesis’",
+        "Checked figures",
         "Phases",
         "Over time",
         "Around transitions",
@@ -162,7 +162,7 @@ def test_sections_come_in_order(html: str) -> None:
 
 def test_the_head_says_what_was_run(html: str, result: Result) -> None:
     text = words(html)
-    assert text.index("a tiny run") < text.index("2 of 4 figures") < text.index("Figures beside")
+    assert text.index("a tiny run") < text.index("2 of 4 checked figures") < text.index("Checked figures")
     assert "What differs: bad. What was not measured: absent." in text
     for fact in ("seed 1", "clients 20", "simulated time 20 s", "radial → grid → egrid"):
         assert fact in text
@@ -260,7 +260,7 @@ def test_names_are_text_not_html(tmp_path: Path) -> None:
 
 def test_without_transitions_there_is_nothing_around_them(tmp_path: Path) -> None:
     html = report(run(scenario(duration=5)), tmp_path)
-    assert words(html).count("This scenario compares no figures with the thesis.") == 1
+    assert words(html).count("This scenario checks no figures.") == 1
     assert headings(html) == ["Phases", "Over time", "Distribution", "By place", "Run it again"]
 
 
@@ -528,7 +528,7 @@ def test_many_runs_are_compared_without_lines(result: Result) -> None:
 
 def test_the_verdict_line_counts(result: Result) -> None:
     good = [verdict for verdict in result.verdicts if verdict.verdict == "holds"]
-    assert verdict_line(good) == "All 2 figures that are compared with the thesis hold."
+    assert verdict_line(good) == "All 2 checked figures hold."
 
 
 def test_numbers_are_short_and_tell_near_values_apart() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bypass.models.storage.energy import EnergyUse
 from bypass.places.cell_grid import CellGrid
 from bypass.places.region import Region
 from bypass.scenarios.experiments.variants import changed, validated, variants
@@ -101,10 +102,13 @@ def test_stacks_show_their_sums() -> None:
 @pytest.mark.parametrize("grid", [None, CellGrid(0.0, 0.0, 40.0, 2, 1)])
 def test_a_map_shows_nodes_and_says_how_much_they_have_processed(grid: CellGrid | None) -> None:
     region = Region((0.0, 0.0, 80.0, 40.0), ())
-    loads = [NodeLoad((10.0, 10.0), 60.0, requests=3000), NodeLoad((50.0, 20.0), 60.0, upkeep=1000)]
+    loads = [
+        NodeLoad((10.0, 10.0), EnergyUse(60.0, {}, {"insert": 3000})),
+        NodeLoad((50.0, 20.0), EnergyUse(60.0, maintenance=1000)),
+    ]
     picture = load_map("cells", region, StoreLayout(loads, grid), 3.0)
     assert picture is not None
     assert picture.note == "The largest dot: 3\u202f000 messages; a node on average: 2\u202f000."
     assert ("of the cell" in picture.svg) == (grid is not None)
-    idle = [NodeLoad(each.place, 60.0) for each in loads]
+    idle = [NodeLoad(each.place, EnergyUse(60.0)) for each in loads]
     assert load_map("cells", region, StoreLayout(idle, grid), 3.0) is None

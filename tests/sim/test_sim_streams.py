@@ -7,8 +7,7 @@ from itertools import product
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
 from bypass.sim.clock import VirtualClock
-from bypass.sim.host import SimHost
-from bypass.sim.streams import stream
+from bypass.sim.host import SimHost, stream
 
 
 def test_a_function_of_seed_host_and_purpose_alone() -> None:

@@ -18,6 +18,7 @@ CACHES: dict[str, dict[str, Any]] = {
     "fifo": {},
     "s3-fifo": {"resists_scans": True},
     "random-2-lru": {"seeded": True},
+    "edge-buffer": {"resists_scans": True, "refuses": True},
 }
 PARTITIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "amc": ({"limit": 2}, {}),

@@ -23,3 +23,8 @@ class TestCellRouting(BuiltIn):
     mechanism = "cells"
     parameters = {"area": (0.0, 0.0, GRID.columns * SIDE, GRID.rows * SIDE), "side": SIDE}
     capabilities = {"patience_s": 10.0}
+
+
+class TestAccessPoint(BuiltIn):
+    mechanism = "access-point"
+    capabilities = {"multihop": False, "patience_s": 10.0}

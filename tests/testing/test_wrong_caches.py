@@ -8,7 +8,7 @@ import pytest
 
 from bypass.mechanisms.caches.base import CacheMechanism
 from bypass.mechanisms.caches.partition import CachePartition
-from bypass.mechanisms.storage.infra.edge.insertion import InsertionMechanism
+from bypass.mechanisms.storage.infra.edge.policies.insertion import InsertionMechanism
 from bypass.testing import CacheSuite, InsertionSuite, PartitionSuite
 from tests.testing.catching import failures
 from tests.testing.wrong_caches import (
@@ -18,6 +18,7 @@ from tests.testing.wrong_caches import (
     EvictsSilently,
     FirstServed,
     Ignorant,
+    KeepsOut,
     NeverInserts,
     OldTags,
     RoundsUp,
@@ -36,6 +37,8 @@ from tests.testing.wrong_caches import (
         (OldTags, {}, "test_it_has_what_was_put_and_neither_removed_nor_evicted", "tags"),
         (BeginsAnew, {}, "test_it_can_be_exchanged", ""),
         (Dice, {}, "test_the_same_calls_give_the_same_content", ""),  # which hypothesis may call flaky
+        (KeepsOut, {}, "test_a_new_entry_is_there", "is not there"),
+        (KeepsOut, {"refuses": True}, "test_a_new_entry_is_there", "is not there"),
         (
             Ignorant,
             {"resists_scans": True},

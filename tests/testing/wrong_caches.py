@@ -10,7 +10,7 @@ from typing import Any
 from bypass.mechanisms.caches.amc import Amc, Sizes
 from bypass.mechanisms.caches.fifo import Fifo
 from bypass.mechanisms.caches.lru import Lru
-from bypass.mechanisms.storage.infra.edge.insertion import InsertionMechanism
+from bypass.mechanisms.storage.infra.edge.policies.insertion import InsertionMechanism
 from bypass.ports.caches import CacheEntry, CacheKey, EntryCounts
 
 
@@ -48,6 +48,13 @@ class Dice(Fifo):
 
 class Ignorant(Lru):
     """Says that it resists scans, and does not."""
+
+
+class KeepsOut(Lru):
+    """Never admits a new entry to a full cache."""
+
+    def admits(self, key: CacheKey) -> bool:
+        return False
 
 
 class RoundsUp(Amc):

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from bypass.core.object_times import ObjectTimes as ObjectTimes
+from bypass.core.objects.deletions import Deletions
 from bypass.core.objects.kept_objects import KeptObjects as KeptObjects
-from bypass.core.objects.kept_objects import Undeleted
 from bypass.core.objects.operations import FOREVER, Ended, OperationResult, Operations
 from bypass.core.objects.own_queries import MatchCallback, OwnQuery, QueryTable
-from bypass.errors import InvalidCallback, InvalidQuery, NotOwner, OperationFailed, UnknownObject, shown
+from bypass.core.objects.retrievals import Retrievals, transfer_s
+from bypass.errors import InvalidCallback, InvalidObject, InvalidQuery, NotOwner, OperationFailed, shown
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.objects.metadata import Metadata, ObjectKey, StoredObject, Tombstone, check_given, content_hash
@@ -30,11 +31,8 @@ from bypass.support.units import MICROSECONDS
 K = TypeVar("K")
 V = TypeVar("V")
 
-SLOWEST_BYTES_PER_S = 50_000
-"""An operation with an object's bytes may take longer: as if they came so fast at least."""
-
 MOST_REMEMBERED = 1024
-"""Withdrawn queries, and deletions without an answer, that are remembered, each."""
+"""Withdrawn queries that are remembered."""
 
 OBJECT_REFUSED = frozenset((OperationStatus.REFUSED, OperationStatus.QUOTA, OperationStatus.TOO_LARGE))
 """The ends of an insertion that leave nothing behind."""
@@ -52,8 +50,10 @@ def ignore(result: OperationResult) -> None:
 class ObjectAccess:
     """The objects and queries of one client. `storage` is the proxy behind which a mechanism does the work.
 
-    `running` says whether there is one: without, every operation raises OperationFailed at once. What an
-    earlier client of the node has `kept` is taken over; `queries` has its queries already.
+    `running` says whether there is one: without, every operation raises OperationFailed at once. `area` gives
+    the edge in whose area the client is, from which all comes for good that it inserts there; `world` gives
+    the namespace of what names none. What an earlier client of the node has `kept` is taken over; `queries`
+    has its queries already.
     """
 
     def __init__(
@@ -64,21 +64,24 @@ class ObjectAccess:
         queries: QueryTable,
         kept: KeptObjects,
         times: ObjectTimes,
+        area: Callable[[], int | None] = lambda: None,
+        world: Callable[[], str] = lambda: "",
     ) -> None:
         self.store = kept.store
         self.queries = queries
         self.operations = Operations(host, times.timeout_s, times.retries, kept.operations)
         self.counts = NodeCounts()
-        self.forged = 0  # answers whose bytes are not those of the object
         self.unwanted = 0  # objects for queries that are not, or no longer, asked
         self._host = host
         self._storage = storage
         self._running = running
-        self._names = 0
-        self._retrieving: dict[int, Metadata] = {}
+        self._area = area
+        self._world = world
+        # Another store of the same client, whose clock may show the same time again, begins elsewhere.
+        self._names = host.random("object-names").getrandbits(32)
         self._withdrawn: dict[int, ObjectQuery] = {}
-        self._undeleted: Undeleted = dict(kept.undeleted)
-        self._deleting: set[ObjectKey] = set()  # those of them that are being tried
+        self._deletions = Deletions(kept.store, self.operations, storage, kept.undeleted)
+        self._retrievals = Retrievals(host, kept.store, self.operations, storage)
 
     def now_us(self) -> int:
         """The time in microseconds, by which objects are published."""
@@ -90,9 +93,9 @@ class ObjectAccess:
         return self._host.id
 
     def new_name(self) -> str:
-        """A name that no object of this client has."""
+        """A name that no object of this client has, or had, though its store was lost since."""
         self._names += 1
-        return f"{self.now_us()}-{self._names}"
+        return f"{self.now_us():x}-{self._names:x}"
 
     def kept(self) -> KeptObjects:
         """Give all that the node's next client goes on with."""
@@ -102,7 +105,7 @@ class ObjectAccess:
             self.operations.begun,
             self.queries.placed,
             self.now_us(),
-            dict(self._undeleted),
+            dict(self._deletions.undeleted),
         )
 
     # -- the application's interface ----------------------------------------------------------------------
@@ -116,7 +119,7 @@ class ObjectAccess:
         summary: bytes = b"",
         place: tuple[float, float] | None = None,
         attributes: Event | None = None,
-        namespace: str = "",
+        namespace: str | None = None,
         active: bool | None = None,
         secret: bytes | None = None,
         ended: Ended = ignore,
@@ -129,13 +132,15 @@ class ObjectAccess:
         """
         self._check(ended)
         check_given(data, tags)
+        if active is not None and not isinstance(active, bool):
+            raise InvalidObject(f"active {shown(active)}: expected True, False or None")
         now_us = self.now_us()
         key = ObjectKey(self.node, name or self.new_name())
         if secret is None:  # no stream of random numbers shows through
             secret = content_hash(self._host.random("object-secrets").randbytes(32))
         metadata = Metadata(
             key, frozenset(tags), now_us, len(data), content_hash(data), content_hash(secret),
-            summary, place, attributes, (), namespace,
+            summary, place, attributes, (), self._world() if namespace is None else namespace, self._area(),
         )  # fmt: skip
         stored = StoredObject(metadata, data)
         self.store.publish(stored, secret)
@@ -151,7 +156,7 @@ class ObjectAccess:
         self.operations.begin(
             lambda op: self._insert_unless_deleted(op, stored, active),
             insertion_ended,
-            extra_s=_extra(metadata),
+            extra_s=transfer_s(metadata),
         )
         return metadata
 
@@ -164,33 +169,8 @@ class ObjectAccess:
         self._check(ended)
         if key.owner != self._host.id:
             raise NotOwner(f"object {key}: expected one of client {self._host.id}")
-        known = self._undeleted.get(key)
-        if known is None:
-            metadata = self.store.metadata(key)
-            if metadata is None:
-                raise UnknownObject(f"object {key}: expected one that is stored")
-            known = metadata, self.store.secret(key)
-        metadata, secret = known
-        self.store.bury(Tombstone(key, secret))
-
-        def deletion_ended(result: OperationResult) -> None:
-            if result.status == OperationStatus.TIMEOUT:  # the application is told; it goes on being tried
-                self.operations.begin(attempt, deleted_at_last, retries=FOREVER)
-            else:
-                deleted_at_last(result)
-            ended(result)
-
-        def attempt(op: int) -> None:
-            self._storage.delete(op, metadata, secret)
-
-        def deleted_at_last(_: OperationResult) -> None:
-            self._undeleted.pop(key, None)
-            self._deleting.discard(key)
-
-        number = self.operations.begin(attempt, deletion_ended)
-        self._deleting.add(key)
+        number = self._deletions.begin(key, ended)
         self.counts.deletes += 1
-        _remember(self._undeleted, key, known)
         return number
 
     def query(
@@ -202,7 +182,7 @@ class ObjectAccess:
         until: str | float | None = None,
         near: tuple[float, float, float] | None = None,
         where: Subscription | Filter | None = None,
-        namespace: str = "",
+        namespace: str | None = None,
         limit: int = USUAL_PAGE,
         ended: Ended = ignore,
     ) -> OwnQuery:
@@ -226,7 +206,7 @@ class ObjectAccess:
             TimeWindow(parse_time(since, now_us), parse_time(until, now_us)),
             near,
             None if where is None else Subscription.of(where),
-            namespace,
+            self._world() if namespace is None else namespace,
         )
         own = OwnQuery(query, callback, now_us)
         live = not query.window.ended(now_us)
@@ -281,30 +261,14 @@ class ObjectAccess:
             return self.operations.begin(lambda op: self.done(op, OperationStatus.OK, data=here.data), ended)
 
         self.counts.retrieves += 1
-
-        def attempt(op: int) -> None:
-            self._retrieving[op] = metadata
-            self._storage.retrieve(op, metadata)
-
-        def retrieval_ended(result: OperationResult) -> None:
-            self._retrieving.pop(result.op, None)
-            ended(result)
-
-        return self.operations.begin(attempt, retrieval_ended, extra_s=_extra(metadata))
+        return self._retrievals.begin(metadata, ended)
 
     # -- what mechanisms say ------------------------------------------------------------------------------
 
     def done(self, op: int, status: OperationStatus, detail: str = "", data: bytes | None = None) -> None:
-        """An operation has ended; answers with other bytes than the object's are ignored."""
-        wanted = self._retrieving.get(op)
-        if (
-            wanted is not None
-            and status == OperationStatus.OK
-            and (data is None or not wanted.describes(data))
-        ):
-            self.forged += 1
-            return
-        self.operations.done(op, status, detail, data)
+        """An operation has ended, unless the answer is none to a retrieval."""
+        if self._retrievals.admit(op, status, data):
+            self.operations.done(op, status, detail, data)
 
     def matched(self, found: FoundObjects) -> None:
         """Objects were found for a query; whoever goes on finding some for a withdrawn one is told again."""
@@ -322,6 +286,10 @@ class ObjectAccess:
             self.operations.begin(lambda op: self._storage.withdraw(op, query), withdrawn)
 
     # -- after a switch, or a time away -------------------------------------------------------------------
+
+    def rebuilding(self) -> None:
+        """Note that holders and subscribers begin to fill indexes anew, which may lack objects until then."""
+        self._retrievals.rebuilt_s = self._host.now()
 
     def recover(self, own: OwnQuery, since_us: int, after: PageCursor | None = None) -> None:
         """Register a query again and ask for all that was published since, page by page; until it is done."""
@@ -346,13 +314,13 @@ class ObjectAccess:
         return self.operations.begin(
             lambda op: self._insert_unless_deleted(op, stored, None),
             ended,
-            extra_s=_extra(stored.metadata),
+            extra_s=transfer_s(stored.metadata),
             retries=FOREVER,
         )
 
     def delete_again(self) -> None:
         """Try the deletions that ended without an answer once more."""
-        for key in self._undeleted.keys() - self._deleting:
+        for key in self._deletions.waiting():
             self.delete(key)
 
     # -- parts --------------------------------------------------------------------------------------------
@@ -387,10 +355,6 @@ class ObjectAccess:
     def _check_known(self, own: OwnQuery) -> None:
         if self.queries.get(own.query.id) is not own:
             raise InvalidQuery(f"query {own.query.id}: expected one that is not withdrawn")
-
-
-def _extra(metadata: Metadata) -> float:
-    return metadata.size / SLOWEST_BYTES_PER_S
 
 
 def _remember(known: dict[K, V], key: K, value: V) -> None:

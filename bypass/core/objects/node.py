@@ -8,21 +8,27 @@ from dataclasses import replace
 from functools import partial
 
 from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes, microseconds
-from bypass.core.objects.decisions import NO_DECISION, StorageDecisions
+from bypass.core.objects.decision_exchange import NO_DECISION, StampedPort
+from bypass.core.objects.decisions import StorageDecisions
+from bypass.core.objects.fallback import Fallback, FallbackSettings
 from bypass.core.objects.own_queries import MARGIN_US, QueryTable
 from bypass.core.objects.recovery import ObjectRecovery
 from bypass.core.objects.survey import NodeSurvey
+from bypass.core.objects.worlds import Worlds
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import ROUTING_PROXY, STORAGE_PROXY
+from bypass.mechanisms.families import ROUTING_PROXY, STABILITY_PROXY, STORAGE_PROXY
 from bypass.mechanisms.routing.base import RoutingMechanism
 from bypass.objects.node_store import NodeStore
 from bypass.objects.persistence import MemoryPersistence
-from bypass.ports.datagrams import DatagramOutlet, DatagramSender, Failed
+from bypass.ports.datagrams import DatagramOutlet, DatagramSender
 from bypass.ports.host import Host
 from bypass.ports.local_access import LocalAccess
+from bypass.ports.proxies import Stability
 from bypass.ports.routing import Routing
 from bypass.ports.storage import Storage
-from bypass.protocol.datagrams import Datagram, NodeAddress
+from bypass.protocol.datagrams import Datagram, DatagramScope, EdgeAnswer, EdgeBeacon, EdgeProbe, NodeAddress
+from bypass.protocol.domains import Domain
+from bypass.protocol.edge import WorldList
 from bypass.protocol.storage import (
     CountsRequest,
     Decision,
@@ -31,9 +37,12 @@ from bypass.protocol.storage import (
     NodeCounts,
     StorageMessage,
 )
-from bypass.transitions import Engine, InvalidPlan, Nothing, Plan, Record
+from bypass.transitions import Engine, InvalidPlan, Nothing, Plan, Record, TransitionError
 
 ToBroker = Callable[[StorageMessage], None]
+
+JUST_NOW_S = 1.0
+"""A plan is carried out in less; in virtual time at once."""
 
 BROKER_ADDRESS = NodeAddress(0)
 """The broker as a sender: no node has its number."""
@@ -44,31 +53,16 @@ def kept_in_memory(node: int) -> KeptObjects:
     return KeptObjects(NodeStore(node, MemoryPersistence()))
 
 
-class StampedPort:
-    """The `host.link` of routing: all that goes out says which decision its sender follows."""
-
-    def __init__(self, outlet: DatagramOutlet, decision: Callable[[], Decision]) -> None:
-        self._outlet = outlet
-        self._decision = decision
-
-    def broadcast(self, datagram: Datagram) -> None:
-        """Send to all in reach, unacknowledged."""
-        self._outlet.broadcast(self._stamped(datagram))
-
-    def unicast(self, datagram: Datagram, neighbour: int, failed: Failed) -> None:
-        """Send to one neighbour, which acknowledges it."""
-        self._outlet.unicast(self._stamped(datagram), neighbour, failed)
-
-    def _stamped(self, datagram: Datagram) -> Datagram:
-        datagram.epoch, datagram.scheme, datagram.initiator = self._decision()
-        return datagram
-
-
 class NodeLink:
     """The `host.link` of a storage mechanism: its ways to others are those of the routing that runs."""
 
     def __init__(
-        self, routing: Routing, access: ObjectAccess, to_broker: ToBroker, recover: Callable[[int], None]
+        self,
+        routing: Routing,
+        access: ObjectAccess,
+        to_broker: ToBroker,
+        recover: Callable[[int], None],
+        stability: Stability,
     ) -> None:
         self.send = routing.send
         self.flood = routing.flood
@@ -78,10 +72,12 @@ class NodeLink:
         self.grid = routing.grid
         self.own_cell = routing.own_cell
         self.serving = routing.serving
+        self.coverage = routing.coverage
         self.to_broker = to_broker
         self.done = access.done
         self.matched = access.matched
         self.recover = recover
+        self.stability = stability.index
 
 
 class StorageNode:
@@ -98,6 +94,7 @@ class StorageNode:
         kept: KeptObjects,
         times: ObjectTimes,
         follow: Callable[[Plan], None],
+        fallback: FallbackSettings | None = None,
     ) -> None:
         self._host = host
         self._engine = engine
@@ -106,22 +103,56 @@ class StorageNode:
         self._missing_us = kept.left_us  # the time since which something may have been missed
         self._closed = False
         self._due = False
-        self._namespace = ""
+        self._namespace = ""  # that of the routing that runs: its domain
+        self._world = ""
+        self._left: tuple[str, float] | None = None  # the namespace that a plan led out of, and when
         outlet = DatagramOutlet(transport, partial(host.after, 0.0))
         self.outlet = outlet
         self.port = StampedPort(outlet, lambda: self.decisions.current)
-        self.decisions = StorageDecisions(host, engine, self.port, self._follow, lambda: self._namespace)
+        known = local.hear_datagrams(self)
+        self.decisions = StorageDecisions(
+            host, engine, self.port, self._follow, lambda: self._namespace, self._left_now, known.follow
+        )
         queries = QueryTable(partial(microseconds, host), kept.queries, kept.placed)
-        self.routing: Routing = registry.create(engine, "client", ROUTING_PROXY, state={"sink": self})
+        self.routing: Routing = registry.create(
+            engine, "client", ROUTING_PROXY, state={"sink": self, "known": known}
+        )
         self.storage: Storage = registry.create(
             engine, "client", STORAGE_PROXY, state={"store": kept.store, "queries": queries}
         )
-        self.access = ObjectAccess(host, self.storage, self.running, queries, kept, times)
+        self.access = ObjectAccess(
+            host, self.storage, self.running, queries, kept, times, self.area, lambda: self.worlds.current
+        )
         self.recovery = ObjectRecovery(host, self.access, self.routing)
         self.survey = NodeSurvey(host, self.routing, self.counts)
-        self.link = NodeLink(self.routing, self.access, to_broker, self.recover_since)
+        stability: Stability = registry.create(engine, "client", STABILITY_PROXY)
+        self.link = NodeLink(self.routing, self.access, to_broker, self.recover_since, stability)
+        self.worlds = Worlds(
+            host,
+            engine,
+            self.routing,
+            self.access.operations,
+            self._enter,
+            lambda: self.fallback is not None and self.fallback.active,
+        )
+        self.fallback = None
+        if fallback is not None:
+            self.fallback = Fallback(
+                host,
+                engine,
+                self.routing,
+                fallback,
+                self._present,
+                self._go_over,
+                self.recover_since,
+                self._probe,
+            )
         engine.add_listener(self)
-        local.hear_datagrams(self)
+
+    def area(self) -> int | None:
+        """The edge in whose area this node is; None if there is none."""
+        coverage = self.routing.coverage()
+        return None if coverage is None else coverage.edge
 
     def running(self) -> bool:
         """Whether a storage mechanism runs here."""
@@ -134,6 +165,8 @@ class StorageNode:
         self.access.operations.drop()
         self.recovery.end()
         self.survey.end()
+        if self.fallback is not None:
+            self.fallback.end()
         self.decisions.current = NO_DECISION
         return kept
 
@@ -141,11 +174,20 @@ class StorageNode:
 
     def arrived(self, datagram: Datagram) -> None:
         """Take a datagram from the link; a node without storage listens to nobody. Decisions of another
-        namespace are no business of this node: routing counts such datagrams."""
-        if self.decisions.current.scheme and (
-            datagram.namespace != self._namespace or self.decisions.admits(datagram)
-        ):
-            self.routing.arrived(datagram)
+        namespace are no business of this node, unless the datagram leads it there: routing counts others."""
+        if not self.decisions.current.scheme:
+            return
+        if self.fallback is not None and isinstance(datagram.body, (EdgeAnswer, EdgeBeacon)):
+            self.fallback.heard(datagram, self.worlds.current)
+        if datagram.namespace == self._namespace:
+            if self.decisions.admits(datagram):
+                self.routing.arrived(datagram)
+            return
+        self.worlds.heard(datagram.namespace)
+        self.routing.arrived(datagram)
+        if isinstance(datagram.body, EdgeAnswer) and self._domain() == datagram.namespace:
+            self._enter_domain()
+            self.decisions.entered(datagram.decision, datagram.client)
 
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Take a body from routing."""
@@ -159,6 +201,9 @@ class StorageNode:
             self.recovery.claimed(body, origin)
         elif isinstance(body, FoundObjects):
             self.access.counts.told(body)
+        elif isinstance(body, WorldList):
+            self.worlds.received(body)
+            return
         self.storage.received(body, origin, target)
 
     def counts(self) -> NodeCounts:
@@ -193,8 +238,12 @@ class StorageNode:
         self.storage.doubtful(body, target)
 
     def surroundings_changed(self) -> None:
-        """Learn that the own cell, or the populated cells around, are others now."""
+        """Learn that the own cell, the populated cells around, or the edge are others now."""
+        if self._namespace != self._domain():
+            self._enter_domain()
         self.storage.surroundings_changed()
+        if self.fallback is not None:
+            self.fallback.review()
 
     # -- transitions --------------------------------------------------------------------------------------
 
@@ -205,11 +254,17 @@ class StorageNode:
         active = self._engine.active(record.proxy)
         if record.proxy == ROUTING_PROXY and not isinstance(active, Nothing):
             # Whatever routing comes next, this node stays in its namespace unless a plan says otherwise.
-            self._namespace = active.settings()["namespace"]
-            self._engine.set_defaults(ROUTING_PROXY, {"namespace": self._namespace})
+            before, self._namespace = self._namespace, self._domain()
+            world = active.settings()["namespace"]
+            self._engine.set_defaults(ROUTING_PROXY, {"namespace": world})
+            if before != self._namespace and self._world == world:
+                self._left = before, self._host.now()
+            self._world = world
         self.decisions.current = self.decisions.current._replace(scheme=self.flag())
         if record.kind == "total":
             self.recover()
+        if self.fallback is not None:
+            self.fallback.review()
 
     def recover(self) -> None:
         """Build up indexes again, soon and once, whoever asks for it.
@@ -245,6 +300,21 @@ class StorageNode:
         flag: int = getattr(self._engine.active(STORAGE_PROXY), "flag", 0)
         return flag
 
+    def _domain(self) -> str:
+        """The namespace in which decisions hold for this node."""
+        active = self._engine.active(ROUTING_PROXY)
+        return active.domain() if isinstance(active, RoutingMechanism) else self._namespace
+
+    def _enter_domain(self) -> None:
+        """Take datagrams of the domain of routing from now on."""
+        self._namespace = self._domain()
+        self.decisions.changed(self.decisions.current)
+
+    def _left_now(self) -> str | None:
+        """The namespace of decisions before the plan that was just carried out; None if it is the same."""
+        recent = self._left is not None and self._host.now() - self._left[1] < JUST_NOW_S
+        return self._left[0] if recent and self._left is not None else None
+
     def _follow(self, plan: Plan, decision: Decision) -> None:
         """Carry out a neighbour's plan. Raises TransitionError, also if it is not what its sender follows."""
         for action in plan.actions:
@@ -257,6 +327,45 @@ class StorageNode:
         # A decision that a neighbour had to tell may be old: queries ask for all that came since they began.
         self._follow_plan(plan)
         self.recover_since(0)
+
+    def _go_over(self, plan: Plan) -> None:
+        """Carry out a plan of this node for itself. Raises TransitionError.
+
+        Where it goes to it has made no decision: it follows whichever is heard there.
+        """
+        for record in plan.dry_run(self._engine):
+            if record.outcome == "failed":
+                raise TransitionError(f"{record.proxy} to {record.target!r}: {record.error}")
+        self._follow_plan(plan)
+        self.decisions.current = Decision(0, self.flag(), 0)
+
+    def _present(self) -> Plan:
+        """The mechanisms that run here, as a plan, in whichever world the node will be."""
+        plan = self.decisions.plan()
+        actions = [
+            each.model_copy(update={"set": {k: v for k, v in each.set.items() if k != "namespace"}})
+            for each in plan.actions
+        ]
+        return plan.model_copy(update={"actions": tuple(actions)})
+
+    def _enter(self, plan: Plan) -> None:
+        """Carry out a plan that leads into another world."""
+        self._go_over(plan)
+        self.recover_since(0)
+
+    def _probe(self, nonce: int) -> None:
+        """Ask all in reach whether they are an edge, whatever routing runs here."""
+        self.port.broadcast(
+            Datagram(
+                self._host.id << 32 | (nonce & 0xFFFFFFFF),
+                NodeAddress(self._host.id),
+                (),
+                DatagramScope.HOP,
+                EdgeProbe(nonce),
+                namespace=Domain(self._namespace).namespace(),
+                client=self._host.id,
+            )
+        )
 
     def _recover(self) -> None:
         self._due = False

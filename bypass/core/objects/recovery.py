@@ -51,6 +51,7 @@ class ObjectRecovery:
         """
         self._round += 1
         access = self._access
+        access.rebuilding()
         access.operations.try_again()
         # It is 0, not known, where a neighbour had to tell of a decision.
         ended_us = since_us or access.now_us() - MARGIN_US

@@ -51,6 +51,9 @@ class Refusal(StrEnum):
     UNASKED = auto()  # an acknowledgement of nothing that is under way
     OUTDATED = auto()  # a packet of a link that its sender has replaced
     OUT_OF_ORDER = auto()  # a piece whose predecessors are not there
+    UNSIGNED = auto()  # an edge's answer or beacon without a signature, or of an edge that is not known
+    FORGED = auto()  # ... with a signature that is not the edge's
+    REPLAYED = auto()  # a beacon that is not newer than one that was taken
 
 
 class DatagramGroup:

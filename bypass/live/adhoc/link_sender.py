@@ -102,6 +102,11 @@ class LinkSender:
         elif self._admit(self._everybody, outgoing) and self._everybody.timer is None:
             self._send_some()
 
+    def packet_for_all(self, data: bytes) -> bytes:
+        """Give the one packet of a short datagram for all, which is sent in another way than this link's."""
+        self._number += 1
+        return LinkPacket(LinkPacketKind.BROADCAST, 0, self._session, self._number, piece=data).pack()
+
     def refuse(self, neighbour: int | None, failed: Failed) -> None:
         """Count a datagram that was to be sent while the radio is off; of a unicast the sender is told."""
         self._lose(_Outgoing(b"", neighbour, failed, 0), DatagramLoss.SWITCHED_OFF)

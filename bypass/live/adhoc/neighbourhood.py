@@ -12,17 +12,24 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bypass.live.adhoc.datagrams import MOST_CONTENT, DatagramGroup, Refusal
 from bypass.live.adhoc.link import NeighbourLink
 from bypass.live.adhoc.link_packets import is_link_packet
 from bypass.live.adhoc.port import Copies, LivePort
 from bypass.live.adhoc.radio import check_radio
-from bypass.live.adhoc.sockets import DatagramListener, NetworkSockets, packed_address, parse_interfaces
-from bypass.ports.datagrams import DatagramReceiver, Failed
+from bypass.live.adhoc.sockets import (
+    DatagramListener,
+    DiscoveryGroup,
+    NetworkSockets,
+    packed_address,
+    parse_interfaces,
+)
+from bypass.ports.datagrams import DatagramReceiver, Failed, KnownWays, NoKnownWays
 from bypass.ports.local_access import PORTS, Unless
 from bypass.protocol.messages import Frame, Message
 from bypass.protocol.wire import CODEC, Codec, MalformedMessage, UnknownVersion
@@ -37,33 +44,14 @@ MOST_WAITING = 1024  # frames that are to be sent later
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """The devices nearby, for `connect`: members of the group that has this `key`, in these networks.
+class EdgeGuard(Protocol):
+    """Has what edges say signed, or checked."""
 
-    Raises InvalidInterface and InvalidGroupKey, as `Neighbourhood` does.
-    """
+    def outgoing(self, datagram: Datagram) -> Datagram:
+        """Give a datagram as it is to be sent."""
 
-    key: bytes = field(repr=False)
-    interfaces: tuple[str, ...]
-    port: int = PORT
-
-    def __post_init__(self) -> None:
-        DatagramGroup(self.key, 0)
-        parse_interfaces(self.interfaces, self.port)
-
-    def of(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        number: int,
-        codec: Codec = CODEC,
-        jitter: random.Random | None = None,
-    ) -> Neighbourhood:
-        """The neighbourhood of the client with this number."""
-        interfaces, port = self.interfaces, self.port
-        return Neighbourhood(
-            loop, number, self.key, interfaces=interfaces, port=port, codec=codec, jitter=jitter
-        )
+    def refusal(self, datagram: Datagram) -> Refusal | None:
+        """Say why a datagram that has arrived is not taken; None if it is."""
 
 
 class Neighbourhood:
@@ -77,6 +65,10 @@ class Neighbourhood:
     `drop` is asked about each UDP datagram, by its sender's address, whether it is to get lost: for tests in
     which not everybody hears everybody. The waits of `link`, which carries datagrams of routing, have
     `jitter` from this stream.
+
+    Edges are asked for in the multicast group `discovery`, and at `hosts`; an edge `listens` in the group.
+    `guard` has to take what edges say before routing hears of it; without one no edge is known, and nothing
+    of the kind is taken.
 
     What is counted: frames `called_off` because enough copies were heard, `too_long` ones that do not fit a
     UDP datagram, those `dropped` because the radio was off or too much waits to be sent; `sent` UDP
@@ -96,6 +88,10 @@ class Neighbourhood:
         codec: Codec = CODEC,
         drop: Callable[[int], bool] | None = None,
         jitter: random.Random | None = None,
+        discovery: DiscoveryGroup | None = None,
+        hosts: Sequence[IPv4Address] = (),
+        listens: bool = False,
+        guard: EdgeGuard | None = None,
     ) -> None:
         """Raises InvalidInterface and InvalidGroupKey."""
         self.sent = 0
@@ -111,6 +107,10 @@ class Neighbourhood:
         self._group = DatagramGroup(key, number)
         self._networks = [NetworkSockets(each, port) for each in parse_interfaces(interfaces, port)]
         self._drop = drop
+        self._discovery = discovery
+        self._hosts = [packed_address(each, port) for each in hosts]
+        self._listens = listens
+        self._guard = guard
         self._is_open = False
         self.is_on = False
         self._ports = [LivePort(each, number, self._now_us) for each in range(PORTS)]
@@ -121,9 +121,10 @@ class Neighbourhood:
 
     async def open(self) -> None:
         """From now on the radio can be turned on. Raises InvalidInterface if the addresses cannot be used."""
+        joined = self._discovery if self._listens else None
         try:
             for network in self._networks:
-                await network.open(self._loop, lambda: DatagramListener(self._arrived))
+                await network.open(self._loop, lambda: DatagramListener(self._arrived), joined)
         except BaseException:
             self.close()
             raise
@@ -186,15 +187,22 @@ class Neighbourhood:
         self, radio: str, datagram: Datagram, neighbour: int | None, failed: Failed
     ) -> bool:
         """Raises NoSuchRadio, and MalformedMessage for a datagram that cannot travel."""
+        from bypass.protocol.datagrams import EdgeProbe
+
         check_radio(radio)
-        if self.is_on and self._is_open:
-            self.link.sender.transmit(self._codec.encode(datagram), neighbour, failed)
+        sender = self.link.sender
+        if not (self.is_on and self._is_open):
+            sender.refuse(neighbour, failed)
+        elif isinstance(datagram.body, EdgeProbe) and self._discovery is not None:
+            self._ask_for_edges(sender.packet_for_all(self._codec.encode(datagram)), self._discovery)
         else:
-            self.link.sender.refuse(neighbour, failed)
+            outgoing = datagram if self._guard is None else self._guard.outgoing(datagram)
+            sender.transmit(self._codec.encode(outgoing), neighbour, failed)
         return True
 
-    def hear_datagrams(self, receiver: DatagramReceiver) -> None:
+    def hear_datagrams(self, receiver: DatagramReceiver) -> KnownWays:
         self._routing = receiver
+        return NoKnownWays()
 
     # -- sending ------------------------------------------------------------------------------------------
 
@@ -228,15 +236,27 @@ class Neighbourhood:
         self.failed += not networks
         data = self._group.seal(content)
         for network in networks:
-            try:
-                network.send(data, target)
-            except BlockingIOError:
-                self.dropped += 1
-            except OSError as error:
-                self.failed += 1
-                _log.debug("frame not sent: %s", error)
-            else:
-                self.sent += 1
+            self._attempt(partial(network.send, data, target))
+
+    def _ask_for_edges(self, content: bytes, discovery: DiscoveryGroup) -> None:
+        """Send to those who listen for this, and to hosts that were named: one that hears both takes one."""
+        data = self._group.seal(content)
+        for network in self._networks:
+            self._attempt(partial(network.send_to_group, data, discovery))
+            for host in self._hosts:
+                if network.leads_to(host):
+                    self._attempt(partial(network.send, data, host))
+
+    def _attempt(self, send: Callable[[], None]) -> None:
+        try:
+            send()
+        except BlockingIOError:
+            self.dropped += 1
+        except OSError as error:
+            self.failed += 1
+            _log.debug("frame not sent: %s", error)
+        else:
+            self.sent += 1
 
     # -- receiving ----------------------------------------------------------------------------------------
 
@@ -291,9 +311,19 @@ class Neighbourhood:
             if not isinstance(datagram, Datagram) or datagram.client != sender:
                 self.refused[Refusal.MALFORMED] += 1
                 return
+            if (untrue := self._refusal(datagram)) is not None:
+                self.refused[untrue] += 1
+                return
             self.received_datagrams += 1
             if self._routing is not None:
                 self._routing.arrived(datagram)
+
+    def _refusal(self, datagram: Datagram) -> Refusal | None:
+        if self._guard is None:
+            from bypass.live.edge.signatures import EdgeVerifier
+
+            self._guard = EdgeVerifier({})
+        return self._guard.refusal(datagram)
 
     def _decoded(self, content: bytes) -> Message | None:
         """Decode a message; None, and it is counted, if it is none."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
-from ipaddress import IPv4Address, IPv4Interface
+from ipaddress import AddressValueError, IPv4Address, IPv4Interface
+from typing import NamedTuple
 
 from bypass.errors import BypassError, shown
 from bypass.live.addresses import LARGEST_PORT
@@ -13,6 +14,13 @@ from bypass.live.addresses import LARGEST_PORT
 
 class InvalidInterface(BypassError):
     """An interface that is none to a network with a broadcast address, or not one of this device."""
+
+
+class DiscoveryGroup(NamedTuple):
+    """The multicast group and the port where edges are asked for, in the same network alone (TTL 1)."""
+
+    group: IPv4Address
+    port: int
 
 
 class DatagramListener(asyncio.DatagramProtocol):
@@ -34,11 +42,20 @@ class NetworkSockets:
         self._own: socket.socket | None = None
         self._transports: list[asyncio.DatagramTransport] = []
 
-    async def open(self, loop: asyncio.AbstractEventLoop, listener: Callable[[], DatagramListener]) -> None:
-        """Raises InvalidInterface."""
-        own = self._socket(str(self._interface.ip), socket.SO_BROADCAST)
+    async def open(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        listener: Callable[[], DatagramListener],
+        discovery: DiscoveryGroup | None = None,
+    ) -> None:
+        """Listen, also in a multicast group if one is given. Raises InvalidInterface."""
+        own = self._socket(str(self._interface.ip), self._port, socket.SO_BROADCAST)
+        own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, self._interface.ip.packed)
+        own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
         await self._listen(loop, listener, own)
-        await self._listen(loop, listener, self._socket(self._everybody, socket.SO_REUSEADDR))
+        await self._listen(loop, listener, self._socket(self._everybody, self._port, socket.SO_REUSEADDR))
+        if discovery is not None:
+            await self._listen(loop, listener, self._member(discovery))
         self._own = own
 
     def close(self) -> None:
@@ -64,22 +81,40 @@ class NetworkSockets:
         else:
             self._own.sendto(data, (str(IPv4Address(target >> 16)), target & 0xFFFF))
 
+    def send_to_group(self, data: bytes, discovery: DiscoveryGroup) -> None:
+        """Send to all in a multicast group in this network. Raises OSError."""
+        assert self._own is not None
+        self._own.sendto(data, (str(discovery.group), discovery.port))
+
     async def _listen(
         self, loop: asyncio.AbstractEventLoop, listener: Callable[[], DatagramListener], at: socket.socket
     ) -> None:
         transport, _ = await loop.create_datagram_endpoint(listener, sock=at)
         self._transports.append(transport)
 
-    def _socket(self, host: str, option: int) -> socket.socket:
+    def _member(self, discovery: DiscoveryGroup) -> socket.socket:
+        joined = self._socket(str(discovery.group), discovery.port, socket.SO_REUSEADDR)
+        membership = discovery.group.packed + self._interface.ip.packed
+        try:
+            joined.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+        except OSError as error:
+            joined.close()
+            raise InvalidInterface(
+                f"interface {self._interface}: multicast group {discovery.group}: {error.strerror}:"
+                " expected a network with multicast"
+            ) from error
+        return joined
+
+    def _socket(self, host: str, port: int, option: int) -> socket.socket:
         opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             opened.setsockopt(socket.SOL_SOCKET, option, 1)
             opened.setblocking(False)
-            opened.bind((host, self._port))
+            opened.bind((host, port))
         except OSError as error:
             opened.close()
             raise InvalidInterface(
-                f"interface {self._interface}: {host} port {self._port}: {error.strerror}:"
+                f"interface {self._interface}: {host} port {port}: {error.strerror}:"
                 " expected an address of this device, the prefix of its network, and a free port"
             ) from error
         return opened
@@ -94,6 +129,21 @@ def parse_interfaces(texts: Sequence[str], port: int) -> list[IPv4Interface]:
     if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= LARGEST_PORT:
         raise InvalidInterface(f"port {shown(port)}: expected 1 to {LARGEST_PORT}")
     return [_interface(text) for text in texts]
+
+
+def parse_discovery(text: str) -> DiscoveryGroup:
+    """Raises InvalidInterface for what is no multicast group and port."""
+    host, _, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
+    try:
+        group = IPv4Address(host)
+    except AddressValueError:
+        group = IPv4Address(0)
+    number = int(port) if port.isascii() and port.isdecimal() and len(port) <= 5 else 0
+    if not group.is_multicast or not 1 <= number <= LARGEST_PORT:
+        raise InvalidInterface(
+            f"discovery {shown(text)}: expected a multicast group and a port, such as 227.7.12.95:8999"
+        )
+    return DiscoveryGroup(group, number)
 
 
 def _interface(text: str) -> IPv4Interface:

@@ -19,6 +19,7 @@ from pydantic import (
 from bypass.core.rule_sources import are_offered
 from bypass.errors import UnusableMechanism, shown
 from bypass.live.addresses import can_listen, can_serve
+from bypass.live.config_files import check_mechanisms
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.objects.metadata import LARGEST_OBJECT
@@ -191,13 +192,7 @@ class BrokerConfig(ConfigGroup):
     @field_validator("mechanisms")
     @classmethod
     def _usable(cls, references: tuple[str, ...]) -> tuple[str, ...]:
-        for i, reference in enumerate(references):
-            try:
-                Registry(references[: i + 1])
-            except UnusableMechanism as error:
-                expected = str(error).removeprefix(f"{reference}: ")
-                raise Misfit((i,), f"is {shown(reference)}: {expected}") from None
-        return references
+        return check_mechanisms(references)
 
     @field_validator("codec")
     @classmethod

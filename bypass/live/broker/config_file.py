@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bypass.errors import BypassError, shown
+from bypass.errors import shown
 from bypass.live.broker.config import (
     BrokerConfig,
     ConfigGroup,
@@ -18,19 +18,14 @@ from bypass.live.broker.config import (
     RegionConfig,
     is_rule_file,
 )
-from bypass.support.extensions import absolute
+from bypass.live.config_files import InvalidConfig, parsed, read_yaml, references_beside
 from bypass.support.validation import first_misfit
 from bypass.transitions.validation import KeyPath
-from bypass.transitions.yaml_text import NotYaml, parse_yaml
 
 PREFIX = "BYPASS_BROKER_"
 """How variables begin that change a key; `__` leads into a group, as in BYPASS_BROKER_LIMITS__CLIENTS."""
 
 _PATHS = ("keys", "clients", "store")
-
-
-class InvalidConfig(BypassError):
-    """A configuration that a broker cannot run with."""
 
 
 def load_config(path: str | Path | None, environ: Mapping[str, str]) -> BrokerConfig:
@@ -39,7 +34,7 @@ def load_config(path: str | Path | None, environ: Mapping[str, str]) -> BrokerCo
     With a file, relative paths are relative to its folder, defaults included; those of the environment are
     relative to the working directory. Raises InvalidConfig.
     """
-    data = {} if path is None else _read(Path(path))
+    data = {} if path is None else read_yaml(Path(path))
     variables = _override(data, environ)
     if path is not None:
         for name in _PATHS:
@@ -65,26 +60,11 @@ def load_config(path: str | Path | None, environ: Mapping[str, str]) -> BrokerCo
 
 def _beside(folder: Path, named: Any, files: bool) -> Any:
     """Make references, and names of files if these are `files`, relative to `folder`."""
-    if isinstance(named, list):
+    if files and isinstance(named, list):
         return [_beside(folder, each, files) for each in named]
-    if not isinstance(named, str):
-        return named
-    return str(folder / named) if files and is_rule_file(named) else absolute(named, folder)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidConfig(f"{path}: {error.strerror}: expected a YAML file") from None
-    except UnicodeDecodeError as error:
-        raise InvalidConfig(f"{path}: byte {error.start}: expected text in UTF-8") from None
-    data = _parsed(str(path), text)
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise InvalidConfig(f"{path}: {shown(data)}: expected keys and values")
-    return data
+    if files and isinstance(named, str) and is_rule_file(named):
+        return str(folder / named)
+    return references_beside(folder, named)
 
 
 def _override(data: dict[str, Any], environ: Mapping[str, str]) -> dict[KeyPath, str]:
@@ -97,16 +77,9 @@ def _override(data: dict[str, Any], environ: Mapping[str, str]) -> dict[KeyPath,
             group = group.setdefault(key, {})
             if not isinstance(group, dict):
                 raise InvalidConfig(f"{name}: {key}: {shown(group)}: expected a group of keys")
-        group[keys[-1]] = _parsed(name, environ[name])
+        group[keys[-1]] = parsed(name, environ[name])
         variables[keys] = name
     return variables
-
-
-def _parsed(where: str, text: str) -> Any:
-    try:
-        return parse_yaml(text)
-    except NotYaml as error:
-        raise InvalidConfig(f"{where}: {error}: expected YAML") from None
 
 
 def _group(keys: KeyPath) -> type[ConfigGroup]:

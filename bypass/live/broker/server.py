@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 from collections import Counter
@@ -35,12 +34,10 @@ from bypass.ports.monitor import Monitor
 from bypass.ports.state_info import EXPECTED_DELAY, Reading
 from bypass.protocol.session import Bye
 from bypass.protocol.wire import encode
+from bypass.support.garbage import rare_collections
 from bypass.transitions import Record
 
 log = logging.getLogger(__name__)
-
-GARBAGE = (50_000, 20, 100)
-"""The collector's thresholds: a turn makes thousands of objects that stay until it is sent, no cycles."""
 
 
 class BrokerServer:
@@ -126,14 +123,13 @@ class BrokerServer:
     def run(self) -> None:
         """Serve until `stop` is called; then what was begun is finished, and clients are told.
 
-        Meanwhile the process looks for cyclic garbage less often.
+        Meanwhile the process looks for cyclic garbage less often: a turn makes thousands of objects that stay
+        until it is sent, no cycles.
         """
-        thresholds = gc.get_threshold()
-        gc.set_threshold(*GARBAGE)
         try:
-            self.loop.run()
+            with rare_collections():
+                self.loop.run()
         finally:
-            gc.set_threshold(*thresholds)
             self.close()
 
     def stop(self) -> None:

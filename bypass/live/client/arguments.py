@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 from bypass.errors import InvalidInterval, shown
 from bypass.live.addresses import can_reach
-from bypass.live.adhoc.neighbourhood import Neighbours
+from bypass.live.adhoc.neighbours import Neighbours
 from bypass.live.client.errors import InvalidArgument, InvalidEndpoint
 from bypass.protocol.session import LONGEST_NAME, is_name
 
 SHORTEST_INTERVAL_S = 0.001
+MOST_KNOWN = 256
+"""Edges that one client knows."""
 
 
 def check_endpoint(endpoint: Any) -> None:
@@ -52,6 +55,27 @@ def check_neighbours(neighbours: Any) -> None:
     """Raises InvalidArgument for what does not say who is nearby."""
     if neighbours is not None and not isinstance(neighbours, Neighbours):
         raise InvalidArgument(f"neighbours {shown(neighbours)}: expected Neighbours or None")
+
+
+def with_edges(neighbours: Neighbours | None, edges: Any) -> Neighbours | None:
+    """Read the key files of edges that are believed. Raises InvalidArgument for edges without neighbours, for
+    what has no files in it and for two edges of one name, InvalidKeys, and MissingExtra."""
+    if isinstance(edges, str | bytes) or not isinstance(edges, Sequence):
+        raise InvalidArgument(f"edges {shown(edges)}: expected a list of .pub files")
+    if not edges:
+        return neighbours
+    if neighbours is None:
+        raise InvalidArgument(f"edges {shown(edges)}: expected neighbours, too: edges are among them")
+    if len(edges) > MOST_KNOWN:
+        raise InvalidArgument(f"{len(edges)} edges: expected at most {MOST_KNOWN}")
+    from bypass.live.edge.keys import load_known_edge
+
+    known = [load_known_edge(each) for each in edges]
+    names = [each.name for each in known]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidArgument(f"edges: {shown(name)} is there twice: expected each once")
+    return replace(neighbours, edges=tuple(known))
 
 
 def check_no_broker(keys: Any, open_broker: bool, durable: bool, kept: str) -> None:

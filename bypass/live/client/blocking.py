@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
-from bypass.live.adhoc.neighbourhood import Neighbours
+from bypass.live.adhoc.neighbours import Neighbours
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.objects.blocking_matches import BlockingMatches
@@ -24,6 +24,7 @@ from bypass.objects.tags import TagFormula
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
+from bypass.protocol.datagrams import WorldMap
 from bypass.protocol.wire import CODEC, Codec
 from bypass.transitions import Outcome, Plan
 
@@ -41,6 +42,7 @@ def connect_blocking(
     durable: bool = True,
     patience: float = 10.0,
     neighbours: Neighbours | None = None,
+    edges: Sequence[str | Path] = (),
     kept: Literal["keep", "drop"] = "keep",
     mechanisms: Sequence[str | type] = (),
     codec: Codec = CODEC,
@@ -64,6 +66,7 @@ def connect_blocking(
         durable=durable,
         patience=patience,
         neighbours=neighbours,
+        edges=edges,
         kept=kept,
         mechanisms=mechanisms,
         codec=codec,
@@ -192,7 +195,8 @@ class BlockingConnection:
         name: str = "",
         place: tuple[float, float] | None = None,
         attributes: Event | None = None,
-        namespace: str = "",
+        namespace: str | None = None,
+        active: bool | None = None,
     ) -> ObjectKey:
         """As `Connection.insert`."""
         inserted = self._connection.insert(
@@ -203,6 +207,7 @@ class BlockingConnection:
             place=place,
             attributes=attributes,
             namespace=namespace,
+            active=active,
         )
         return self.run(inserted)
 
@@ -214,7 +219,7 @@ class BlockingConnection:
         until: str | float | datetime | None = None,
         near: tuple[float, float, float] | None = None,
         where: Subscription | Filter | None = None,
-        namespace: str = "",
+        namespace: str | None = None,
     ) -> BlockingMatches:
         """As `Connection.query`; to be used as `with`, and iterated over."""
 
@@ -237,6 +242,22 @@ class BlockingConnection:
         """As `Connection.kept_by_others`."""
         return self.run(self._connection.kept_by_others(key))
 
+    def worlds(self) -> Sequence[WorldMap]:
+        """As `Connection.worlds`."""
+
+        async def worlds() -> Sequence[WorldMap]:
+            return self._connection.worlds()
+
+        return self.run(worlds())
+
+    def create_world(self, name: str) -> WorldMap:
+        """As `Connection.create_world`."""
+        return self.run(self._connection.create_world(name))
+
+    def enter_world(self, world: str) -> None:
+        """As `Connection.enter_world`."""
+        self.run(self._connection.enter_world(world))
+
     def decide(self, plan: Plan) -> Outcome:
         """As `Connection.decide`."""
 
@@ -253,6 +274,14 @@ class BlockingConnection:
                 await self._connection.until_connected()
 
         self.run(connected())
+
+    def prefer(self, preference: Literal["auto", "edges", "peers"]) -> None:
+        """As `Connection.prefer`."""
+
+        async def prefer() -> None:
+            self._connection.prefer(preference)
+
+        self.run(prefer())
 
     def moved(self, place: ClientPlace) -> None:
         """As `Connection.moved`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from bypass.errors import shown
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
-from bypass.live.adhoc.neighbourhood import Neighbours
+from bypass.live.adhoc.neighbours import Neighbours
 from bypass.live.client.arguments import (
     check_endpoint,
     check_kept,
@@ -22,6 +22,7 @@ from bypass.live.client.arguments import (
     check_truth,
     interval_of,
     patience_of,
+    with_edges,
 )
 from bypass.live.client.errors import InvalidArgument, NotConnected, Unsupported
 from bypass.live.client.link.clock import AsyncClock
@@ -56,6 +57,7 @@ def connect(
     durable: bool = True,
     patience: float = 10.0,
     neighbours: Neighbours | None = None,
+    edges: Sequence[str | Path] = (),
     kept: Literal["keep", "drop"] = "keep",
     mechanisms: Sequence[str | type] = (),
     codec: Codec = CODEC,
@@ -75,24 +77,28 @@ def connect(
     kept by the broker, with all that arrives for it, while nobody is connected. `patience` is how many
     seconds the first connection may take; a broker that says when to come again, as it does while it
     compiles, is waited for, for five minutes at most. `neighbours` are devices nearby, reached without the
-    broker. What an earlier life has subscribed is `kept` until it is subscribed again or withdrawn; with
-    "drop" it is withdrawn, with all that waits for it, as soon as there is a connection. `mechanisms` are
-    those of others that the client has besides the built-in ones: classes, or references to them,
-    `module:Class` or `file.py:Class`. `codec` has the types of values in events and filters.
+    broker, and `edges` the `.pub` files of edges that are believed among them. What an earlier life has
+    subscribed is `kept` until it is subscribed again or withdrawn; with "drop" it is withdrawn, with all that
+    waits for it, as soon as there is a connection. `mechanisms` are those of others that the client has
+    besides the built-in ones: classes, or references to them, `module:Class` or `file.py:Class`. `codec` has
+    the types of values in events and filters.
 
     With `endpoint` None there is no broker: a node of the group of `neighbours`, known there by its `name`,
     stores objects with them by the mechanism `storage` ("local"), over `routing` (one that fits), with
     parameters `set` as far as either has them, and hears their events. Its own objects are in the file
-    `store`, or end with the process. A `visiting` node, which is soon gone, keeps nothing for others.
+    `store`, or end with the process. A `visiting` node, which is soon gone, keeps nothing for others. With
+    storage "infra" it is aided by `edges`, and goes on with "cells" while none is in reach.
 
     What cannot be right is refused here, before anything is opened. Raises InvalidEndpoint, InvalidKeys if
-    the keys cannot be used, or if there are none and `open` does not say so, InvalidLocation for a `location`
-    that is no source of places, InvalidInterval, UnusableMechanism, and InvalidArgument for all else.
+    the keys, or those of edges, cannot be used, or if there are none and `open` does not say so,
+    InvalidLocation for a `location` that is no source of places, InvalidInterval, UnusableMechanism, and
+    InvalidArgument for all else.
     """
     check_truth("open", open)
     check_truth("durable", durable)
     check_kept(kept)
     check_neighbours(neighbours)
+    neighbours = with_edges(neighbours, edges)
     check_source(location)
     check_mechanisms(mechanisms)
     registry = Registry(mechanisms, codec=codec)
@@ -134,8 +140,8 @@ class Connection(ObjectCalls, SessionFigures):
 
     A connection that is lost is made again, for as long as it takes: what is published and subscribed
     meanwhile reaches the broker then. Within one life of the process every event is handed over once.
-    `on_state` is called with "connected" and "disconnected". Without a broker, that is said of other nodes in
-    reach, and events and objects go to these.
+    `on_state` is called with "connected" and "disconnected". Without a broker, that is said of other nodes
+    and edges in reach, and events and objects go to these.
     """
 
     def __init__(
@@ -293,6 +299,18 @@ class Connection(ObjectCalls, SessionFigures):
         if self._node is None:
             raise Unsupported(f"plan {plan.plan!r}: expected a node without a broker, or its operator")
         return self._exchange.usable().decide(plan)
+
+    def prefer(self, preference: Literal["auto", "edges", "peers"]) -> None:
+        """Reach others by an edge while there is one ("auto"), by edges alone, or by peers alone, which saves
+        the search for edges. Raises Unsupported unless this is a node that knows `edges`."""
+        from bypass.core.objects.fallback import Preference
+
+        fallback = None if self._node is None else self._exchange.usable().node.fallback
+        if fallback is None:
+            raise Unsupported(f"prefer {shown(preference)}: expected a node that was given edges")
+        if preference not in ("auto", "edges", "peers"):
+            raise InvalidArgument(f"prefer {shown(preference)}: expected 'auto', 'edges' or 'peers'")
+        fallback.prefer(Preference(preference))
 
     def moved(self, place: ClientPlace) -> None:
         """The client is at this place now, whatever its `location` has said before.

@@ -7,32 +7,40 @@ import math
 import secrets
 from collections.abc import Mapping
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bypass.core.client import NODE_PROXIES, Client
 from bypass.errors import shown
-from bypass.live.adhoc.neighbourhood import Neighbourhood, Neighbours
+from bypass.live.adhoc.neighbourhood import Neighbourhood
+from bypass.live.adhoc.neighbours import Neighbours
 from bypass.live.client.arguments import check_truth
 from bypass.live.client.errors import InvalidArgument
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import COMMON_SCHEME, ROUTING_PROXY, STORAGE_PROXY
-from bypass.ports.storage import BROKER, CELL
+from bypass.ports.storage import BROKER, CELL, EDGE
 from bypass.protocol.session import CAPABILITIES, Welcome
 from bypass.transitions import Action, UnknownMechanism
 
 if TYPE_CHECKING:
+    from bypass.core.objects.fallback import FallbackSettings
     from bypass.core.objects.kept_objects import KeptObjects
 
-STORAGE, ROUTING, CELL_ROUTING = "local", "one-hop", "cells"
-"""The storage of a node that names none; its routing, if its storage needs no cells, and if it does."""
+STORAGE = "local"
+"""The storage of a node that names none."""
+
+SERVER = "server"
+"""The storage in which one node keeps everything, and its parameter: the number of that node, which has to be
+given. No node has its default, 0."""
+
+ROUTINGS = ((EDGE, "access-point"), (CELL, "cells"))
+"""The routing of a node that names none, by what its storage needs; `ROUTING` if it needs neither."""
+
+ROUTING = "one-hop"
 
 MOST_EARLIER = 1 << 31
 """Numbers of events, operations and queries of a process begin at random below this, so that others do not
 take them for those of an earlier process of the same node."""
-
-_PERSON = b"bypass node"
 
 
 class LiveNode:
@@ -64,8 +72,7 @@ class LiveNode:
         check_truth("visiting", visiting)
         self.name = name
         self.visiting = visiting
-        digest = blake2b(name.encode(), digest_size=4, key=neighbours.key, person=_PERSON).digest()
-        self.number = int.from_bytes(digest) % 0xFFFF_FFFF + 1  # 0 stands for a broker
+        self.number = neighbours.number_of(name)
         self._neighbours = neighbours
         self._registry = registry
         self._store = _path(store)
@@ -73,7 +80,8 @@ class LiveNode:
         needs = self._services(STORAGE_PROXY, self._storage, "needs")
         if BROKER in needs:
             raise InvalidArgument(f"storage {shown(self._storage)}: expected one that needs no broker")
-        self._routing = routing or (CELL_ROUTING if CELL in needs else ROUTING)
+        usual = next((routing for service, routing in ROUTINGS if service in needs), ROUTING)
+        self._routing = routing or usual
         missing = sorted(needs - self._services(ROUTING_PROXY, self._routing, "offers"))
         if missing:
             raise InvalidArgument(
@@ -81,6 +89,11 @@ class LiveNode:
                 f" {shown(self._storage)}"
             )
         self._values = self._checked({} if set is None else set)
+        if self._storage == SERVER and SERVER not in self._values:  # nobody would ever answer
+            raise InvalidArgument(
+                f"storage {shown(SERVER)}: expected set={{{SERVER!r}: NUMBER}}, the number of the node that"
+                " serves, which neighbours.number_of(NAME) gives"
+            )
         self._local: Neighbourhood | None = None
         self._kept: KeptObjects | None = None
 
@@ -129,6 +142,14 @@ class LiveNode:
             Action(proxy="mode", to="ad-hoc"),
             *(Action(proxy=proxy, to=to, set=self._of(proxy, to)) for proxy, to in named.items()),
         )
+
+    @property
+    def fallback(self) -> FallbackSettings | None:
+        """The way on without an edge, with `cells` once the node has looked for one for a second; None if it
+        knows no edges: then it waits."""
+        from bypass.core.objects.fallback import FallbackSettings
+
+        return FallbackSettings() if self._neighbours.edges else None
 
     def prepare(self, client: Client) -> None:
         """Have mechanisms that come later begin with the same values."""

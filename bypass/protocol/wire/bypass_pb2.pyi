@@ -296,7 +296,7 @@ class Replica(_message.Message):
     def __init__(self, node: _Optional[int] = ..., cell: _Optional[int] = ...) -> None: ...
 
 class Metadata(_message.Message):
-    __slots__ = ("key", "tags", "published_us", "size", "digest", "commitment", "summary", "x", "y", "attributes", "replicas", "namespace")
+    __slots__ = ("key", "tags", "published_us", "size", "digest", "commitment", "summary", "x", "y", "attributes", "replicas", "namespace", "source")
     KEY_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
     PUBLISHED_US_FIELD_NUMBER: _ClassVar[int]
@@ -309,6 +309,7 @@ class Metadata(_message.Message):
     ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
     key: ObjectKey
     tags: _containers.RepeatedScalarFieldContainer[str]
     published_us: int
@@ -321,7 +322,8 @@ class Metadata(_message.Message):
     attributes: Attributes
     replicas: _containers.RepeatedCompositeFieldContainer[Replica]
     namespace: str
-    def __init__(self, key: _Optional[_Union[ObjectKey, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., published_us: _Optional[int] = ..., size: _Optional[int] = ..., digest: _Optional[bytes] = ..., commitment: _Optional[bytes] = ..., summary: _Optional[bytes] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., attributes: _Optional[_Union[Attributes, _Mapping]] = ..., replicas: _Optional[_Iterable[_Union[Replica, _Mapping]]] = ..., namespace: _Optional[str] = ...) -> None: ...
+    source: int
+    def __init__(self, key: _Optional[_Union[ObjectKey, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., published_us: _Optional[int] = ..., size: _Optional[int] = ..., digest: _Optional[bytes] = ..., commitment: _Optional[bytes] = ..., summary: _Optional[bytes] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., attributes: _Optional[_Union[Attributes, _Mapping]] = ..., replicas: _Optional[_Iterable[_Union[Replica, _Mapping]]] = ..., namespace: _Optional[str] = ..., source: _Optional[int] = ...) -> None: ...
 
 class Attributes(_message.Message):
     __slots__ = ("values",)
@@ -384,7 +386,7 @@ class QueryRecord(_message.Message):
     def __init__(self, query: _Optional[_Union[ObjectQuery, _Mapping]] = ..., conjunction: _Optional[int] = ..., cell: _Optional[int] = ..., at_us: _Optional[int] = ...) -> None: ...
 
 class Storage(_message.Message):
-    __slots__ = ("insert", "chunk", "copy_object", "delete", "remove", "ask", "withdraw", "found", "retrieve", "retrieved", "acknowledge", "add_replica", "move_node", "join_request", "node_state", "state_digest", "cell_update", "plan_request", "plan_copy", "counts_request", "node_counts", "cell_hello", "cell_data", "needs", "provision", "edge_notification", "consumed", "storage_change", "download", "downloaded", "relay")
+    __slots__ = ("insert", "chunk", "copy_object", "delete", "remove", "ask", "withdraw", "found", "retrieve", "retrieved", "acknowledge", "add_replica", "move_node", "join_request", "node_state", "state_digest", "cell_update", "plan_request", "plan_copy", "counts_request", "node_counts", "cell_hello", "cell_data", "needs", "provision", "edge_notification", "consumed", "storage_change", "download", "downloaded", "relay", "create_world", "world_list", "describe")
     INSERT_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
     COPY_OBJECT_FIELD_NUMBER: _ClassVar[int]
@@ -416,6 +418,9 @@ class Storage(_message.Message):
     DOWNLOAD_FIELD_NUMBER: _ClassVar[int]
     DOWNLOADED_FIELD_NUMBER: _ClassVar[int]
     RELAY_FIELD_NUMBER: _ClassVar[int]
+    CREATE_WORLD_FIELD_NUMBER: _ClassVar[int]
+    WORLD_LIST_FIELD_NUMBER: _ClassVar[int]
+    DESCRIBE_FIELD_NUMBER: _ClassVar[int]
     insert: Insert
     chunk: Chunk
     copy_object: CopyObject
@@ -447,7 +452,10 @@ class Storage(_message.Message):
     download: Download
     downloaded: Downloaded
     relay: Relay
-    def __init__(self, insert: _Optional[_Union[Insert, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ..., copy_object: _Optional[_Union[CopyObject, _Mapping]] = ..., delete: _Optional[_Union[Delete, _Mapping]] = ..., remove: _Optional[_Union[Remove, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., withdraw: _Optional[_Union[Withdraw, _Mapping]] = ..., found: _Optional[_Union[FoundObjects, _Mapping]] = ..., retrieve: _Optional[_Union[Retrieve, _Mapping]] = ..., retrieved: _Optional[_Union[Retrieved, _Mapping]] = ..., acknowledge: _Optional[_Union[Acknowledge, _Mapping]] = ..., add_replica: _Optional[_Union[AddReplica, _Mapping]] = ..., move_node: _Optional[_Union[MoveNode, _Mapping]] = ..., join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., node_state: _Optional[_Union[NodeState, _Mapping]] = ..., state_digest: _Optional[_Union[StateDigest, _Mapping]] = ..., cell_update: _Optional[_Union[CellUpdate, _Mapping]] = ..., plan_request: _Optional[_Union[PlanRequest, _Mapping]] = ..., plan_copy: _Optional[_Union[PlanCopy, _Mapping]] = ..., counts_request: _Optional[_Union[CountsRequest, _Mapping]] = ..., node_counts: _Optional[_Union[NodeCounts, _Mapping]] = ..., cell_hello: _Optional[_Union[CellHello, _Mapping]] = ..., cell_data: _Optional[_Union[CellData, _Mapping]] = ..., needs: _Optional[_Union[SubscriptionNeeds, _Mapping]] = ..., provision: _Optional[_Union[Provision, _Mapping]] = ..., edge_notification: _Optional[_Union[EdgeNotification, _Mapping]] = ..., consumed: _Optional[_Union[ItemConsumed, _Mapping]] = ..., storage_change: _Optional[_Union[StorageChange, _Mapping]] = ..., download: _Optional[_Union[Download, _Mapping]] = ..., downloaded: _Optional[_Union[Downloaded, _Mapping]] = ..., relay: _Optional[_Union[Relay, _Mapping]] = ...) -> None: ...
+    create_world: CreateWorld
+    world_list: WorldList
+    describe: Describe
+    def __init__(self, insert: _Optional[_Union[Insert, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ..., copy_object: _Optional[_Union[CopyObject, _Mapping]] = ..., delete: _Optional[_Union[Delete, _Mapping]] = ..., remove: _Optional[_Union[Remove, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., withdraw: _Optional[_Union[Withdraw, _Mapping]] = ..., found: _Optional[_Union[FoundObjects, _Mapping]] = ..., retrieve: _Optional[_Union[Retrieve, _Mapping]] = ..., retrieved: _Optional[_Union[Retrieved, _Mapping]] = ..., acknowledge: _Optional[_Union[Acknowledge, _Mapping]] = ..., add_replica: _Optional[_Union[AddReplica, _Mapping]] = ..., move_node: _Optional[_Union[MoveNode, _Mapping]] = ..., join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., node_state: _Optional[_Union[NodeState, _Mapping]] = ..., state_digest: _Optional[_Union[StateDigest, _Mapping]] = ..., cell_update: _Optional[_Union[CellUpdate, _Mapping]] = ..., plan_request: _Optional[_Union[PlanRequest, _Mapping]] = ..., plan_copy: _Optional[_Union[PlanCopy, _Mapping]] = ..., counts_request: _Optional[_Union[CountsRequest, _Mapping]] = ..., node_counts: _Optional[_Union[NodeCounts, _Mapping]] = ..., cell_hello: _Optional[_Union[CellHello, _Mapping]] = ..., cell_data: _Optional[_Union[CellData, _Mapping]] = ..., needs: _Optional[_Union[SubscriptionNeeds, _Mapping]] = ..., provision: _Optional[_Union[Provision, _Mapping]] = ..., edge_notification: _Optional[_Union[EdgeNotification, _Mapping]] = ..., consumed: _Optional[_Union[ItemConsumed, _Mapping]] = ..., storage_change: _Optional[_Union[StorageChange, _Mapping]] = ..., download: _Optional[_Union[Download, _Mapping]] = ..., downloaded: _Optional[_Union[Downloaded, _Mapping]] = ..., relay: _Optional[_Union[Relay, _Mapping]] = ..., create_world: _Optional[_Union[CreateWorld, _Mapping]] = ..., world_list: _Optional[_Union[WorldList, _Mapping]] = ..., describe: _Optional[_Union[Describe, _Mapping]] = ...) -> None: ...
 
 class Insert(_message.Message):
     __slots__ = ("op", "metadata", "data")
@@ -534,7 +542,7 @@ class Withdraw(_message.Message):
     def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class FoundObjects(_message.Message):
-    __slots__ = ("op", "query", "items", "next", "more", "conjunction", "arrived")
+    __slots__ = ("op", "query", "items", "next", "more", "conjunction", "arrived", "held")
     OP_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     ITEMS_FIELD_NUMBER: _ClassVar[int]
@@ -542,6 +550,7 @@ class FoundObjects(_message.Message):
     MORE_FIELD_NUMBER: _ClassVar[int]
     CONJUNCTION_FIELD_NUMBER: _ClassVar[int]
     ARRIVED_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
     op: int
     query: int
     items: _containers.RepeatedCompositeFieldContainer[Metadata]
@@ -549,7 +558,8 @@ class FoundObjects(_message.Message):
     more: bool
     conjunction: int
     arrived: int
-    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., next: _Optional[_Union[PageCursor, _Mapping]] = ..., more: _Optional[bool] = ..., conjunction: _Optional[int] = ..., arrived: _Optional[int] = ...) -> None: ...
+    held: _containers.RepeatedCompositeFieldContainer[ObjectKey]
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., items: _Optional[_Iterable[_Union[Metadata, _Mapping]]] = ..., next: _Optional[_Union[PageCursor, _Mapping]] = ..., more: _Optional[bool] = ..., conjunction: _Optional[int] = ..., arrived: _Optional[int] = ..., held: _Optional[_Iterable[_Union[ObjectKey, _Mapping]]] = ...) -> None: ...
 
 class Retrieve(_message.Message):
     __slots__ = ("op", "key", "offset", "length")
@@ -734,14 +744,12 @@ class ItemKey(_message.Message):
     def __init__(self, world: _Optional[str] = ..., key: _Optional[_Union[ObjectKey, _Mapping]] = ..., source: _Optional[int] = ...) -> None: ...
 
 class Item(_message.Message):
-    __slots__ = ("metadata", "source", "data")
+    __slots__ = ("metadata", "data")
     METADATA_FIELD_NUMBER: _ClassVar[int]
-    SOURCE_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     metadata: Metadata
-    source: int
     data: bytes
-    def __init__(self, metadata: _Optional[_Union[Metadata, _Mapping]] = ..., source: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, metadata: _Optional[_Union[Metadata, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class TimeWindow(_message.Message):
     __slots__ = ("start_us", "end_us")
@@ -889,6 +897,46 @@ class Downloaded(_message.Message):
     offset: int
     def __init__(self, op: _Optional[int] = ..., item: _Optional[_Union[Item, _Mapping]] = ..., cycle: _Optional[int] = ..., offset: _Optional[int] = ...) -> None: ...
 
+class WorldMap(_message.Message):
+    __slots__ = ("world", "name", "cells", "epoch")
+    WORLD_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    world: str
+    name: str
+    cells: int
+    epoch: int
+    def __init__(self, world: _Optional[str] = ..., name: _Optional[str] = ..., cells: _Optional[int] = ..., epoch: _Optional[int] = ...) -> None: ...
+
+class CreateWorld(_message.Message):
+    __slots__ = ("op", "name")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    name: str
+    def __init__(self, op: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
+
+class WorldList(_message.Message):
+    __slots__ = ("op", "worlds")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    WORLDS_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    worlds: _containers.RepeatedCompositeFieldContainer[WorldMap]
+    def __init__(self, op: _Optional[int] = ..., worlds: _Optional[_Iterable[_Union[WorldMap, _Mapping]]] = ...) -> None: ...
+
+class Describe(_message.Message):
+    __slots__ = ("op", "query", "conjunction", "keys")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    CONJUNCTION_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    op: int
+    query: int
+    conjunction: int
+    keys: _containers.RepeatedCompositeFieldContainer[ObjectKey]
+    def __init__(self, op: _Optional[int] = ..., query: _Optional[int] = ..., conjunction: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[ObjectKey, _Mapping]]] = ...) -> None: ...
+
 class Relay(_message.Message):
     __slots__ = ("target", "body")
     TARGET_FIELD_NUMBER: _ClassVar[int]
@@ -906,13 +954,14 @@ class NodeAddress(_message.Message):
     def __init__(self, node: _Optional[int] = ..., cell: _Optional[int] = ...) -> None: ...
 
 class Datagram(_message.Message):
-    __slots__ = ("id", "origin_cell", "targets", "scope", "hops", "recovery", "initiator", "namespace", "storage", "beacon", "routes", "undeliverable", "fragment")
+    __slots__ = ("id", "origin_cell", "targets", "scope", "hops", "recovery", "search", "initiator", "namespace", "storage", "beacon", "routes", "undeliverable", "fragment", "edge_probe", "edge_answer", "edge_beacon", "area_hello")
     ID_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_CELL_FIELD_NUMBER: _ClassVar[int]
     TARGETS_FIELD_NUMBER: _ClassVar[int]
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     HOPS_FIELD_NUMBER: _ClassVar[int]
     RECOVERY_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_FIELD_NUMBER: _ClassVar[int]
     INITIATOR_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     STORAGE_FIELD_NUMBER: _ClassVar[int]
@@ -920,12 +969,17 @@ class Datagram(_message.Message):
     ROUTES_FIELD_NUMBER: _ClassVar[int]
     UNDELIVERABLE_FIELD_NUMBER: _ClassVar[int]
     FRAGMENT_FIELD_NUMBER: _ClassVar[int]
+    EDGE_PROBE_FIELD_NUMBER: _ClassVar[int]
+    EDGE_ANSWER_FIELD_NUMBER: _ClassVar[int]
+    EDGE_BEACON_FIELD_NUMBER: _ClassVar[int]
+    AREA_HELLO_FIELD_NUMBER: _ClassVar[int]
     id: int
     origin_cell: int
     targets: _containers.RepeatedCompositeFieldContainer[NodeAddress]
     scope: int
     hops: int
     recovery: Recovery
+    search: Search
     initiator: int
     namespace: str
     storage: Storage
@@ -933,31 +987,99 @@ class Datagram(_message.Message):
     routes: RouteTable
     undeliverable: Undeliverable
     fragment: Fragment
-    def __init__(self, id: _Optional[int] = ..., origin_cell: _Optional[int] = ..., targets: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., scope: _Optional[int] = ..., hops: _Optional[int] = ..., recovery: _Optional[_Union[Recovery, _Mapping]] = ..., initiator: _Optional[int] = ..., namespace: _Optional[str] = ..., storage: _Optional[_Union[Storage, _Mapping]] = ..., beacon: _Optional[_Union[Beacon, _Mapping]] = ..., routes: _Optional[_Union[RouteTable, _Mapping]] = ..., undeliverable: _Optional[_Union[Undeliverable, _Mapping]] = ..., fragment: _Optional[_Union[Fragment, _Mapping]] = ...) -> None: ...
+    edge_probe: EdgeProbe
+    edge_answer: EdgeAnswer
+    edge_beacon: EdgeBeacon
+    area_hello: AreaHello
+    def __init__(self, id: _Optional[int] = ..., origin_cell: _Optional[int] = ..., targets: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., scope: _Optional[int] = ..., hops: _Optional[int] = ..., recovery: _Optional[_Union[Recovery, _Mapping]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., initiator: _Optional[int] = ..., namespace: _Optional[str] = ..., storage: _Optional[_Union[Storage, _Mapping]] = ..., beacon: _Optional[_Union[Beacon, _Mapping]] = ..., routes: _Optional[_Union[RouteTable, _Mapping]] = ..., undeliverable: _Optional[_Union[Undeliverable, _Mapping]] = ..., fragment: _Optional[_Union[Fragment, _Mapping]] = ..., edge_probe: _Optional[_Union[EdgeProbe, _Mapping]] = ..., edge_answer: _Optional[_Union[EdgeAnswer, _Mapping]] = ..., edge_beacon: _Optional[_Union[EdgeBeacon, _Mapping]] = ..., area_hello: _Optional[_Union[AreaHello, _Mapping]] = ...) -> None: ...
+
+class EdgeProbe(_message.Message):
+    __slots__ = ("nonce",)
+    NONCE_FIELD_NUMBER: _ClassVar[int]
+    nonce: int
+    def __init__(self, nonce: _Optional[int] = ...) -> None: ...
+
+class EdgeAnswer(_message.Message):
+    __slots__ = ("nonce", "edge", "worlds", "signature")
+    NONCE_FIELD_NUMBER: _ClassVar[int]
+    EDGE_FIELD_NUMBER: _ClassVar[int]
+    WORLDS_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    nonce: int
+    edge: int
+    worlds: _containers.RepeatedCompositeFieldContainer[WorldMap]
+    signature: bytes
+    def __init__(self, nonce: _Optional[int] = ..., edge: _Optional[int] = ..., worlds: _Optional[_Iterable[_Union[WorldMap, _Mapping]]] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class EdgeBeacon(_message.Message):
+    __slots__ = ("edge", "sequence", "world", "members", "signature", "visitors")
+    EDGE_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    WORLD_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    VISITORS_FIELD_NUMBER: _ClassVar[int]
+    edge: int
+    sequence: int
+    world: WorldMap
+    members: _containers.RepeatedScalarFieldContainer[int]
+    signature: bytes
+    visitors: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, edge: _Optional[int] = ..., sequence: _Optional[int] = ..., world: _Optional[_Union[WorldMap, _Mapping]] = ..., members: _Optional[_Iterable[int]] = ..., signature: _Optional[bytes] = ..., visitors: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class AreaHello(_message.Message):
+    __slots__ = ("world", "leaving", "visiting")
+    WORLD_FIELD_NUMBER: _ClassVar[int]
+    LEAVING_FIELD_NUMBER: _ClassVar[int]
+    VISITING_FIELD_NUMBER: _ClassVar[int]
+    world: str
+    leaving: bool
+    visiting: bool
+    def __init__(self, world: _Optional[str] = ..., leaving: _Optional[bool] = ..., visiting: _Optional[bool] = ...) -> None: ...
 
 class Recovery(_message.Message):
-    __slots__ = ("entered", "first_from", "first_to", "previous", "crossed")
+    __slots__ = ("entered", "first_from", "first_to", "previous", "crossed", "gap")
     ENTERED_FIELD_NUMBER: _ClassVar[int]
     FIRST_FROM_FIELD_NUMBER: _ClassVar[int]
     FIRST_TO_FIELD_NUMBER: _ClassVar[int]
     PREVIOUS_FIELD_NUMBER: _ClassVar[int]
     CROSSED_FIELD_NUMBER: _ClassVar[int]
+    GAP_FIELD_NUMBER: _ClassVar[int]
     entered: int
     first_from: int
     first_to: int
     previous: int
     crossed: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, entered: _Optional[int] = ..., first_from: _Optional[int] = ..., first_to: _Optional[int] = ..., previous: _Optional[int] = ..., crossed: _Optional[_Iterable[int]] = ...) -> None: ...
+    gap: bool
+    def __init__(self, entered: _Optional[int] = ..., first_from: _Optional[int] = ..., first_to: _Optional[int] = ..., previous: _Optional[int] = ..., crossed: _Optional[_Iterable[int]] = ..., gap: _Optional[bool] = ...) -> None: ...
+
+class Search(_message.Message):
+    __slots__ = ("entered", "visited", "trail")
+    ENTERED_FIELD_NUMBER: _ClassVar[int]
+    VISITED_FIELD_NUMBER: _ClassVar[int]
+    TRAIL_FIELD_NUMBER: _ClassVar[int]
+    entered: int
+    visited: _containers.RepeatedCompositeFieldContainer[NodeAddress]
+    trail: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, entered: _Optional[int] = ..., visited: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., trail: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Beacon(_message.Message):
-    __slots__ = ("cell", "moving", "cells")
+    __slots__ = ("cell", "moving", "cells", "around", "island", "count", "gap")
     CELL_FIELD_NUMBER: _ClassVar[int]
     MOVING_FIELD_NUMBER: _ClassVar[int]
     CELLS_FIELD_NUMBER: _ClassVar[int]
+    AROUND_FIELD_NUMBER: _ClassVar[int]
+    ISLAND_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    GAP_FIELD_NUMBER: _ClassVar[int]
     cell: int
     moving: bool
     cells: int
-    def __init__(self, cell: _Optional[int] = ..., moving: _Optional[bool] = ..., cells: _Optional[int] = ...) -> None: ...
+    around: int
+    island: int
+    count: int
+    gap: int
+    def __init__(self, cell: _Optional[int] = ..., moving: _Optional[bool] = ..., cells: _Optional[int] = ..., around: _Optional[int] = ..., island: _Optional[int] = ..., count: _Optional[int] = ..., gap: _Optional[int] = ...) -> None: ...
 
 class RouteTable(_message.Message):
     __slots__ = ("entries",)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
+from bypass.errors import shown
 from bypass.objects.formula_text import check_tag
 from bypass.objects.metadata import MOST_REPLICAS, Replica, check_namespace
 from bypass.objects.window import TimeWindow
+from bypass.protocol.datagrams import WorldMap
 from bypass.protocol.edge import (
+    MOST_CELLS,
     MOST_CONFIRMED,
     MOST_STABLE,
+    MOST_WORLDS,
     CellCycle,
     CellData,
     CellHello,
     CellNeed,
+    CreateWorld,
+    Describe,
     Download,
     DownloadCount,
     Downloaded,
@@ -27,12 +33,14 @@ from bypass.protocol.edge import (
     StorageChange,
     SubscriptionNeeds,
     TagNeed,
+    WorldList,
 )
 from bypass.protocol.storage import MOST_NAMED, StorageMessage
 from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.fields import extend, required
 from bypass.protocol.wire.object_fields import (
     at_most,
+    checked_conjunction,
     checked_length,
     checked_offset,
     few,
@@ -40,6 +48,7 @@ from bypass.protocol.wire.object_fields import (
     many,
     object_data,
     optional_number,
+    read_key,
     read_metadata,
     read_place,
     write_key,
@@ -63,15 +72,13 @@ def _read_item_key(body: pb.ItemKey) -> ItemKey:
 
 def _write_item(body: pb.Item, item: Item, values: ValueTypes) -> None:
     write_metadata(body.metadata, item.metadata, values)
-    if item.source is not None:
-        body.source = item.source
     if item.data is not None:
         body.data = object_data(item.data)
 
 
 def _read_item(body: pb.Item, values: ValueTypes) -> Item:
     data = object_data(body.data) if body.HasField("data") else None
-    return Item(read_metadata(required(body, "metadata"), values), optional_number(body, "source"), data)
+    return Item(read_metadata(required(body, "metadata"), values), data)
 
 
 def _write_items(body: Any, items: Iterable[Item], values: ValueTypes) -> None:
@@ -242,6 +249,72 @@ def _read_downloaded(body: pb.Downloaded, values: ValueTypes) -> Downloaded:
     return Downloaded(required(body, "op"), item, body.cycle, checked_offset(body.offset))
 
 
+def _write_create_world(body: pb.CreateWorld, message: CreateWorld, _: ValueTypes) -> None:
+    body.op, body.name = message.op, _world_name(message.name)
+
+
+def _read_create_world(body: pb.CreateWorld, _: ValueTypes) -> CreateWorld:
+    return CreateWorld(required(body, "op"), _world_name(body.name))
+
+
+def _write_world_list(body: pb.WorldList, message: WorldList, _: ValueTypes) -> None:
+    body.op = message.op
+    write_worlds(body.worlds, message.worlds)
+
+
+def _read_world_list(body: pb.WorldList, _: ValueTypes) -> WorldList:
+    return WorldList(required(body, "op"), read_worlds(body.worlds))
+
+
+def write_worlds(body: Any, worlds: Collection[WorldMap]) -> None:
+    at_most("worlds", len(worlds), MOST_WORLDS)
+    for each in worlds:
+        write_world(body.add(), each)
+
+
+def read_worlds(body: Any) -> tuple[WorldMap, ...]:
+    at_most("worlds", len(body), MOST_WORLDS)
+    return tuple([read_world(each) for each in body])
+
+
+def write_world(body: pb.WorldMap, world: WorldMap) -> None:
+    body.world, body.name = _world(world.world), _world(world.name)
+    body.cells, body.epoch = _cells(world.cells), world.epoch
+
+
+def read_world(body: pb.WorldMap) -> WorldMap:
+    return WorldMap(_world(body.world), _world(body.name), _cells(body.cells), body.epoch)
+
+
+def _write_describe(body: pb.Describe, message: Describe, _: ValueTypes) -> None:
+    body.op, body.query = message.op, message.query
+    if message.conjunction is not None:
+        body.conjunction = checked_conjunction(message.conjunction)
+    for key in many("keys", message.keys):
+        write_key(body.keys.add(), key)
+
+
+def _read_describe(body: pb.Describe, _: ValueTypes) -> Describe:
+    return Describe(
+        required(body, "op"),
+        required(body, "query"),
+        checked_conjunction(body.conjunction) if body.HasField("conjunction") else None,
+        tuple([read_key(each) for each in many("keys", body.keys)]),
+    )
+
+
+def _cells(cells: int) -> int:
+    if not 0 < cells <= MOST_CELLS:
+        raise ValueError(f"{shown(cells)} cells: expected 1 to {MOST_CELLS}")
+    return cells
+
+
+def _world_name(name: str) -> str:
+    if not name:
+        raise ValueError("world without a name: expected one")
+    return _world(name)
+
+
 def _world(world: str) -> str:
     check_namespace(world)
     return world
@@ -257,5 +330,8 @@ EDGE_FORMS: dict[type[StorageMessage], Form] = {
     StorageChange: ("storage_change", _write_storage_change, _read_storage_change),
     Download: ("download", _write_download, _read_download),
     Downloaded: ("downloaded", _write_downloaded, _read_downloaded),
+    CreateWorld: ("create_world", _write_create_world, _read_create_world),
+    WorldList: ("world_list", _write_world_list, _read_world_list),
+    Describe: ("describe", _write_describe, _read_describe),
 }
 """By class."""

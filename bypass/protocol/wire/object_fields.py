@@ -104,6 +104,8 @@ def write_metadata(body: pb.Metadata, metadata: Metadata, values: ValueTypes) ->
     for replica in metadata.replicas:
         write_place(body.replicas.add(), *replica)
     body.namespace = metadata.namespace
+    if metadata.source is not None:
+        body.source = metadata.source
 
 
 def read_metadata(body: pb.Metadata, values: ValueTypes) -> Metadata:
@@ -119,6 +121,7 @@ def read_metadata(body: pb.Metadata, values: ValueTypes) -> Metadata:
         _read_attributes(body.attributes, values) if body.HasField("attributes") else None,
         tuple([Replica(*read_place(each)) for each in body.replicas]),
         body.namespace,
+        optional_number(body, "source"),
     )
 
 

@@ -16,6 +16,7 @@ from bypass.protocol.datagrams import (
     NodeAddress,
     RouteEntry,
     RouteTable,
+    Search,
 )
 from bypass.protocol.messages import MOST_TOGETHER, Frame, Kind, Message, Notify, Publish
 from bypass.protocol.wire import bypass_pb2 as pb
@@ -81,11 +82,14 @@ def datagram_size(datagram: Datagram, codec: Codec = CODEC) -> int:
     header = _header_size(datagram)
     if not datagram.body_size:
         content = datagram.body
-        if type(content) is RouteTable and all(metric <= _MIDDLE for _, metric, _ in content.entries):
-            long = sum([metric > _SHORT for _, metric, _ in content.entries])
-            datagram.body_size = _table_size(len(content.entries), long)
+        metrics = [metric for _, metric, _ in content.entries] if type(content) is RouteTable else []
+        if metrics and (longest := max(metrics)) <= _MIDDLE:
+            long = sum([metric > _SHORT for metric in metrics]) if longest > _SHORT else 0
+            datagram.body_size = _table_size(len(metrics), long)
         elif type(content) is Beacon:
-            datagram.body_size = _beacon_size(content)
+            count = 1 + _varint_size(content.count) if content.count else 0
+            told = (content.cell, content.moving, content.cells, content.around, content.island)
+            datagram.body_size = _beacon_size(*told, content.gap) + count
         else:
             datagram.body_size = _datagram_body_size(datagram, codec)
     body = datagram.body_size + header
@@ -121,7 +125,9 @@ def _table_size(entries: int, long: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _beacon_size(beacon: Beacon) -> int:
+def _beacon_size(cell: int | None, moving: bool, cells: int, around: int, island: int, gap: int) -> int:
+    """The size of a beacon without its count, which is another one in each."""
+    beacon = Beacon(cell, moving, cells, around, island, 0, gap)
     return _datagram_body_size(Datagram(0, NodeAddress(0), (), DatagramScope.HOP, beacon))
 
 
@@ -129,11 +135,21 @@ def _header_size(datagram: Datagram) -> int:
     """The bytes of a datagram's fields besides its body."""
     size = 9 + 5 + 1 + _varint_size(datagram.hops) + _optional_size(datagram.origin.cell)
     size += 2 if datagram.scope else 0
+    if not (datagram.targets or datagram.recovery or datagram.namespace):  # as announcements of routing
+        return size
     for node, cell in datagram.targets:
         size += 2 + (0 if node is None else 5) + _optional_size(cell)
-    if datagram.recovery is not None:
-        entered, (first, second), previous, crossed = datagram.recovery
-        size += 2 + sum(1 + _varint_size(cell) for cell in (entered, first, second, previous) if cell)
+    if isinstance(datagram.recovery, Search):
+        entered_at, visited, trail = datagram.recovery
+        search = (1 + _varint_size(entered_at) if entered_at else 0) + 2 * len(visited)
+        search += sum((0 if node is None else 5) + _optional_size(cell) for node, cell in visited)
+        search += 1 + _varint_size(4 * len(trail)) + 4 * len(trail) if trail else 0
+        size += 2 + _varint_size(search) + search
+    elif datagram.recovery is not None:
+        entered, (first, second), previous, crossed, gap = datagram.recovery
+        size += (
+            2 + 2 * gap + sum(1 + _varint_size(cell) for cell in (entered, first, second, previous) if cell)
+        )
         size += 2 + sum(map(_varint_size, crossed)) if crossed else 0
     if datagram.namespace:
         size += 2 + len(datagram.namespace.encode())
@@ -145,7 +161,7 @@ def _optional_size(number: int | None) -> int:
 
 
 def _varint_size(number: int) -> int:
-    return (number.bit_length() + 6) // 7 or 1
+    return 1 if 0 <= number <= _SHORT else (number.bit_length() + 6) // 7 or 1
 
 
 Shape = tuple[Event, tuple[type, ...], Kind, bool, str | None, int]

@@ -36,9 +36,11 @@ from bypass.protocol.wire.object_fields import (
     checked_tags,
     few,
     key_of,
+    many,
     object_data,
     optional_number,
     read_cursor,
+    read_key,
     read_metadata,
     read_place,
     read_query,
@@ -161,6 +163,8 @@ def _write_found(body: pb.FoundObjects, message: FoundObjects, values: ValueType
     if message.conjunction is not None:
         body.conjunction = checked_conjunction(message.conjunction)
     body.arrived = message.arrived
+    for key in many("keys", message.held):
+        write_key(body.held.add(), key)
 
 
 def _read_found(body: pb.FoundObjects, values: ValueTypes) -> FoundObjects:
@@ -172,6 +176,7 @@ def _read_found(body: pb.FoundObjects, values: ValueTypes) -> FoundObjects:
         body.more,
         checked_conjunction(body.conjunction) if body.HasField("conjunction") else None,
         arrived=body.arrived,
+        held=tuple([read_key(each) for each in many("keys", body.held)]),
     )
 
 

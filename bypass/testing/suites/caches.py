@@ -36,11 +36,12 @@ class CacheSuite(MechanismSuite):
     its bounds, and loses nothing when mechanisms are exchanged.
 
     One that is `seeded` may decide by random numbers of its host, others are the same whatever these are. One
-    that `resists_scans` keeps entries that are used often while many others are used once.
+    that `resists_scans` keeps entries that are used often while many others are used once. One that `refuses`
+    may keep a new entry out while it is full, until that was put often enough.
     """
 
     family: ClassVar[Family] = CACHE
-    defaults: ClassVar[Mapping[str, Any]] = {"seeded": False, "resists_scans": False}
+    defaults: ClassVar[Mapping[str, Any]] = {"seeded": False, "resists_scans": False, "refuses": False}
 
     def cache(self, seed: int = 1, **values: Any) -> CacheWorld:
         """A cache of a few entries that runs this mechanism."""
@@ -85,7 +86,8 @@ class CacheSuite(MechanismSuite):
         self.for_all(stays, calls=_calls())
 
     def test_a_new_entry_is_there(self) -> None:
-        """The entry that was put last is there, and no more than needed went for it."""
+        """The entry that was put last is there, and no more than needed went for it. One that is refused
+        leaves everything as it was."""
 
         def there(calls: list[Call], key: CacheKey) -> None:
             world = self.cache()
@@ -93,6 +95,14 @@ class CacheSuite(MechanismSuite):
             world.remove(key)
             before, told = len(world.known), len(world.evicted)
             world.put(key)
+            for _ in range(len(calls) if self.capability("refuses") else 0):
+                if world.cache.find(key) is not None:
+                    break
+                assert before == CAPACITY, f"{key!r} was refused though there was room"
+                assert world.evicted[told:] == [], (
+                    f"{world.evicted[told:]} went for {key!r}, which is refused"
+                )
+                world.put(key)
             assert world.cache.find(key) is not None, f"{key!r} was put, and is not there"
             gone = len(world.evicted) - told
             assert gone == (before == CAPACITY), f"{gone} entries of {before} were evicted for one"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bypass.mechanisms.families import ROUTING, Family
 from bypass.places.cell_grid import CellGrid
-from bypass.ports.storage import CELL, FLOOD, HOP, NODE
+from bypass.ports.storage import CELL, EDGE, FLOOD, HOP, NODE
 from bypass.protocol.datagrams import NodeAddress
 from bypass.testing.rules import Point
 from bypass.testing.suites.suite import MechanismSuite
@@ -23,6 +23,9 @@ SIDE = 40.0
 
 GRID = CellGrid(0.0, 0.0, SIDE, 7, 5)
 """The cells in which nodes are placed."""
+
+MIDDLE: Point = (95.0, 95.0)
+"""Where an edge is, for mechanisms that need one: in reach of all nodes of a cluster."""
 
 MOST_HOPS = 255
 """No datagram goes further."""
@@ -58,7 +61,9 @@ class RoutingSuite(MechanismSuite):
     defaults: ClassVar[Mapping[str, Any]] = {"multihop": True, "settled_s": 5.0, "patience_s": 40.0}
 
     def nodes(self, places: Sequence[Point], seed: int = 1, **values: Any) -> RoutingWorld:
-        """Nodes that all run this mechanism and know each other."""
+        """Nodes that all run this mechanism and know each other, and an edge if it needs one."""
+        if self.offers(EDGE):
+            values.setdefault("edges", [MIDDLE])
         world = RoutingWorld(places, self.name, self.parameters, self.brought, seed=seed, **values)
         world.run(self.capability("settled_s"))
         return world
@@ -299,7 +304,7 @@ class RoutingSuite(MechanismSuite):
     def test_it_can_be_exchanged(self) -> None:
         """After transitions from and to each built-in mechanism nodes reach each other as before."""
         for other in self.others:
-            world = self.nodes([(60.0 + 8.0 * n, 60.0) for n in range(4)])
+            world = self.nodes([(60.0 + 8.0 * n, 60.0) for n in range(4)], edges=[MIDDLE])
             for name in (other, self.name):
                 for node in range(4):
                     values = self.parameters if name == self.name else {}

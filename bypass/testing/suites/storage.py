@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 
 from bypass.mechanisms.families import STORAGE, Family
+from bypass.mechanisms.storage.infra.edge.service.maker import InfraServiceMaker
 from bypass.mechanisms.storage.missed_matches import LONGEST_WAIT_S
 from bypass.objects.metadata import ObjectKey
 from bypass.protocol.storage import OperationStatus
+from bypass.sim.edges import EdgeModel
 from bypass.testing.rules import Point
 from bypass.testing.suites.suite import MechanismSuite
 from bypass.testing.worlds.radio import cluster
@@ -33,8 +35,9 @@ class StorageSuite(MechanismSuite):
     Capabilities: with `keeps_past`, a query finds objects that were inserted before it; with
     `keeps_when_owner_leaves`, an acknowledged object is found while its owner is away; with `notifies`,
     subscribers are told at once, else they ask every `period_s` seconds. `routing` is the routing that it is
-    tested with, and its parameters. A `lossless` mechanism is tested in transitions from and to those
-    `beside` it, by name, with their routing and parameters; others lose objects by design.
+    tested with, and its parameters, `edges` are the places of edges, `edge_model` is what these run. A
+    `lossless` mechanism is tested in transitions from and to those `beside` it, by name, with their routing
+    and parameters; others lose objects by design.
     """
 
     family: ClassVar[Family] = STORAGE
@@ -45,6 +48,8 @@ class StorageSuite(MechanismSuite):
         "period_s": 0.0,
         "routing": ("one-hop", {}),
         "lossless": True,
+        "edges": (),
+        "edge_model": EdgeModel(service=InfraServiceMaker()),
         "beside": {"local": ("one-hop", {}), "server": ("one-hop", {"server": 1})},
     }
     examples: ClassVar[int] = 10
@@ -57,6 +62,8 @@ class StorageSuite(MechanismSuite):
             self.capability("routing"),
             self.brought,
             seed,
+            self.capability("edges"),
+            self.capability("edge_model"),
         )
         world.run(QUIET_S)
         return world

@@ -14,13 +14,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+from bypass.core.edge.bare_service import BareService
+from bypass.core.edge.node import ALONE, AreaLink
+from bypass.core.edge.relay import AccessPointRelay
 from bypass.mechanisms import Registry
+from bypass.places.sensor import NoSensor
 from bypass.ports.datagrams import DatagramLoss, Failed
 from bypass.ports.host import Lease
 from bypass.ports.monitor import Monitor
 from bypass.ports.routing import Routing
 from bypass.protocol.datagrams import Datagram, NodeAddress
-from bypass.protocol.storage import PlanCopy, StorageMessage
+from bypass.protocol.storage import Acknowledge, OperationStatus, StorageMessage
 from bypass.sim.clock import VirtualClock
 from bypass.sim.host import SimHost
 from bypass.sim.sensor import TraceSensor
@@ -129,7 +133,8 @@ class _NodeSink:
 class RoutingWorld:
     """Nodes at `places` that all run one mechanism. `settings` are its parameters, `own` has further ones of
     single nodes. `hops` has the most hops that a datagram with a body was seen with, by the body's number;
-    `sends` how often one was sent. The radios of nodes in `full` have no room for a unicast."""
+    `sends` how often one was sent. The radios of nodes in `full` have no room for a unicast. `edges` are the
+    places of edges that store nothing; they are numbered behind the nodes."""
 
     places: Sequence[Point]
     mechanism: str
@@ -139,6 +144,7 @@ class RoutingWorld:
     loss: float = 0.0
     seed: int = 1
     own: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    edges: Sequence[Point] = ()
 
     def __post_init__(self) -> None:
         self.clock = VirtualClock()
@@ -153,6 +159,9 @@ class RoutingWorld:
         self.nodes = [RoutingNode(Engine(), _nobody(), Walk(place, place)) for place in self.places]
         for number in range(len(self.places)):
             self._begin(number)
+        self.access_points = [
+            WorldEdge(self, number, place) for number, place in enumerate(self.edges, len(self.places))
+        ]
 
     # -- what happens -------------------------------------------------------------------------------------
 
@@ -200,13 +209,16 @@ class RoutingWorld:
         return [each.target for each in self.reports if each.number == number]
 
     def in_reach(self, node: int) -> list[int]:
-        """The other nodes that hear a node at this moment."""
+        """The other nodes that hear a node at this moment, edges not among them."""
+        return [other for other in self._in_reach(node) if other < len(self.nodes)]
+
+    def _in_reach(self, node: int) -> list[int]:
         here = self.position(node, self.clock.now())
         return [
             other
-            for other, each in enumerate(self.nodes)
+            for other in range(len(self.nodes) + len(self.access_points))
             if other != node
-            and each.alive
+            and self._is_alive(other)
             and math.dist(here, self.position(other, self.clock.now())) <= self.reach
         ]
 
@@ -218,6 +230,8 @@ class RoutingWorld:
 
     def position(self, client: int, at: float) -> Point:
         """Where a node is, as its sensor asks."""
+        if client >= len(self.nodes):
+            return self.edges[client - len(self.nodes)]
         return self.nodes[client].walk.place(at)
 
     def velocity(self, client: int, at: float) -> Point:
@@ -226,16 +240,16 @@ class RoutingWorld:
 
     def broadcast(self, node: int, datagram: Datagram) -> None:
         """Send to all in reach."""
-        if not self.nodes[node].alive:
+        if not self._is_alive(node):
             return
         self._note(datagram)
-        for other in self.in_reach(node):
+        for other in self._in_reach(node):
             if self._random.random() >= self.loss:
                 self.clock.after(TRY_S, self._arrive, other, datagram)
 
     def unicast(self, node: int, datagram: Datagram, neighbour: int, failed: Failed) -> None:
         """Send to one node; both the datagram and what acknowledges it may be lost."""
-        if not self.nodes[node].alive:
+        if not self._is_alive(node):
             return
         if node in self.full:
             self.clock.after(0.0, failed, DatagramLoss.NO_ROOM)
@@ -245,7 +259,7 @@ class RoutingWorld:
         tries = 0
         while tries < TRIES and not acknowledged:
             tries += 1
-            heard = neighbour in self.in_reach(node) and self._random.random() >= self.loss
+            heard = neighbour in self._in_reach(node) and self._random.random() >= self.loss
             if heard and not arrived:
                 arrived = True
                 self.clock.after(tries * TRY_S, self._arrive, neighbour, datagram)
@@ -254,18 +268,25 @@ class RoutingWorld:
             self.clock.after((tries + 1) * TRY_S, failed, DatagramLoss.UNACKNOWLEDGED)
 
     def _arrive(self, node: int, datagram: Datagram) -> None:
-        if self.nodes[node].alive:
+        if node >= len(self.nodes):
+            self.access_points[node - len(self.nodes)].arrived(datagram)
+        elif self.nodes[node].alive:
             self.nodes[node].routing.arrived(datagram)
 
+    def _is_alive(self, node: int) -> bool:
+        if node >= len(self.nodes):
+            return self.access_points[node - len(self.nodes)].alive
+        return self.nodes[node].alive
+
     def _note(self, datagram: Datagram) -> None:
-        if isinstance(datagram.body, PlanCopy):
+        if isinstance(datagram.body, Acknowledge):
             number = number_of(datagram.body)
             self.sends[number] += 1
             self.hops[number] = max(self.hops[number], datagram.hops)
 
-    def _body(self) -> PlanCopy:
+    def _body(self) -> Acknowledge:
         self._numbers += 1
-        return PlanCopy(b"%d" % self._numbers)
+        return Acknowledge(self._numbers, OperationStatus.OK)
 
     def _begin(self, number: int) -> None:
         phase = self._random.random()
@@ -284,10 +305,41 @@ class RoutingWorld:
         engine.transition("routing", self.mechanism, set=settings)
 
 
+class WorldEdge:
+    """An edge of a world that stores nothing. While it is not `alive` its radio is off; if its process has
+    ended, its radio works."""
+
+    def __init__(self, world: RoutingWorld, number: int, place: Point) -> None:
+        self.number = number
+        self.place = place
+        self.alive = True
+        self._world = world
+        self._host = SimHost(number, world.clock, NoSensor(), Monitor(), world.seed)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin its process anew."""
+        link = _NodeLink(self._world, self.number)
+        self._lease = Lease(self._host, f"edge {self.number}", None)
+        self.relay = AccessPointRelay(self._lease, link)
+        self.service = BareService(self._lease, AreaLink(self.relay, ALONE))
+        self.relay.start(self.service)
+
+    def kill(self) -> None:
+        """End its process."""
+        self.relay.stop()
+        self._lease.close()
+
+    def arrived(self, datagram: Datagram) -> None:
+        """Take a datagram from its radio."""
+        if self.alive:
+            self.relay.arrived(datagram)
+
+
 def number_of(body: StorageMessage) -> int:
     """The number of a body that a world has made."""
-    assert isinstance(body, PlanCopy)
-    return int(body.plan)
+    assert isinstance(body, Acknowledge)
+    return body.op
 
 
 def _nobody() -> Any:

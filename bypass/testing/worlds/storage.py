@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bypass.core.client import Client
+from bypass.core.objects.fallback import FallbackSettings
 from bypass.core.objects.operations import OperationResult
 from bypass.core.objects.own_queries import OwnQuery
 from bypass.mechanisms import Registry
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.places.region import Region
 from bypass.protocol.storage import OperationStatus
+from bypass.sim.edges import EdgeModel
 from bypass.sim.system import SimulatedSystem
 from bypass.testing.rules import Point
 from bypass.transitions import Action, Outcome, Plan
@@ -44,8 +46,9 @@ class Asked:
 
 class StorageWorld:
     """Nodes at `places`, in reach of each other as the radio has it, that begin with a storage mechanism and
-    a routing mechanism, each with parameters. `objects` is all that was inserted, by key, `queries` all that
-    was asked and not withdrawn."""
+    a routing mechanism, each with parameters; `edges` are the places of edges, `fallback` is how nodes
+    go on without one. `objects` is all that was inserted, by key, `queries` all that was asked and not
+    withdrawn."""
 
     def __init__(
         self,
@@ -54,12 +57,23 @@ class StorageWorld:
         routing: tuple[str, Mapping[str, Any]] = ("dsdv", {}),
         mechanisms: Sequence[str | type] = (),
         seed: int = 1,
+        edges: Sequence[Point] = (),
+        edge_model: EdgeModel | None = None,
+        fallback: FallbackSettings | None = None,
     ) -> None:
         self.places = list(places)
         begin = {"transport": ("wifi", {}), "routing": routing, "storage": storage}
         actions = [Action(proxy=proxy, to=to, set=dict(values)) for proxy, (to, values) in begin.items()]
         self.system = SimulatedSystem(
-            len(places), self, Region(AREA), seed=seed, begin=actions, registry=Registry(mechanisms)
+            len(places),
+            self,
+            Region(AREA),
+            seed=seed,
+            begin=actions,
+            registry=Registry(mechanisms),
+            edges=edges,
+            edge_model=edge_model,
+            fallback=fallback,
         )
         self.gone: set[int] = set()
         self.objects: dict[ObjectKey, Inserted] = {}

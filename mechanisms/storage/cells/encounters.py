@@ -43,17 +43,17 @@ class Encounters:
         node = self._node
         now = node.host.now()
         asked: set[int | None] = set()
-        for each in node.host.link.neighbours():
-            number = each.node
-            seen = self._seen.get(number)
-            self._seen[number] = each.heard_at
-            if each.moving or (seen is not None and each.heard_at - seen < ABSENT_S):
+        known = self._seen
+        for number, cell, moving, heard_at in node.host.link.neighbours():
+            seen = known.get(number)
+            known[number] = heard_at
+            if moving or (seen is not None and heard_at - seen < ABSENT_S):
                 continue
             self._since[number] = now
-            if node.membership.is_member_for(LONG_S) and each.cell not in asked:
-                asked.add(each.cell)
+            if node.membership.is_member_for(LONG_S) and cell not in asked:
+                asked.add(cell)
                 summary = StateDigest(node.cell or 0, (), DigestKind.SUMMARY)
-                node.host.link.send(summary, (NodeAddress(number, each.cell),))
+                node.host.link.send(summary, (NodeAddress(number, cell),))
         if len(self._seen) > 4096:
             self._seen = {number: at for number, at in self._seen.items() if now - at < 60.0}
             self._since = {number: at for number, at in self._since.items() if number in self._seen}

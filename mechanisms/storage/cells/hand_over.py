@@ -59,6 +59,8 @@ class HandOver:
         self.populated = frozenset(
             each.cell for each in node.host.link.neighbours() if each.cell is not None and not each.moving
         )
+        # State collected while a cell was empty, or out of reach, is old once somebody works for it.
+        self._settled -= self.populated - before - {own}
         if not node.membership.is_member:
             return
         held = [cell for cell, state in node.service.states.items() if len(state) and cell != own]

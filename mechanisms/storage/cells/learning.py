@@ -10,6 +10,7 @@ from bypass.mechanisms.storage.cells.state.cell_state import CellState
 from bypass.mechanisms.storage.cells.state.entries import bytes_entry, metadata_entry, query_entry
 from bypass.objects.metadata import Metadata, StoredObject
 from bypass.protocol.storage import NodeState, QueryRecord
+from bypass.support.units import MICROSECONDS
 from bypass.transitions.recent import Recent
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class StateLearning:
 
     Objects and queries that were together at another node were matched there. So what is learned is matched
     with what is here and the other node did not have; and with what this node was the first of its cell to
-    receive shortly before: others may not have known it when they matched.
+    receive shortly before: others may not have known it when they matched. A node that came lately has
+    received objects before it had the queries of its cell, and the others took them for matched.
     """
 
     def __init__(self, node: Cells) -> None:
@@ -143,12 +145,17 @@ class StateLearning:
         for record in queries:
             unseen = {
                 each.key: each
-                for each in self._unseen(state, theirs, now - RACE_S)
+                for each in self._unseen(state, theirs, now)
                 if each.key not in new and record.query.matches(each)
             }
             service.notify(record, unseen.values())
 
-    def _unseen(self, state: CellState, theirs: frozenset[int] | None, since: float) -> Iterator[Metadata]:
-        yield from state.recent_objects(since)
+    def _unseen(self, state: CellState, theirs: frozenset[int] | None, now: float) -> Iterator[Metadata]:
+        """The objects that may not have been matched with a query that is learned."""
+        yield from state.recent_objects(now - RACE_S)
+        node, came = self._node, self._node.membership.came
+        if came is not None and not node.as_published:
+            after_us = round((came - node.fresh_s) * MICROSECONDS)
+            yield from (each for each in state.recent_objects(came) if each.published_us >= after_us)
         if theirs is not None:
             yield from (each for each in state.catalogue if metadata_entry(each) not in theirs)

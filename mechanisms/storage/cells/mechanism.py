@@ -14,6 +14,7 @@ from bypass.mechanisms.storage.base import StorageMechanism
 from bypass.mechanisms.storage.cells.encounters import Encounters
 from bypass.mechanisms.storage.cells.hand_over import HandOver
 from bypass.mechanisms.storage.cells.learning import StateLearning
+from bypass.mechanisms.storage.cells.location_updates import LocationUpdates
 from bypass.mechanisms.storage.cells.membership import CellMembership
 from bypass.mechanisms.storage.cells.repair import CellRepair
 from bypass.mechanisms.storage.cells.requests import CellRequests
@@ -22,7 +23,6 @@ from bypass.mechanisms.storage.cells.service import CellService, in_targets
 from bypass.mechanisms.storage.cells.spreading import CellSpreading
 from bypass.mechanisms.storage.cells.state.cell_state import StateBounds
 from bypass.mechanisms.storage.cells.state.placement import tag_cells
-from bypass.mechanisms.storage.cells.whereabouts import Whereabouts
 from bypass.mechanisms.storage.fetching import ObjectFetches
 from bypass.objects.metadata import Metadata, StoredObject, Tombstone
 from bypass.objects.query import ObjectQuery, PageCursor
@@ -62,8 +62,8 @@ class Cells(StorageMechanism):
 
     Its parts: `requests` and `retrieval` do what the own application wants; `service` works for the cell,
     `spreading` tells the others of it; `membership` says whether the node works for a cell at all,
-    `whereabouts` tells others which; `learning`, `repair` and `hand_over` keep states whole when messages are
-    lost and nodes come and go.
+    `location_updates` tell others which; `learning`, `repair` and `hand_over` keep states whole when
+    messages are lost and nodes come and go.
     """
 
     name = "cells"
@@ -95,19 +95,20 @@ class Cells(StorageMechanism):
 
     def start(self) -> None:
         self.random: Random = self.host.random("storage-cells")
-        self.service = CellService(self)
+        self.service = self.make_service()
         self.spreading = CellSpreading(self)
         self.learning = StateLearning(self)
         self.repair = CellRepair(self)
         self.hand_over = HandOver(self)
         self.encounters = Encounters(self)
         self.membership = CellMembership(self)
-        self.whereabouts = Whereabouts(self)
+        self.location_updates = LocationUpdates(self)
         self.requests = CellRequests(self)
         self.retrieval = ReplicaRetrieval(self)
         self.grid: CellGrid | None = None
         self.cell: int | None = None
         self.located_us = 0
+        self.outside = 0  # messages about cells that are none of the grid
         self._reviewing = False
         self._repaired_at = self._registered_at = self.host.now()
         super().start()
@@ -125,6 +126,10 @@ class Cells(StorageMechanism):
         return 0.0 if self.as_published else self.register_s
 
     # -- what parts ask -----------------------------------------------------------------------------------
+
+    def make_service(self) -> CellService:
+        """Begin to work for cells, with nothing."""
+        return CellService(self)
 
     @property
     def bounds(self) -> StateBounds:
@@ -158,7 +163,7 @@ class Cells(StorageMechanism):
 
     def joined(self) -> None:
         """This node works for its cell now: others learn where it is, and that it has something."""
-        self.whereabouts.tell(with_copies=True)
+        self.location_updates.tell(with_copies=True)
         if not self.as_published:
             self._registered_at = self.host.now()
             self.comparison.tell_soon()
@@ -206,15 +211,34 @@ class Cells(StorageMechanism):
             self.retrieval.retrieve(op, metadata, self.grid, self.cell)
 
     def received(self, body: StorageMessage, origin: NodeAddress, target: NodeAddress | None) -> None:
-        """Sort what arrives. Who sends something can be reached again."""
+        """Sort what arrives. Who sends something can be reached again. What is about a cell that the grid
+        does not have is dropped: its sender has another grid."""
+        if self._is_outside(body, target):
+            self.outside += 1
+            return
         if not self.as_published:
             self.service.heard(origin)
-        if isinstance(body, FoundObjects):
-            self.requests.found(body)
-        else:
+        taken = self.retrieval.takes(body, origin, target)
+        if isinstance(body, FoundObjects) and not taken:
+            self.requests.found(body, origin)
+        elif not taken:
             super().received(body, origin, target)
             if isinstance(body, Remove) and target is not None and target.node is None:
                 self.spreading.tell(body)
+
+    def _is_outside(self, body: StorageMessage, target: NodeAddress | None) -> bool:
+        """Whether a message names a cell that is none of the grid."""
+        named = [] if target is None else [target.cell]
+        body = body.body if isinstance(body, CellUpdate) else body
+        if isinstance(body, JoinRequest):
+            named += body.cells
+        if isinstance(body, (JoinRequest, NodeState, StateDigest)):
+            named.append(body.cell)
+        return not all(each is None or self.has_cell(each) for each in named)
+
+    def has_cell(self, cell: int) -> bool:
+        """Whether the grid has a cell of this number."""
+        return self.grid is not None and 0 <= cell < self.grid.cells
 
     def acknowledged(self, answer: Acknowledge, origin: NodeAddress) -> None:  # noqa: ARG002
         if not self.spreading.confirmed(answer.op, answer.cells):
@@ -316,9 +340,10 @@ class Cells(StorageMechanism):
             stored = StoredObject(body.metadata, body.data)
         except InvalidObject:
             return
-        active = body.metadata.replicas[:1]
-        if self.store.copy(stored) and active and active[0].node is None and active[0].cell is not None:
-            self.service.state(active[0].cell).hold(body.metadata)
+        if self.store.copy(stored):
+            for node, cell in body.metadata.replicas[:1]:
+                if node is None and cell is not None and self.has_cell(cell):
+                    self.service.state(cell).hold(body.metadata)
 
     def _tick(self) -> None:
         self.host.after(TICK_S, self._tick)
@@ -355,12 +380,12 @@ class Cells(StorageMechanism):
             self.cell = cell
             self.located_us = self.now_us()
             if moved:
-                self.whereabouts.tell(with_copies=False)
+                self.location_updates.tell(with_copies=False)
 
     def _reindex(self) -> None:
         """The grid is another one: keys are in other cells, and so is everybody."""
         states = self.service.states
-        self.service = CellService(self)
+        self.service = self.make_service()
         self.hand_over = HandOver(self)
         self.requests.grid_changed()
         grid = self.grid

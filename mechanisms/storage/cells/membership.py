@@ -34,6 +34,7 @@ class CellMembership:
         self.phase = JoinPhase.LISTENING
         self.joins = 0
         self._since = 0.0
+        self._came: float | None = None  # when it began to listen, or to join
         self._node = node
         self._cell: int | None = None  # of which it is a member, or tries to be
         self._attempt = 0
@@ -49,8 +50,15 @@ class CellMembership:
         """Whether the node has worked for its cell at least so long."""
         return self.is_member and self._node.host.now() - self._since >= seconds
 
+    @property
+    def came(self) -> float | None:
+        """When the node came to its cell, if it has not worked for it long enough to have met the others."""
+        return None if self.is_member_for(self._node.fresh_s) else self._came
+
     def begin(self) -> None:
-        """Listen for those who are in the cell."""
+        """Listen for those who are in the cell, whatever it was a member of before."""
+        self._came = self._node.host.now()
+        self.phase, self._asked = JoinPhase.LISTENING, None
         self._node.host.after(self._node.listen_s, self._heard_enough)
 
     def review(self) -> None:
@@ -74,7 +82,7 @@ class CellMembership:
     def _leave(self) -> None:
         """Work for no cell: what it was kept for has to go to those who stay, or who are nearest."""
         node = self._node
-        self.phase, self._asked = JoinPhase.AWAY, None
+        self.phase, self._asked, self._came = JoinPhase.AWAY, None, None
         for cell in list(node.service.states):
             if node.as_published:
                 node.service.drop(cell)
@@ -86,6 +94,8 @@ class CellMembership:
     def _join(self) -> None:
         self.phase, self._cell, self._attempt = JoinPhase.JOINING, self._node.cell, 0
         self.joins += 1
+        if self._came is None:
+            self._came = self._node.host.now()
         self._ask()
 
     def _ask(self) -> None:

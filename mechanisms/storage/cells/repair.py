@@ -30,6 +30,7 @@ class CellRepair:
     def __init__(self, node: Cells) -> None:
         self._node = node
         self._agreed_at = float("-inf")  # when another node of the cell was heard to have the same
+        self._divided: dict[int, list[KeyedConjunction]] = {}  # live queries, by number
 
     # -- in the cell --------------------------------------------------------------------------------------
 
@@ -120,7 +121,11 @@ class CellRepair:
             self.offer(cell, found[cell])
 
     def _own_conjunctions(self) -> list[KeyedConjunction]:
-        return [each for query in self._node.queries.live() for each in divide(query) or ()]
+        before, self._divided = self._divided, {}
+        for query in self._node.queries.live():
+            known = before.get(query.id)
+            self._divided[query.id] = (divide(query) or []) if known is None else known
+        return [each for parts in self._divided.values() for each in parts]
 
     def _own_entry(self, each: KeyedConjunction) -> int:
         return query_entry(each.query.id, each.number, self._node.located_us)
@@ -135,7 +140,7 @@ class CellRepair:
             parts = self._parts(body.cell, wanted, state)
             for part in parts:
                 node.host.link.send(part, (origin,))
-        for each in self._own_conjunctions():
+        for each in self._own_conjunctions() if wanted else ():
             wants = self._own_entry(each) in wanted
             if wants and node.grid is not None and each.cell(node.grid) == body.cell:
                 self._ask_again(each)

@@ -152,7 +152,7 @@ class CellRequests:
                     op, each.query, each.number, node.cell, after, limit, since_us, live, node.located_us
                 )
                 node.host.link.send(body, (NodeAddress(None, each.cell(grid)),))
-        self._end_if_complete(op, request)
+        self.end_if_complete(op)
 
     def withdraw(self, op: int, query: ObjectQuery, grid: CellGrid) -> None:
         """Have the cells of its conjunctions forget a query."""
@@ -178,15 +178,14 @@ class CellRequests:
             self._node.host.link.done(answer.op, answer.status, answer.detail)
             return
         request.awaited.difference_update(answer.cells)
-        self._end_if_complete(answer.op, request)
+        self.end_if_complete(answer.op)
 
-    def found(self, found: FoundObjects) -> None:
+    def found(self, found: FoundObjects, origin: NodeAddress) -> None:  # noqa: ARG002 - mechanisms may ask
         """A cell has found objects for an own query."""
         self._node.host.link.matched(found)
         request = self._pending.get(found.op) if found.op else None
         if request is not None and request.body is None and found.conjunction is not None:
-            request.awaited.discard(found.conjunction)
-            self._end_if_complete(found.op, request)
+            self.answered(found.op, found.conjunction)
 
     def grid_changed(self) -> None:
         """Begin anew with all that is not answered: it is in other cells now."""
@@ -196,11 +195,20 @@ class CellRequests:
         self._pending[op] = request
         if request.body is not None:
             self._node.send(request.body, _to_cells(request.awaited))
-        self._end_if_complete(op, request)
+        self.end_if_complete(op)
 
-    def _end_if_complete(self, op: int, request: _Request) -> None:
-        if not request.awaited:
-            self._pending.pop(op, None)
+    def answered(self, op: int, number: int) -> None:
+        """A cell or conjunction has answered an operation."""
+        request = self._pending.get(op)
+        if request is not None:
+            request.awaited.discard(number)
+            self.end_if_complete(op)
+
+    def end_if_complete(self, op: int) -> None:
+        """Tell the client that an operation is done if all have answered."""
+        request = self._pending.get(op)
+        if request is not None and not request.awaited:
+            del self._pending[op]
             self._node.host.link.done(op, OperationStatus.OK)
 
     def _take_back(self, metadata: Metadata) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -103,6 +103,8 @@ class CellService:
         except InvalidObject as error:
             answer(OperationStatus.REFUSED, str(error))
             return
+        if self._node.compare_s:
+            self._node.comparison.tell_soon()  # nobody else may be in this cell
         self.state(cell).entomb(tombstone)
         grid = self._node.grid
         if known is not None and grid is not None and cell == tag_cells(grid, known)[0]:
@@ -134,15 +136,20 @@ class CellService:
                 state.note_first((query.id, body.conjunction), node.host.now())
                 if not limit:
                     just_now = node.now_us() - round(JUST_NOW_S * MICROSECONDS)
-                    self.notify(record, state.catalogue.page(query, None, node.batch, just_now).items)
+                    self._tell_all_since(state, record, None, just_now)
             node.spreading.spread(NodeState(cell, queries=(record,)), body.op, lambda: None)
         if new and limit and not body.op:  # nobody may have told of what came while the cell did not know it
             self._tell_all_since(state, record, body.after, since_us)
         elif body.op:
             page = state.catalogue.page(query, body.after, limit, since_us) if limit else None
             items, following, more = page or ((), None, False)
-            found = FoundObjects(body.op, query.id, items, following, more, body.conjunction)
+            items, held = self.divided(items)
+            found = FoundObjects(body.op, query.id, items, following, more, body.conjunction, held=held)
             node.host.link.send(found, (origin,))
+
+    def divided(self, items: Sequence[Metadata]) -> tuple[tuple[Metadata, ...], tuple[ObjectKey, ...]]:
+        """The objects of a page that are sent whole, and those that are named alone: none."""
+        return tuple(items), ()
 
     def withdraw(self, body: Withdraw, origin: NodeAddress, cell: int) -> None:
         """Forget a query of the sender."""
@@ -168,11 +175,8 @@ class CellService:
     # -- what other nodes of the cell have done as well ------------------------------------------------
 
     def note_replica(self, body: AddReplica) -> None:
-        """Register a copy in the metadata that is here."""
-        for state in self.states.values():
-            known = state.catalogue.get(body.key)
-            if known is not None:
-                state.update(with_replica(known, body.replica, self._node.replica_bound))
+        """Register a new copy in the metadata that is here."""
+        self._register_copy(body.key, body.replica)
 
     def note_move(self, body: MoveNode) -> None:
         """Note where a subscriber and holder of copies is."""
@@ -180,7 +184,7 @@ class CellService:
             for query in body.queries:
                 state.move(query, body.cell, body.at_us)
         for key in body.keys:
-            self.note_replica(AddReplica(0, key, Replica(body.node, body.cell)))
+            self._register_copy(key, Replica(body.node, body.cell))
         if body.node in self.subscribers:
             self._send_waiting(body.node, self.subscribers.locate(body.node, body.cell, body.at_us))
 
@@ -243,9 +247,11 @@ class CellService:
 
     def notify(self, record: QueryRecord, items: Iterable[Metadata]) -> None:
         """Tell a subscriber of matches, or keep that until it can be reached."""
-        found = FoundObjects(0, record.query.id, tuple(items), conjunction=record.conjunction)
-        if found.items:
-            self.matches += len(found.items)
+        told = tuple(items)
+        self.matches += len(told)
+        for first in range(0, len(told), MOST_ON_A_PAGE):
+            some = told[first : first + MOST_ON_A_PAGE]
+            found = FoundObjects(0, record.query.id, some, conjunction=record.conjunction)
             self._send_found(record.query.subscriber, found)
 
     def heard(self, origin: NodeAddress) -> None:
@@ -300,6 +306,12 @@ class CellService:
             after = page.next
 
     # -- parts --------------------------------------------------------------------------------------------
+
+    def _register_copy(self, key: ObjectKey, replica: Replica) -> None:
+        for state in self.states.values():
+            known = state.catalogue.get(key)
+            if known is not None:
+                state.update(with_replica(known, replica, self._node.replica_bound))
 
     def tombstone_of(self, key: ObjectKey) -> Tombstone | None:
         """The mark that an object was deleted, if it was."""

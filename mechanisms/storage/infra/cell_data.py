@@ -9,7 +9,15 @@ from functools import reduce
 
 from bypass.objects.metadata import MOST_REPLICAS, Metadata, Replica
 from bypass.objects.window import TimeWindow
-from bypass.protocol.edge import MOST_CONFIRMED, CellCycle, CellData, CellNeed, DownloadCount, ItemKey
+from bypass.protocol.edge import (
+    MOST_CONFIRMED,
+    CellCycle,
+    CellData,
+    CellNeed,
+    DownloadCount,
+    ItemKey,
+    item_key,
+)
 from bypass.protocol.storage import MOST_ITEMS, MOST_NAMED
 
 MOST_PENDING = 1024
@@ -51,11 +59,11 @@ class CellCounters:
 
     # -- counting -----------------------------------------------------------------------------------------
 
-    def downloaded(self, metadata: Metadata, source: int | None, replica: Replica) -> None:
+    def downloaded(self, metadata: Metadata, replica: Replica) -> None:
         """Count a download of an object that is indexed in this cell, after which `replica` has a copy."""
         if self._cell_of(min(metadata.tags)) != self.cell:
             return
-        key = ItemKey(self.world, metadata.key, source)
+        key = item_key(metadata)
         count, replicas = self._downloads.get(key, (0, ()))
         if not count and len(self._downloads) == MOST_NAMED:
             self.uncounted += 1
@@ -78,6 +86,13 @@ class CellCounters:
             self._by_tag[tag].remove(known)
             if not self._by_tag[tag]:
                 del self._by_tag[tag]
+
+    def subscriptions_are(self, subscriptions: Mapping[tuple[int, str], TimeWindow]) -> None:
+        """Count these subscriptions, by number and tag, and no others."""
+        for number, tag in [each for each in self._subscriptions if each not in subscriptions]:
+            self.unsubscribed(number, tag)
+        for (number, tag), window in subscriptions.items():
+            self.subscribed(number, tag, window)
 
     def expire(self, now_us: int) -> None:
         """Take off the subscriptions whose windows are over."""

@@ -46,6 +46,11 @@ class StableElection:
         """Know that a client has left the cell, or has died."""
         self._neighbours.pop(node, None)
 
+    @property
+    def heard_of(self) -> list[int]:
+        """The other clients of the cell that were heard, and not lost since then."""
+        return list(self._neighbours)
+
     def moved(self, now: float) -> None:
         """Begin anew in another cell, or under another cell map."""
         self._joined_at = now

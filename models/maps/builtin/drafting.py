@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
-from scipy.spatial import Delaunay
 
 from bypass.models.maps.clipping import StreetNetwork
 from bypass.support.arrays import Floats, Ints
@@ -60,6 +59,8 @@ def between_neighbours(points: Floats, chances: Floats) -> Ints:
     neighbourhood graph), and one in four pairs also if only no third one is in the circle that has them as
     opposite points (the Gabriel graph). `chances` has a row of two uniform draws for each point.
     """
+    from scipy.spatial import Delaunay  # scipy takes long to import
+
     corners = Delaunay(points).simplices
     sides = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]])
     edges = np.unique(np.sort(sides, axis=1), axis=0).astype(np.int64)

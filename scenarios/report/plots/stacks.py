@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from bypass.scenarios.report.plots.style import WIDE, Picture, sheet, to_svg
 
-_COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#80808080", "#009E73", "#CC79A7")
+COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#80808080", "#009E73", "#CC79A7")
 
 
 def stacks(title: str, unit: str, rows: Sequence[tuple[str, Mapping[str, float]]]) -> Picture | None:
@@ -18,7 +18,7 @@ def stacks(title: str, unit: str, rows: Sequence[tuple[str, Mapping[str, float]]
     with sheet(WIDE, 1.1 + 0.3 * len(rows)) as figure:
         axes = figure.subplots()
         left = [0.0] * len(rows)
-        for colour, name in zip(_COLOURS, names, strict=False):
+        for colour, name in zip(COLOURS, names, strict=False):
             widths = [parts.get(name, 0.0) for _, parts in rows]
             axes.barh(range(len(rows)), widths, left=left, height=0.6, color=colour, label=name)
             left = [a + b for a, b in zip(left, widths, strict=True)]

@@ -17,6 +17,7 @@ from zlib import crc32
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 # Stand-ins: the page's own colours take their places in the SVG.
@@ -129,6 +130,7 @@ def share_axis(axes: Axes, name: str) -> None:
 
 def to_svg(figure: Figure, described: str) -> str:
     """The figure as an SVG element; `described` is read to those who do not see it."""
+    _lay_out(figure)
     buffer = StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     text = buffer.getvalue()
@@ -145,6 +147,16 @@ def to_svg(figure: Figure, described: str) -> str:
         f' role="img" aria-label="{escape(described)}">'
     )
     return re.sub(r"\n\s*", "\n", head + text[text.index(">") + 1 :]).strip()
+
+
+def _lay_out(figure: Figure) -> None:
+    """Put everything in its place, as `savefig` does, which draws the whole figure once more for that."""
+    FigureCanvasSVG(figure)  # measures text as it will be drawn
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        figure.set_dpi(FigureCanvasSVG.fixed_dpi)
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def _own_ids(text: str, described: str) -> str:

@@ -136,6 +136,13 @@ class StorageMachine(RuleBasedStateMachine):
             found = world.found_by(node, "a | b")
             assert everything <= found, f"node {node} does not find {everything - found}"
             assert not found & deleted, f"node {node} finds what was deleted: {found & deleted}"
+        fetched = {
+            key: world.retrieve(number % len(HOMES), world.objects[key].metadata)
+            for number, key in enumerate(sorted(everything))
+        }
+        world.run(10.0)
+        lacking = {key: ends for key, ends in fetched.items() if not (ends and ends[0].ok)}
+        assert not lacking, f"these were not retrieved: {lacking}"
         probes = [world.insert(2, "a", "c"), world.insert(3, "b")]
         world.run(10.0)
         for asked in world.queries:

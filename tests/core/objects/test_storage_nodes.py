@@ -9,17 +9,19 @@ import pytest
 
 from bypass.core.objects.kept_objects import KeptObjects
 from bypass.core.objects.operations import OperationResult
+from bypass.mechanisms.storage.server import NodeServerStore
 from bypass.models.radio.kernels.state import S
 from bypass.objects.metadata import Metadata, Tombstone
 from bypass.objects.node_store import NodeStore
 from bypass.objects.persistence import MemoryPersistence
 from bypass.protocol.datagrams import NodeAddress
-from bypass.protocol.storage import NodeState, OperationStatus, QueryRecord
+from bypass.protocol.storage import LONGEST_DATA, NodeState, OperationStatus, QueryRecord
 from bypass.support.database import DatabaseUnavailable
 from bypass.testing.store_messages import StoreMessages
 from bypass.testing.worlds.radio import cluster
 from bypass.testing.worlds.storage import QUIET_S, StorageWorld, plan_for
 from bypass.transitions import Action, InvalidPlan, Plan
+from tests.object_strategies import make_metadata
 
 AWAY = (20.0, 20.0)
 GRID = {"area": [0.0, 0.0, 1000.0, 1000.0]}
@@ -165,6 +167,93 @@ def test_a_page_that_is_asked_for_while_others_still_switch_is_whole(seed: int) 
     asked = world.ask(0, "a")
     world.run(QUIET_S)
     assert set(asked.told) == {each.metadata.key for each in inserted}
+
+
+@pytest.mark.parametrize("wait", [0.3, 4.0])
+def test_objects_that_another_design_told_of_are_retrieved_after_a_switch(wait: float) -> None:
+    """Metadata of `local` name no copies, and soon after a switch cells do not know all objects yet."""
+    world = begun(6, "local", "dsdv")
+    inserted = [world.insert(node, "a") for node in range(6)]
+    world.run(3.0)
+    world.client(0).decide(plan_for("cells", "cells"))
+    world.run(wait)
+    ends = [world.retrieve((node + 3) % 6, each.metadata) for node, each in enumerate(inserted)]
+    world.run(10.0)
+    assert [(end.status, end.data) for each in ends for end in each] == [
+        (OperationStatus.OK, each.data) for each in inserted
+    ]
+
+
+def test_objects_that_no_message_can_hold_are_found_at_a_server_and_fetched_from_their_owner() -> None:
+    """Whether they were inserted before the switch or after it, and after the server began anew."""
+    world = begun(4, "local")
+    size = LONGEST_DATA + 1000
+    inserted = [world.insert(1, "a", size=size)]
+    world.run(QUIET_S)
+    assert world.decide(0, "server", server=0).ok
+    world.run(QUIET_S)
+    asked = world.ask(2, "a")
+    world.run(3.0)
+    inserted.append(world.insert(3, "a", size=size))
+    world.run(5.0)
+    assert all(each.acknowledged for each in inserted)
+    keys = {each.metadata.key for each in inserted}
+    assert set(asked.told) == keys
+    world.leave(0)
+    world.run(10.0)
+    world.join(0)
+    world.run(2 * QUIET_S)
+    assert world.found_by(2, "a") == keys
+    ends = [world.retrieve(2, each.metadata) for each in inserted]
+    world.run(60.0)
+    assert [[end.data for end in each] for each in ends] == [[each.data] for each in inserted]
+    world.delete(inserted[0].metadata.key)
+    world.run(QUIET_S)
+    assert world.found_by(1, "a") == {inserted[1].metadata.key}
+
+
+def test_a_server_learns_from_others_that_an_object_was_deleted_which_it_lists() -> None:
+    world = begun(4, "server")
+    inserted = world.insert(1, "a", size=LONGEST_DATA + 1)
+    world.run(QUIET_S)
+    assert world.found_by(2, "a") == {inserted.metadata.key}
+    home, world.places[0] = world.places[0], AWAY
+    world.delete(inserted.metadata.key)
+    world.run(QUIET_S)
+    world.leave(1)
+    world.places[0] = home
+    world.run(2 * QUIET_S)
+    assert world.found_by(2, "a") == set()
+
+
+def test_a_server_lists_so_many_objects_that_others_keep() -> None:
+    store = NodeServerStore(NodeStore(7, MemoryPersistence()), most_elsewhere=2)
+    size = LONGEST_DATA + 1
+    large = [make_metadata(8, f"o{n}", frozenset("a"), n, data=bytes(size)) for n in range(3)]
+    statuses = [store.insert(each, None)[0] for each in large]
+    assert statuses == [OperationStatus.OK, OperationStatus.OK, OperationStatus.QUOTA]
+    small = make_metadata(8, "small", frozenset("a"), 9, data=b"x")
+    assert store.insert(small, None) == (OperationStatus.REFUSED, False)
+    store.forget(large[0].key)
+    assert store.insert(large[2], None) == (OperationStatus.OK, True)
+
+
+def test_what_a_node_knows_as_deleted_is_not_asked_for() -> None:
+    """Soon after a switch others are asked again, because they may not know of an object yet."""
+    world = begun(3, "local", "dsdv")
+    kept, deleted = world.insert(1, "a"), world.insert(1, "a")
+    world.run(QUIET_S)
+    world.delete(deleted.metadata.key)
+    world.run(QUIET_S)
+    world.client(0).decide(plan_for("cells", "cells"))
+    world.run(0.3)
+    ends = [world.retrieve(node, deleted.metadata) for node in (1, 2)]
+    retrieved = world.retrieve(2, kept.metadata)
+    world.run(0.1)
+    assert [[end.status for end in each] for each in ends] == [[OperationStatus.NOT_FOUND]] * 2
+    assert "was deleted" in ends[0][0].detail
+    world.run(10.0)
+    assert [end.data for end in retrieved] == [kept.data]
 
 
 def test_a_plan_to_cells_fails_in_its_dry_run_while_a_query_has_negations_alone() -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import Field
 
+from bypass.mechanisms.caches.edge_buffer import EdgeBuffer
 from bypass.mechanisms.caches.fifo import Fifo
 from bypass.mechanisms.caches.keys import key_digest
 from bypass.mechanisms.caches.sketch import FrequencySketch
 from bypass.mechanisms.caches.w_tiny_lfu import WTinyLfu
-from bypass.ports.caches import CacheEntry
+from bypass.ports.caches import CacheEntry, CacheKey
 from bypass.testing.worlds.caches import CacheWorld
-from bypass.transitions import Action, Plan, TransferState, TransitionFailed
+from bypass.transitions import Action, MechanismState, Plan, TransferState, TransitionFailed
 
 
 class CountingFifo(Fifo):
@@ -55,6 +59,63 @@ def test_a_sketch_moves_where_both_have_one() -> None:
         world.check()
 
 
+def counts(world: CacheWorld) -> dict[CacheKey, int]:
+    """The counters of a cache that is an edge buffer."""
+    running = world.engine.active("cache")
+    assert isinstance(running, EdgeBuffer)
+    assert {*running.counters} == {*world.known}
+    assert not {*running.absent} & {*world.known}
+    assert all(count > 0 for count in (*running.counters.values(), *running.absent.values()))
+    assert len(running.absent) <= running.remembered * running.capacity
+    return {**running.counters, **running.absent}
+
+
+class OtherBuffer(EdgeBuffer):
+    """Another one that has counters, and may fail."""
+
+    fails: Annotated[bool, MechanismState()] = False
+
+    def start(self) -> None:
+        super().start()
+        if self.fails:
+            self.absent.clear()
+            self.counters.clear()
+            raise RuntimeError("no")
+
+
+calls = st.lists(st.tuples(st.sampled_from(("put", "put", "get", "remove")), st.sampled_from("abcdefgh")))
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(calls, calls, st.integers(1, 4), st.integers(0, 2), st.sampled_from(("other-buffer", "lru")))
+def test_counters_are_those_of_all_accesses_and_move_where_both_have_them(
+    before: list[tuple[str, str]],
+    after: list[tuple[str, str]],
+    capacity: int,
+    remembered: int,
+    other: str,
+) -> None:
+    world = CacheWorld("edge-buffer", {"capacity": capacity, "remembered": 8}, [OtherBuffer])
+    accesses: Counter[CacheKey] = Counter()
+    for name, key in before:
+        accesses[key] += name == "put" or (name == "get" and key in world.known)
+        getattr(world, name)(key)
+        world.check()
+    assert counts(world) == +accesses
+    with pytest.raises(TransitionFailed):
+        world.change("other-buffer", fails=True)
+    assert counts(world) == +accesses
+    record = world.change(other, remembered=remembered) if other != "lru" else world.change(other)
+    assert ("access counters" in record.moved) == (other != "lru")
+    for name, key in after:
+        getattr(world, name)(key)
+        world.check()
+    world.change("edge-buffer")
+    found = counts(world)
+    if other == "lru":
+        assert found == {key: world.cache.find(key).uses for key in world.known}  # type: ignore[union-attr]
+
+
 class DyingTinyLfu(WTinyLfu):
     def start(self) -> None:
         super().start()
@@ -77,7 +138,7 @@ def test_a_sketch_that_nobody_takes_is_said_to_be_dropped() -> None:
     assert world.change("lru").dropped == ("frequency sketch",)
 
 
-@pytest.mark.parametrize("between", ["fifo", "lfu", "s3-fifo", "w-tiny-lfu", "random-2-lru"])
+@pytest.mark.parametrize("between", ["fifo", "lfu", "s3-fifo", "w-tiny-lfu", "random-2-lru", "edge-buffer"])
 def test_the_order_of_uses_outlives_mechanisms_that_do_not_ask_for_it(between: str) -> None:
     world = CacheWorld("lru", {"capacity": 4})
     for key in "abcd":

@@ -11,16 +11,30 @@ from typing import Any
 import pytest
 
 from bypass.errors import InvalidCallback
+from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
 from bypass.mechanisms.caches.keys import InvalidCacheEntry
 from bypass.mechanisms.families import CACHE
-from bypass.ports.caches import CacheEntry
+from bypass.ports.caches import Cache, CacheEntry, CacheKey
+from bypass.ports.host import Lease
+from bypass.ports.monitor import Monitor
+from bypass.sim.clock import VirtualClock
+from bypass.sim.host import stream
+from bypass.sim.sensor import TraceSensor
 from bypass.testing.worlds.caches import CacheNode, CacheWorld
-from bypass.transitions import InvalidParameter, TransitionFailed
+from bypass.transitions import Engine, InvalidParameter, TransitionFailed
 from tests.cache_traces import made_trace
 
 REQUESTS = 20_000
-HITS = {"w-tiny-lfu": 7694, "lru": 6567, "lfu": 7396, "fifo": 5980, "s3-fifo": 7390, "random-2-lru": 6985}
+HITS = {
+    "w-tiny-lfu": 7694,
+    "lru": 6567,
+    "lfu": 7396,
+    "fifo": 5980,
+    "s3-fifo": 7390,
+    "random-2-lru": 6985,
+    "edge-buffer": 7825,
+}
 """Of 20,000 requests, with 500 entries. The optimum, with the next use of each key known, is in
 `benchmarks/caches.py`."""
 
@@ -91,6 +105,28 @@ def test_random_2_lru_evicts_by_the_use_before_the_last() -> None:
     used(world, *"abcd")
     assert used(world, *"aabcd", "e") == ["b"]  # a was used more often than twice, b first of the others
     assert used(world, "f") == ["e"]  # once
+
+
+def test_edge_buffer_admits_what_was_accessed_more_often_than_its_victim() -> None:
+    """Also when it was not there."""
+    world = cache("edge-buffer", 3)
+    assert used(world, *"aabbc", "x", "y") == []  # no more accesses than c
+    assert {*world.known} == {*"abc"}
+    assert used(world, "x") == ["c"]
+    assert used(world, "y", "y") == ["a"]  # a, b and x have two, a was used first
+    assert used(world, "c", "c", "c") == ["b"]  # its counter did not begin anew
+    world.remove("c")
+    assert used(world, "z") == []  # there is room
+    assert used(world, "c") == ["z"]
+
+
+def test_edge_buffer_forgets_counters_of_keys_that_were_not_accessed_for_long() -> None:
+    world = cache("edge-buffer", 2, remembered=1)
+    assert used(world, *"aab", "x", "y", "z") == []  # x is forgotten
+    assert used(world, "x") == []
+    assert used(world, "z") == ["b"]
+    world.change("edge-buffer", remembered=0)
+    assert used(world, *"zzzzxxxxxx") == []  # none is remembered
 
 
 @pytest.mark.parametrize("name", Registry().kinds(CACHE))
@@ -175,6 +211,25 @@ for name in Registry().kinds(CACHE):
         node.cache.get(f"key {key}") or node.cache.put(f"key {key}", True, 1, {"a", "b", f"tag {key % 9}"})
     print(node.cache.keys(), node.cache.tagged("tag 3"))
 """
+
+
+@pytest.mark.parametrize("name", HITS)
+def test_caches_are_the_same_in_the_simulator_and_live(name: str) -> None:
+    """The random numbers of a live host, drawn from entropy otherwise, begin as in the simulator here."""
+    simulated = CacheNode(name, {"capacity": 50})
+    clock = VirtualClock()
+    host = LiveHost(0, clock, TraceSensor(clock, simulated, 0, 0.0), Monitor())
+    host.random("cache").setstate(stream(1, 0, "cache").getstate())
+    engine = Engine("node", lease=lambda owner: Lease(host, owner, None), clock=clock.now)
+    live: Cache = Registry().create(engine, "edge", "cache", name, set={"capacity": 50})
+    evicted: tuple[list[CacheKey], list[CacheKey]] = ([], [])
+    for cache, told in zip((simulated.cache, live), evicted, strict=True):
+        cache.add_listener(lambda entry, told=told: told.append(entry.key))  # type: ignore[misc]
+        for key in made_trace(3000):
+            if cache.get(key) is None:
+                cache.put(key, True)
+    assert evicted[0] == evicted[1] != []
+    assert type(simulated.engine.active("cache")) is type(engine.active("cache"))
 
 
 @pytest.mark.slow

@@ -15,12 +15,14 @@ from bypass.models.storage.costs import (
     Extent,
     InvalidCosts,
     TimeGrowth,
+    cell_change,
     copies,
     cost,
     costs,
     local_beats_cells,
     local_beats_server,
     notifications_per_node,
+    switch_cost,
 )
 
 FIRST = Demand(inserts=1000, retrieves=500, subscriptions=200, notifications=2000)
@@ -140,6 +142,22 @@ def test_copies_and_work_per_node() -> None:
     assert [notifications_per_node(100, c) for c in (1, 2, 4)] == [100, 50, 25]
 
 
+def test_a_switch_costs_what_designs_do_then() -> None:
+    present = Demand(inserts=60, subscriptions=20, keys=2)
+    extent = Extent(16, 2, 1.5, 1.0, 1.25, neighbours=12)
+    server = switch_cost(Design.SERVER, present, extent)
+    assert server.transmissions() == 16 * 12 / 2 + (60 + 20) * 3.0
+    local = switch_cost(Design.LOCAL, present, extent)
+    assert local.transmissions() == 16 * 12 / 2 + 2 * 20 * 16 + 16 * (1 + 0.5 * 12)
+    cells = switch_cost(Design.CELLS, present, extent)
+    assert cells.transmissions("subscribe") + cells.transmissions("confirm") == 40 * (1.0 + 1.25 + 1 + 1)
+    holding = 16 * 8 * (1 - (7 / 8) ** (60 / 16))
+    assert cells.transmissions("insert") == pytest.approx(holding * (2 * 1.0 + 1.25 + 1))
+    assert cells.transmissions("offer") < 16 * 8 * 2.25
+    claims = switch_cost(Design.SERVER, present, extent, copies=1.0).transmissions("claim")
+    assert claims == pytest.approx(16 * 16 * (1 - (15 / 16) ** 60))
+
+
 def test_quantities_that_cannot_be_are_refused() -> None:
     with pytest.raises(InvalidCosts, match=r"^inserts -1: expected a number from 0 on$"):
         Demand(inserts=-1)
@@ -147,3 +165,13 @@ def test_quantities_that_cannot_be_are_refused() -> None:
         Extent.plain(10, 0)
     with pytest.raises(InvalidCosts, match=r"^nodes inf: expected a number from 1 on$"):
         Extent.plain(float("inf"))
+
+
+def test_the_published_cost_of_a_change_of_cells() -> None:
+    """19 n + 1 with a subscription and a copy in each of nine cells: 96 with five nodes a cell, as printed,
+    and 1901 with a hundred, where 2801 is printed, which is 28 n + 1."""
+    assert [cell_change(n) for n in (1, 5, 100)] == [20, 96, 1901]
+    assert all(cell_change(n) == 19 * n + 1 for n in range(1, 50))
+    assert cell_change(5, published=2) == 96 + 2 * 5
+    with pytest.raises(InvalidCosts, match="population 0"):
+        cell_change(0)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from bypass.models.storage.costs import Demand, Design, Extent, cost
+from bypass.core.client import Client
+from bypass.models.storage.costs import Demand, Design, Extent, cost, switch_cost
 from bypass.protocol.storage import NodeCounts
 from bypass.testing.rules import Point
 from bypass.testing.store_messages import APART, OPERATIONS, StoreMessages
 from bypass.testing.worlds.storage import QUIET_S, StorageWorld
+from bypass.transitions import Action, Plan
 
 SIDE = 40.0
 AREA = [0.0, 0.0, 160.0, 80.0]
@@ -21,6 +24,14 @@ PLACES: list[Point] = [
     for n in range(1 + (row + column) % 3)
 ]
 """Eight cells with one, two or three nodes."""
+
+PAIRS: list[Point] = [
+    (SIDE * column + 9.0 + 17.0 * n, SIDE * row + 12.0 + 11.0 * n)
+    for row in range(2)
+    for column in range(4)
+    for n in range(2)
+]
+"""Eight cells with two nodes."""
 
 
 def counted(design: str, **parameters: Any) -> tuple[StoreMessages, NodeCounts, Extent]:
@@ -49,7 +60,7 @@ def counted(design: str, **parameters: Any) -> tuple[StoreMessages, NodeCounts, 
         world.run(0.2)
     world.run(3.0)
     counts = [client.node.counts() for client in clients]
-    done = NodeCounts(**{name: sum(getattr(each, name) for each in counts) for name in NodeCounts.__slots__})
+    done = summed(clients)
     cells = sum(1 / (each.mates + 1) for each in counts)
     alone = sum(not each.mates for each in counts)
     hops = done.hops / done.ways
@@ -88,3 +99,53 @@ def test_formulas_agree_with_counted_messages(design: Design, parameters: dict[s
     assert messages.sent["routing"] > 0
     assert set(messages.sent) <= {*OPERATIONS, *APART}
     assert messages.bytes["insert"] > 0 or design is Design.LOCAL
+
+
+@pytest.mark.parametrize(("begin", "end"), [("local", "cells"), ("cells", "local"), ("local", "server")])
+def test_the_formula_of_a_switch_agrees_with_counted_messages(begin: str, end: str) -> None:
+    """Within 15 %: transmissions but for those of routing, less those of as much time later."""
+
+    def routing(design: str) -> tuple[str, dict[str, Any]]:
+        return ("cells", {"area": AREA, "side": SIDE}) if design == "cells" else ("dsdv", {})
+
+    world = StorageWorld(PAIRS, (begin, {}), routing(begin))
+    world.run(2 * QUIET_S)
+    clients, nodes = world.system.clients, len(PAIRS)
+    for i in range(15):
+        world.ask(5 * i % nodes, f"other{i % 40}")
+        world.run(0.3)
+    for i in range(45):
+        world.insert(7 * i % nodes, f"other{i % 40}")
+        world.run(0.2)
+    world.run(40.0)
+    messages = StoreMessages(lambda number: clients[number].node.routing.own_cell())
+    world.system.monitor.register(messages)
+    name, values = routing(end)
+    actions = (Action(proxy="routing", to=name, set=values), Action(proxy="storage", to=end))
+    assert clients[6].decide(Plan(plan=f"to {end}", actions=actions)).ok
+    world.run(40.0)
+    counted = messages.sent.total() - messages.sent["routing"]
+    world.run(60.0)
+    later = messages.sent.total() - messages.sent["routing"]
+    world.run(40.0)
+    counted -= messages.sent.total() - messages.sent["routing"] - later
+    before = summed(clients)
+    for i in range(40):
+        world.insert(7 * i % nodes, f"other{i % 40}")
+        world.run(0.2)
+    world.run(5.0)
+    done, mates = summed(clients), [client.node.counts().mates for client in clients]
+    populated = sum(1 / (each + 1) for each in mates) if end == "cells" else 8.0
+    company = 1 - sum(not each for each in mates) / populated if end == "cells" else 1.0
+    hops = (done.hops - before.hops) / max(done.ways - before.ways, 1)
+    cell_hops = (done.cell_hops - before.cell_hops) / max(done.cell_ways - before.cell_ways, 1)
+    extent = Extent(nodes, nodes / populated, hops, cell_hops, hops, done.neighbours / nodes, company)
+    copies = 1.0 if begin == "cells" else 0.0
+    formula = switch_cost(Design(end), Demand(inserts=45, subscriptions=15), extent, copies=copies)
+    assert formula.transmissions() == pytest.approx(counted, rel=0.15)
+
+
+def summed(clients: Sequence[Client]) -> NodeCounts:
+    """Give the sums of the counts of all nodes."""
+    counts = [client.node.counts() for client in clients]
+    return NodeCounts(**{name: sum(getattr(each, name) for each in counts) for name in NodeCounts.__slots__})

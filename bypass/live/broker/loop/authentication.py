@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Callable
+from typing import Protocol
 
 import zmq
 from zmq.utils import z85
 
 from bypass.errors import shown
-from bypass.live.allow_list import Admitted, AllowList
+from bypass.live.allow_list import Admitted
 from bypass.live.keys import BrokerKeys
 
 PUBLIC_KEY = "Public-Key"
@@ -25,6 +26,13 @@ _VERSION = b"1.0"
 _log = logging.getLogger(__name__)
 
 
+class AdmittedKeys(Protocol):
+    """A list of keys that are admitted, such as an `AllowList`."""
+
+    def find(self, public_key: bytes | str, /) -> Admitted | None:
+        """Give whose key this is, in 32 bytes or in Z85; None if it is nobody's who is admitted."""
+
+
 class Authenticator:
     """Admits the keys of an allow-list to the sockets of one domain. There is one in a context. Without a
     list, everybody is admitted who has no key.
@@ -36,7 +44,7 @@ class Authenticator:
     """
 
     def __init__(
-        self, context: zmq.Context[zmq.Socket[bytes]], allow_list: AllowList | None, domain: str
+        self, context: zmq.Context[zmq.Socket[bytes]], allow_list: AdmittedKeys | None, domain: str
     ) -> None:
         if not domain:
             raise ValueError("domain '': expected a name")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bypass.live.broker.objects.changes import ArrivedObject
 from bypass.live.broker.objects.pages import Query
-from bypass.live.broker.objects.words import Word, count_words
+from bypass.live.broker.objects.tag_numbers import Word, count_words
 from bypass.objects.metadata import Metadata
 from bypass.objects.query import ObjectQuery
 

@@ -26,8 +26,8 @@ from bypass.live.broker.objects.changes import (
 )
 from bypass.live.broker.objects.known_keys import KnownKeys
 from bypass.live.broker.objects.object_database import OBJECTS, part_number, parts_of
+from bypass.live.broker.objects.tag_numbers import WordNumbers
 from bypass.live.broker.objects.uploads import Uploads
-from bypass.live.broker.objects.words import WordNumbers
 from bypass.live.broker.store.database import Lock, begin_log_anew, failure, open_database
 from bypass.live.broker.store.statements import Change, Row
 from bypass.objects.metadata import Metadata

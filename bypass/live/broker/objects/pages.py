@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from bypass.live.broker.objects.words import Word, count_words
+from bypass.live.broker.objects.tag_numbers import Word, count_words
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.objects.query import PAGE_BYTES, ObjectQuery, PageCursor
 from bypass.objects.window import FIRST_US, LAST_US

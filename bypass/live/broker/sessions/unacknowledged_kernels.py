@@ -11,6 +11,7 @@ import numpy as np
 from bypass.protocol.session import WINDOW_BYTES
 from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
+from bypass.support.search import count_up_to
 
 NONE = -1
 EVENT, AFTER = range(2)  # columns of an entry
@@ -239,8 +240,8 @@ def acknowledge(
             if sent and unsent:
                 break
             number = events[entries[entry, EVENT], NUMBER]
-            i = np.searchsorted(others, number)
-            if i < len(others) and others[i] == number:
+            i = count_up_to(others, number)
+            if i > 0 and others[i - 1] == number:
                 seq = unlink(entries, events, slots, free, slot, before, entry, unsent, fresh)
                 gone[count] = number
                 count += 1

@@ -45,10 +45,13 @@ HEARTBEATS = 3
 
 MOST_SOCKETS = 60_000  # a link takes three, and libzmq's own limit is 1023
 
+HIGH_WATER = 1000
+"""Packets that wait in ZeroMQ to be sent; more wait here."""
+
 _HANDSHAKE_FAILURES = {
-    zmq.Event.HANDSHAKE_FAILED_AUTH: "the broker does not admit this key",
-    zmq.Event.HANDSHAKE_FAILED_PROTOCOL: "only one of the two sides has keys, or it is no broker",
-    zmq.Event.HANDSHAKE_FAILED_NO_DETAIL: "the handshake failed: the broker has not the key that is expected",
+    zmq.Event.HANDSHAKE_FAILED_AUTH: "{} does not admit this key",
+    zmq.Event.HANDSHAKE_FAILED_PROTOCOL: "only one of the two sides has keys, or it is not {}",
+    zmq.Event.HANDSHAKE_FAILED_NO_DETAIL: "the handshake failed: {} has not the key that is expected",
 }
 _ENDS = zmq.Event.CLOSED | zmq.Event.DISCONNECTED
 _WATCHED = _ENDS | zmq.Event.CONNECTED
@@ -64,7 +67,7 @@ class Loss(NamedTuple):
 
 
 class Link:
-    """A connection to the broker at `endpoint`; encrypted if there are `keys`.
+    """A connection to the broker at `endpoint`, or to another `peer`; encrypted if there are `keys`.
 
     `read` makes a message of bytes, `receive` gets it and its length, `unreadable` why that failed; as long
     as `may_read` says no, messages wait here, and `resume` is to be called when that may have changed. If
@@ -81,7 +84,10 @@ class Link:
         receive: Callable[[Message, int], None],
         unreadable: Callable[[MalformedMessage], None],
         lost: Callable[[Loss], None],
+        peer: str = "the broker",
+        high_water: int = HIGH_WATER,
     ) -> None:
+        self.backlog = 0  # bytes of messages that are to be sent, and are not in ZeroMQ yet
         self.malformed = 0  # messages that were none, or did not end
         self._loop = asyncio.get_running_loop()
         self._may_read = may_read
@@ -89,6 +95,7 @@ class Link:
         self._receive = receive
         self._unreadable = unreadable
         self._lost = lost
+        self._peer = peer
         self._closed = False
         self._waiting: deque[bytes] = deque()  # messages that are to be sent in this turn
         self._packet: bytes | None = None  # did not fit into the socket
@@ -105,7 +112,7 @@ class Link:
         self._unwanted = False
         self._packets = 0  # that were read
         self._look: asyncio.TimerHandle | None = None
-        self._socket = _socket(endpoint, keys)
+        self._socket = _socket(endpoint, keys, high_water)
         self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(_WATCHED)
         try:
             self._socket.connect(endpoint)
@@ -126,6 +133,7 @@ class Link:
         if self._closed:
             return
         self._waiting.append(message)
+        self.backlog += len(message)
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon(self._flush)
@@ -158,6 +166,7 @@ class Link:
             if size > BYTES_A_PACKET:
                 break
             messages.append(self._waiting.popleft())
+        self.backlog -= sum(map(len, messages))
         return pack(messages)
 
     # -- receiving ----------------------------------------------------------------------------------------
@@ -233,11 +242,13 @@ class Link:
         try:
             self._receive(message, len(data))
         except Exception:
-            log.exception("%s from the broker: the connection goes on after an error", type(message).__name__)
+            log.exception(
+                "%s from %s: the connection goes on after an error", type(message).__name__, self._peer
+            )
 
     def _count_malformed(self, error: MalformedMessage) -> None:
         self.malformed += 1
-        log.warning("from the broker: %s", error)
+        log.warning("from %s: %s", self._peer, error)
 
     # -- life and death -----------------------------------------------------------------------------------
 
@@ -268,7 +279,7 @@ class Link:
                 return
             event = zmq.Event(noted["event"])
             if event in _HANDSHAKE_FAILURES:
-                self._why = _HANDSHAKE_FAILURES[event]
+                self._why = _HANDSHAKE_FAILURES[event].format(self._peer)
                 self._unwanted = event is zmq.Event.HANDSHAKE_FAILED_AUTH
             elif event is zmq.Event.CONNECTED:
                 self._why = "the connection broke"
@@ -322,7 +333,7 @@ class Link:
         self._socket.close(linger)
 
 
-def _socket(endpoint: str, keys: ClientKeys | None) -> zmq.Socket[bytes]:
+def _socket(endpoint: str, keys: ClientKeys | None, high_water: int) -> zmq.Socket[bytes]:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
     context.MAX_SOCKETS = min(MOST_SOCKETS, context.SOCKET_LIMIT)
     socket = context.socket(zmq.DEALER)
@@ -331,6 +342,7 @@ def _socket(endpoint: str, keys: ClientKeys | None) -> zmq.Socket[bytes]:
     # Where there is a limit, ZeroMQ stops to read a connection whose queue is full. If that breaks then, and
     # a ping of the peer's is found there when the queue is read, libzmq aborts the process.
     socket.set(zmq.RCVHWM, 0)
+    socket.set(zmq.SNDHWM, high_water)
     socket.set(zmq.IPV6, "[" in endpoint)
     if keys is not None:
         socket.curve_publickey = keys.public

@@ -1,4 +1,4 @@
-"""The way of a node without a broker to its session: nobody welcomes it, its neighbours come and go."""
+"""The way of a node without a broker to its session: nobody welcomes it, neighbours and edges come and go."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ LOOK_S = 0.1
 
 class Standalone:
     """Begins the session of a node, and stands where others have a connection to a broker: it is `connected`
-    while another node is in reach. `tell` is called with "connected" and "disconnected". Belongs to the
-    running loop.
+    while another node, or an edge, is in reach. `tell` is called with "connected" and "disconnected". Belongs
+    to the running loop.
     """
 
     malformed = 0
@@ -50,7 +50,7 @@ class Standalone:
         self._looking = asyncio.get_running_loop().create_task(self._look())
 
     async def until_connected(self) -> None:
-        """Wait until another node is in reach. Raises NotConnected if the node has ended."""
+        """Wait until another node, or an edge, is in reach. Raises NotConnected if the node has ended."""
         await self._reached.wait()
         if self.failure is not None:
             raise self.failure
@@ -76,7 +76,8 @@ class Standalone:
 
     async def _look(self) -> None:
         while True:
-            connected = bool(self._exchange.usable().node.routing.neighbours())
+            routing = self._exchange.usable().node.routing
+            connected = bool(routing.neighbours()) or routing.coverage() is not None
             if connected != self.connected:
                 self.connected = connected
                 (self._reached.set if connected else self._reached.clear)()

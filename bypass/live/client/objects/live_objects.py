@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bypass.core.objects.operations import Ended, OperationResult
     from bypass.core.objects.own_queries import OwnQuery
     from bypass.live.client.objects.matches import ObjectMatches
+    from bypass.protocol.datagrams import WorldMap
 
 MOST_INSERTING, MOST_UPLOADING = 256, 2
 """Insertions of one client, and those of them that go in parts, that are not acknowledged at a time."""
@@ -166,6 +167,30 @@ class LiveObjects(ABC):
 
         now_us = self._usable().objects.now_us
         return ObjectMatches(begin, page, withdraw, self.retrieve, self._confirm, now_us)
+
+    def worlds(self) -> Sequence[WorldMap]:
+        """The worlds that are known; see `Connection.worlds`."""
+        return self._usable().node.worlds.known()
+
+    async def create_world(self, name: str) -> WorldMap:
+        """Make a world; see `Connection.create_world`."""
+        await self._access()
+        made: list[WorldMap] = []
+
+        def begin(ended: Callable[[OperationResult], None]) -> None:
+            def created(result: OperationResult, world: WorldMap | None) -> None:
+                made.extend(() if world is None else (world,))
+                ended(result)
+
+            self._usable().node.worlds.create(name, created)
+
+        await self._done(begin)
+        return made[0]
+
+    async def enter_world(self, world: str) -> None:
+        """Enter a world; see `Connection.enter_world`."""
+        await self._access()
+        self._usable().node.worlds.enter(world)
 
     # -- parts --------------------------------------------------------------------------------------------
 

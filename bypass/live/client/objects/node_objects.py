@@ -11,7 +11,7 @@ from bypass.live.client.errors import Unsupported
 from bypass.live.client.objects.live_objects import LiveObjects
 from bypass.mechanisms.families import STORAGE_PROXY
 from bypass.objects.metadata import MOST_REPLICAS, Metadata, ObjectKey, Replica
-from bypass.protocol.storage import StorageMessage
+from bypass.protocol.storage import LONGEST_DATA, StorageMessage
 
 if TYPE_CHECKING:
     from bypass.core.objects.access import ObjectAccess
@@ -40,7 +40,7 @@ class NodeObjects(LiveObjects):
             raise UnknownObject(f"object {key}: expected one that is stored here")
         storage, routing = client.engine.active(STORAGE_PROXY), client.node.routing
         if storage.name == "server":
-            return bool(storage.settings()["server"] != access.node)
+            return storage.settings()["server"] != access.node and metadata.size <= LONGEST_DATA
         cell = routing.own_cell()
         if cell is None:
             return False

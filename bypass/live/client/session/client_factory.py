@@ -12,7 +12,8 @@ from typing import Any
 from bypass.core.client import Client
 from bypass.core.object_times import FOREVER, ObjectTimes
 from bypass.errors import BypassError, shown
-from bypass.live.adhoc.neighbourhood import Neighbourhood, Neighbours
+from bypass.live.adhoc.neighbourhood import Neighbourhood
+from bypass.live.adhoc.neighbours import Neighbours
 from bypass.live.adhoc.radio import CheckRadio
 from bypass.live.client.errors import ConnectionRefused
 from bypass.live.client.live_node import LiveNode
@@ -21,6 +22,7 @@ from bypass.live.host import Clock, LiveHost
 from bypass.mechanisms import Registry
 from bypass.ports.local_access import NO_LOCAL_ACCESS, LocalAccess
 from bypass.ports.monitor import Monitor
+from bypass.ports.state_info import VISITING, Reading
 from bypass.protocol.messages import Message
 from bypass.protocol.session import Welcome
 
@@ -89,6 +91,8 @@ class ClientFactory:
         projection = self._sensor.enter(welcome.area, welcome.origin)
         node = self._node
         host = LiveHost(welcome.client, self._clock, self._sensor, Monitor())
+        if node is not None and node.visiting:
+            host.state_info.provide(VISITING, _visits)
         client = Client(
             host,
             self._uplink,
@@ -102,6 +106,7 @@ class ClientFactory:
             registry=self._registry,
             kept=kept if node is None else node.kept,
             times=ObjectTimes(OBJECT_TIMEOUT_S, FOREVER) if node is None else ObjectTimes(),
+            fallback=None if node is None else node.fallback,
         )
         client.engine.register_transition("transport", CheckRadio())
         if node is not None:
@@ -137,6 +142,10 @@ class ClientFactory:
             await neighbourhood.open()
         except BypassError as error:
             log.error("devices nearby are not heard: %s", error)
+
+
+def _visits(_: int) -> Reading[bool]:
+    return Reading(True, 0.0)
 
 
 def _settings(data: bytes) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from functools import partial
 
 from bypass.core.client import Client
 from bypass.events.filters import Filter, Subscription
-from bypass.live.adhoc.neighbourhood import Neighbours
+from bypass.live.adhoc.neighbours import Neighbours
 from bypass.live.client.errors import NotConnected, SubscriptionRefused, Unsupported
 from bypass.live.client.live_node import LiveNode
 from bypass.live.client.session.client_factory import ClientFactory

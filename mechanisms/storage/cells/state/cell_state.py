@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 from bypass.mechanisms.storage.cells.state.entries import (
     bytes_entry,
@@ -61,6 +62,7 @@ class CellState:
         self._owners: Counter[int] = Counter()
         self._subscribers: Counter[int] = Counter()
         self._first: dict[ObjectKey | QueryKey, float] = {}
+        self._ends_us = inf  # no window of a query ends earlier
 
     def __len__(self) -> int:
         """The number of its entries."""
@@ -169,6 +171,7 @@ class CellState:
             self.refused += 1
             return None
         self.records[key] = record
+        self._ends_us = min(self._ends_us, _end_of(record))
         self._subscribers[subscriber] += 1
         self._by_tag[_key_tag(record.query)].add(key)
         self._enter(query_entry(*key, record.at_us), key)
@@ -187,8 +190,12 @@ class CellState:
 
     def expire(self, before_us: int) -> list[QueryRecord]:
         """Forget the conjunctions whose windows end at `before_us` or earlier, and give them."""
+        if before_us < self._ends_us:
+            return []
         gone = [key for key, record in self.records.items() if record.query.window.ended(before_us)]
-        return [self._unregister(key) for key in gone]
+        expired = [self._unregister(key) for key in gone]
+        self._ends_us = min(map(_end_of, self.records.values()), default=inf)
+        return expired
 
     def has_queries_of(self, subscriber: int) -> bool:
         """Whether one of its queries is here."""
@@ -248,6 +255,12 @@ class CellState:
         counter[node] -= 1
         if not counter[node]:
             del counter[node]
+
+
+def _end_of(record: QueryRecord) -> float:
+    """The end of a query's window (µs)."""
+    end_us = record.query.window.end_us
+    return inf if end_us is None else end_us
 
 
 def _key_tag(query: ObjectQuery) -> str:

@@ -43,6 +43,11 @@ def cells_of(conjunctions: Sequence[KeyedConjunction], grid: CellGrid) -> tuple[
     return tuple(sorted({each.cell(grid) for each in conjunctions}))
 
 
+def key_tag(query: ObjectQuery, number: int) -> str:
+    """The tag to whose cell a query of one conjunction goes, which has this number in the whole formula."""
+    return _key(query.id, number, query.formula.conjunctions()[0])
+
+
 def _key(query: int, number: int, conjunction: Conjunction) -> str:
     draw = blake2b(b"%d %d" % (query, number), digest_size=8).digest()
     tags = conjunction.key_candidates

@@ -39,7 +39,7 @@ class EdgeArea:
     A cycle is known by its world, the epoch of the world's cell map, the cell, and its number, which is that
     of a period of `period_s` seconds. Subscriptions are those of the latest cycle. Ignored are data of a cell
     map that is not the present one, of a cell that it does not have, and of cycles that have not begun by the
-    clock `now`.
+    clock `now`. `cycles` counts those that were merged.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class EdgeArea:
     ) -> None:
         self.popularity = popularity
         self.needs = needs
+        self.cycles = 0
         self._now = now
         self._period_s = period_s
         self._maps: dict[str, tuple[int, int]] = {}  # epoch and number of cells, by world
@@ -79,9 +80,21 @@ class EdgeArea:
             if each.cycle in merged or each.cycle > present:
                 continue
             merged.add(each.cycle)
+            self.cycles += 1
             new += 1
             for download in each.downloads:
                 self.popularity.add(data.world, download, retrieval_cycle)
         if merged.latest > latest:
             self.needs.replace(data.world, data.cell, data.needs)
         return new
+
+    def missing(self, before: float) -> dict[tuple[str, int], int]:
+        """Count the cycles of each cell, by world and cell, that were not merged: from its first one on, of
+        those that ended before a time (s). Cells that have never reported are left out."""
+        end = int(before // self._period_s)
+        found = {}
+        for place, merged in self._merged.items():
+            known = sorted(merged.later)
+            first = merged.first or known[0]
+            found[place] = max(end - first, 0) - sum(first <= cycle < end for cycle in known)
+        return found

@@ -75,6 +75,7 @@ class EdgeCaches:
     `local` has whole items of the own area, divided by worlds before each batch. `prefetch` has what other
     edges sent, not divided, since its senders have shaped it. `global_` has items of other areas that a
     client here has used, divided by worlds while they come one by one. Nothing comes in that `is_deleted`.
+    All begin with the mechanism `eviction`, those that are divided with `partition`.
     """
 
     def __init__(
@@ -83,21 +84,23 @@ class EdgeCaches:
         is_deleted: Callable[[Metadata], bool],
         sizes: CacheSizes = CacheSizes(),  # noqa: B008 - it never changes
         eviction: str = "w-tiny-lfu",
+        partition: str = "amc",
     ) -> None:
         def cache(name: str, capacity: int, partition: str) -> ItemCache:
-            values = {"limit": sizes.most_puts} if partition == "amc" else {}
+            known = workshop.registry.find("edge", "partition", partition).parameters()
+            values = {"limit": sizes.most_puts} if "limit" in known else {}
             return ItemCache(
                 workshop, name, capacity, eviction=eviction, partition=partition, partition_values=values
             )
 
-        self.local = cache("local", sizes.local, "amc")
+        self.local = cache("local", sizes.local, partition)
         self.prefetch = SplitCache(
             cache("prefetch metadata", sizes.prefetch_metadata, "flat"),
             cache("prefetch data", sizes.prefetch_data, "flat"),
         )
         self.global_ = SplitCache(
-            cache("global metadata", sizes.global_metadata, "amc"),
-            cache("global data", sizes.global_data, "amc"),
+            cache("global metadata", sizes.global_metadata, partition),
+            cache("global data", sizes.global_data, partition),
         )
         self._is_deleted = is_deleted
         self._evicted: list[ItemKey] = []
@@ -178,10 +181,13 @@ class EdgeCaches:
     ) -> Page:
         """A page of what can be found here."""
         found = ObjectCatalogue()
-        for item in self._candidates(query):
-            if query.matches(item.metadata):
-                found.add(item.metadata)
+        for item in self.matching(query):
+            found.add(item.metadata)
         return found.page(query, after, limit, since_us)
+
+    def matching(self, query: ObjectQuery) -> Iterator[Item]:
+        """The items that a query matches, some of them several times, and some without their data."""
+        return (item for item in self._candidates(query) if query.matches(item.metadata))
 
     def remove(self, is_meant: Callable[[Item], bool]) -> list[ItemKey]:
         """Remove the items that are meant from all caches. Gives those that were in any, each once."""

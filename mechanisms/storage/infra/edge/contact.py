@@ -33,13 +33,15 @@ class CellContact:
     A client is sent to at its own address or, if that is not known or does not answer, by the stable node of
     its cell (`relayed` counts these). A cell is sent to by its stable node, else by the clients whose
     addresses are known, one after another; if none answers, the body waits until a stable node is
-    established. `parked` counts those, `dropped` those of them for which there was no room.
+    established, and so does all that follows it. `parked` counts those, `dropped` those of them for which
+    there was no room.
     """
 
-    def __init__(self, addresses: AddressStore, send: EdgeSender) -> None:
+    def __init__(self, addresses: AddressStore, send: EdgeSender, most_parked: int = MOST_PARKED) -> None:
         self.relayed = self.parked = self.dropped = 0
         self._addresses = addresses
         self._send = send
+        self._most_parked = most_parked
         self._waiting: OrderedDict[CellOfWorld, deque[StorageMessage]] = OrderedDict()
         addresses.on_stable(self._established)
 
@@ -61,8 +63,11 @@ class CellContact:
 
     def to_cell(self, world: str, cell: int, body: StorageMessage) -> None:
         """Send a body to all clients of a cell, at once or when it has a stable node."""
-        ways = list(self._addresses.all_in_cell(world, cell))
         stable = self._addresses.stable(world, cell)
+        if stable is None and (world, cell) in self._waiting:
+            self._park((world, cell), body)  # after what waits already
+            return
+        ways = list(self._addresses.all_in_cell(world, cell))
         if stable is not None:
             ways = [stable, *(each for each in ways if each != stable)]
         self._try(world, cell, body, ways, stable)
@@ -79,6 +84,14 @@ class CellContact:
                 self._waiting[place] = deque(left)
             else:
                 del self._waiting[place]
+
+    def withdraw(self, world: str) -> list[StorageMessage]:
+        """Take away all that waits for cells of a world, each body once: its cells are others now."""
+        places = sorted(place for place in self._waiting if place[0] == world)
+        bodies: list[StorageMessage] = []
+        for place in places:
+            bodies += [each for each in self._waiting.pop(place) if each not in bodies]
+        return bodies
 
     def _relay(self, world: str, node: NodeAddress, body: StorageMessage, sent: Sent) -> None:
         stable = None if node.cell is None else self._addresses.stable(world, node.cell)
@@ -117,7 +130,7 @@ class CellContact:
         self.parked += 1
         bodies = self._waiting.setdefault(place, deque())
         bodies.append(body)
-        if len(bodies) > MOST_PARKED:
+        if len(bodies) > self._most_parked:
             bodies.popleft()
             self.dropped += 1
         if len(self._waiting) > MOST_PARKED_CELLS:

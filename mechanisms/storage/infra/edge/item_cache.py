@@ -10,7 +10,7 @@ from bypass.mechanisms.caches.keys import encoded_key
 from bypass.mechanisms.registry import Registry
 from bypass.ports.caches import Cache, CacheEntry, CacheKey, EntryCounts, Partitioning
 from bypass.protocol.edge import Item, ItemKey
-from bypass.transitions import Engine, Record
+from bypass.transitions import Engine, Plan, Record
 
 ItemListener = Callable[[Item], None]
 """Is told of an item that was evicted, when the cache is without it. It must not raise."""
@@ -42,6 +42,7 @@ class ItemCache:
 
     The index of tags equals the content at any time. Both kinds of mechanisms are exchanged by
     `exchange_partition` and `exchange_eviction`. An item's size in bytes is that of all that is kept of it.
+    `moved` counts the entries that had to leave a container because another one was given their room.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class ItemCache:
         partition_values: Mapping[str, Any] = {},
     ) -> None:
         self._workshop = workshop
-        self._name = name
+        self.name = name
+        self.moved = 0
         self._eviction = eviction, dict(eviction_values)
         self._containers: dict[CacheKey, _Container] = {}
         self._listeners: list[ItemListener] = []
@@ -65,7 +67,8 @@ class ItemCache:
         self._partition: Partitioning = workshop.registry.create(
             self._engine, "edge", "partition", partition, set={**partition_values, "capacity": capacity}
         )
-        self._make(1)  # whether the mechanism for containers is there is noticed here
+        self._spare = self._make(1)
+        """An empty container, so that a mechanism that cannot run is noticed, and recorded, without any."""
 
     # -- content ------------------------------------------------------------------------------------------
 
@@ -87,6 +90,10 @@ class ItemCache:
     def counts(self) -> Counter[CacheKey]:
         """How many items each container has."""
         return Counter({name: each.cache.count for name, each in self._containers.items()})
+
+    def by_world(self) -> Counter[str]:
+        """How many items of each world there are."""
+        return Counter(item.key.world for item in self)
 
     def sizes(self) -> dict[CacheKey, int]:
         """How many items each container may have."""
@@ -148,17 +155,31 @@ class ItemCache:
         self._capacity = capacity
         self._resize(self._partition.divide(self.counts(), {}))
 
+    def set_parameters(self, plan: Plan) -> list[Record]:
+        """Execute a plan that changes parameters of the partition, or those of the mechanism of all
+        containers but for the capacity."""
+        if plan.actions[0].proxy == "partition":
+            records = self._engine.execute(plan)
+            self._resize(self._partition.divide(self.counts(), {}))
+            return records
+        records = []
+        for each in (self._spare, *self._containers.values()):
+            records += each.engine.execute(plan)
+        mechanism, before = self._eviction
+        self._eviction = mechanism, {**before, **records[0].set}
+        return records
+
     def exchange_eviction(self, to: str, **values: Any) -> list[Record]:
         """Exchange the mechanism of all containers, with the parameters `values` but for the capacity, which
         the partition gives; nothing is lost. Raises UnknownMechanism, TransitionFailed."""
+        kind = self._workshop.registry.find("edge", "cache", to)
         before, self._eviction = self._eviction, (to, values)
         done: list[_Container] = []
         try:
-            self._make(1)
             records = []
-            for each in self._containers.values():
+            for each in (self._spare, *self._containers.values()):
                 size = each.engine.active("cache").settings()["capacity"]
-                records.append(each.engine.transition("cache", to, set={**values, "capacity": size}))
+                records.append(each.engine.transition("cache", kind, set={**values, "capacity": size}))
                 done.append(each)
         except Exception:
             self._eviction = name, known = before
@@ -171,7 +192,8 @@ class ItemCache:
         """Exchange the partition. Where a world has another container then, its items move there, in the
         order of their last uses as its containers counted them; nothing is evicted unless the capacity is
         smaller. Raises UnknownMechanism, TransitionFailed."""
-        record = self._engine.transition("partition", to, set=values)
+        kind = self._workshop.registry.find("edge", "partition", to)
+        record = self._engine.transition("partition", kind, set=values)
         self._capacity = self._engine.active("partition").settings()["capacity"]
         entries = [entry for container in self._containers.values() for entry in _entries(container.cache)]
         places = {entry.key: self._partition.container(entry.value.key.world) for entry in entries}
@@ -207,6 +229,9 @@ class ItemCache:
 
     def _resize(self, sizes: EntryCounts) -> None:
         """Give containers their sizes, those that become smaller first."""
+        if sum(sizes.values()) >= self._capacity:
+            counts = self.counts()
+            self.moved += sum(max(count - sizes.get(name, 0), 0) for name, count in counts.items())
         for name in [name for name in self._containers if not sizes.get(name)]:
             for entry in _entries(self._containers.pop(name).cache):
                 self._evicted(entry)
@@ -223,7 +248,7 @@ class ItemCache:
 
     def _make(self, size: int) -> _Container:
         mechanism, values = self._eviction
-        return _Container(self._workshop, self._name, mechanism, {**values, "capacity": size})
+        return _Container(self._workshop, self.name, mechanism, {**values, "capacity": size})
 
     def _evicted(self, entry: CacheEntry) -> None:
         for listener in tuple(self._listeners):

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from bypass.objects.metadata import Replica
-from bypass.protocol.edge import DownloadCount, ItemKey
+from bypass.ports.caches import RECENT_CYCLES, Popularity
+from bypass.protocol.edge import DownloadCount, Item, ItemKey
 
 MOST_ITEMS = 65_536
-
-
-@dataclass(slots=True)
-class Popularity:
-    """The downloads of an item so far, the retrieval cycle in which the last one was reported, and copies,
-    those reported last first."""
-
-    downloads: int
-    cycle: int
-    replicas: tuple[Replica, ...] = ()
 
 
 class PopularityTable:
@@ -46,11 +36,24 @@ class PopularityTable:
         found = self._items.get(key)
         return 0 if found is None else found.downloads
 
+    def order(self, items: Iterable[Item]) -> list[Item]:
+        """Sort items: those with the most downloads first, of equally many the latest."""
+        return sorted(
+            items,
+            key=lambda each: (
+                -self.downloads(each.key),
+                -each.metadata.published_us,
+                each.metadata.key,
+                -1 if each.metadata.source is None else each.metadata.source,
+            ),
+        )
+
     def add(self, world: str, counted: DownloadCount, cycle: int) -> None:
         """Add downloads that were reported in a retrieval cycle."""
         key = ItemKey(world, counted.object, counted.source)
         found = self._items.pop(key, None) or Popularity(0, cycle)
         found.downloads += counted.downloads
+        found.recent = _reported(found, counted.downloads, cycle)
         found.cycle = cycle
         found.replicas = tuple(dict.fromkeys((*counted.replicas, *found.replicas)))[: self._most_replicas]
         self._items[key] = found
@@ -66,3 +69,12 @@ class PopularityTable:
     def forget(self, key: ItemKey) -> None:
         """Forget an item."""
         self._items.pop(key, None)
+
+
+def _reported(found: Popularity, downloads: int, cycle: int) -> tuple[int, ...]:
+    """The downloads of the latest cycles, after some more were reported."""
+    if cycle == found.cycle:
+        first, *others = found.recent or (0,)
+        return first + downloads, *others
+    between = min(max(0, cycle - found.cycle - 1), RECENT_CYCLES)
+    return (downloads, *[0] * between, *found.recent)[:RECENT_CYCLES]

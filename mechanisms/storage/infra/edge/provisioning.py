@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
-from bypass.mechanisms.caches.quotas import tag_quotas
 from bypass.mechanisms.storage.infra.edge.item_cache import ItemCache
 from bypass.mechanisms.storage.infra.edge.popularity import PopularityTable
 from bypass.objects.metadata import ObjectKey
+from bypass.ports.caches import PeerProvisioning, PeerRequest
 from bypass.protocol.edge import Item, ItemKey, Provision, SubscriptionNeeds, TagNeed
 from bypass.protocol.storage import LONGEST_DATA, MOST_ITEMS
 from bypass.transitions.recent import Recent
@@ -20,32 +20,45 @@ class _Suppressed(Recent[ItemKey, int]):
 
 
 class Provisioning:
-    """Chooses items of the cache for the own area by the needs of each peer.
+    """Gives each peer items of the cache for the own area, which the `provisioning` mechanism chooses.
 
-    A tag has as large a share of the peer's room as it has of all subscriptions there, and the items of it
-    with the most downloads are chosen, of equally many the latest; none twice, none that lies outside the
-    windows. With `suppression`, an item that the peer has used is left out the next `ignored` times.
+    It chooses among the items of each tag that is subscribed to there, those with the most downloads first,
+    of equally many the latest, and none that lies outside the windows. With `suppression`, an item that the
+    peer has used is left out the next `ignored` times. The nearest of the `peers`, whose distances are in any
+    unit, come first. `migration` gives the share of the own area's clients that went to a peer's.
     """
 
     def __init__(
         self,
         local: ItemCache,
         popularity: PopularityTable,
+        mechanism: PeerProvisioning,
         peers: Iterable[int],
         ignored: int = 5,
         suppression: bool = True,
+        *,
+        migration: Callable[[int], float] = lambda _: 0.0,
     ) -> None:
         self.suppression = suppression
+        self._mechanism = mechanism
+        self._migration = migration
+        self._distances: dict[int, float] = {}
         self._local = local
         self._popularity = popularity
         self._ignored = ignored
         self._needs: dict[int, SubscriptionNeeds | None] = dict.fromkeys(peers)
         self._suppressed: dict[int, _Suppressed] = {peer: _Suppressed() for peer in self._needs}
+        local.add_listener(mechanism.displaced)
 
     @property
     def peers(self) -> tuple[int, ...]:
-        """The other edges."""
-        return tuple(self._needs)
+        """The other edges, the nearest first, of equally near ones that with the lowest number."""
+        return tuple(sorted(self._needs, key=lambda peer: (self._distances.get(peer, 0.0), peer)))
+
+    def set_distance(self, peer: int, distance: float) -> None:
+        """Know how far away an edge is; harmless if that is not known otherwise."""
+        if peer in self._needs:
+            self._distances[peer] = distance
 
     def add_peer(self, peer: int) -> None:
         """Know another edge; harmless if it is known."""
@@ -56,6 +69,7 @@ class Provisioning:
         """Forget an edge and its needs; harmless if it is not known."""
         self._needs.pop(peer, None)
         self._suppressed.pop(peer, None)
+        self._distances.pop(peer, None)
 
     def take_needs(self, peer: int, needs: SubscriptionNeeds) -> bool:
         """Keep the latest needs of a peer. Gives whether it is known."""
@@ -87,42 +101,44 @@ class Provisioning:
         if needs is None:
             return []
         suppressed = self._suppressed[peer]
-        candidates = {
-            (need.world, need.tag): self._candidates(need, needs, suppressed) for need in needs.needs
-        }
-        quotas = tag_quotas(
+        request = PeerRequest(
+            peer,
             needs.capacity,
-            {(need.world, need.tag): need.subscriptions for need in needs.needs},
-            {of: len(items) for of, items in candidates.items()},
             needs.total,
+            {(need.world, need.tag): need.subscriptions for need in needs.needs},
+            {(need.world, need.tag): self._candidates(need, needs, suppressed) for need in needs.needs},
+            lambda: self._popular(suppressed),
+            self._migration(peer),
+            self._local.__contains__,
         )
-        chosen: dict[ItemKey, Item] = {}
-        for of, items in sorted(candidates.items()):
-            for item in items[: quotas.get(of, 0)]:
-                chosen[item.key] = item
+        chosen = list(self._mechanism.choose(request))
         for key, times in list(suppressed.items()):
             if times > 1:
                 suppressed[key] = times - 1
             else:
                 del suppressed[key]
-        return list(chosen.values())
+        return chosen
+
+    def holder(self, key: ItemKey) -> int | None:
+        """The edge that may have an item of the own area that had to leave the full cache; None if none was
+        given it."""
+        return self._mechanism.holder(key)
+
+    def discard(self, is_meant: Callable[[Item], bool]) -> None:
+        """Send nobody the items that are meant: they were deleted."""
+        self._mechanism.discard(is_meant)
+
+    def _popular(self, suppressed: Mapping[ItemKey, int]) -> list[Item]:
+        used = [item for item in self._local if self._popularity.downloads(item.key)]
+        return self._popularity.order(item for item in used if item.key not in suppressed)
 
     def _candidates(self, need: TagNeed, needs: SubscriptionNeeds, suppressed: _Suppressed) -> list[Item]:
-        found = [
+        return self._popularity.order(
             item
             for item in self._local.tagged(need.world, need.tag)
             if item.key not in suppressed
             and need.window.holds(item.metadata.published_us)
             and needs.window.holds(item.metadata.published_us)
-        ]
-        return sorted(
-            found,
-            key=lambda each: (
-                -self._popularity.downloads(each.key),
-                -each.metadata.published_us,
-                each.metadata.key,
-                -1 if each.source is None else each.source,
-            ),
         )
 
 

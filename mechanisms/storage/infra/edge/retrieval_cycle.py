@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from bypass.mechanisms.storage.infra.edge.popularity import PopularityTable
-from bypass.mechanisms.storage.infra.edge.ranking import ranked, unranked
 from bypass.objects.metadata import Replica
-from bypass.ports.caches import Insertion
+from bypass.ports.caches import Insertion, Ranking
 from bypass.ports.host import Timer
 from bypass.protocol.edge import Item, ItemKey
 
@@ -28,15 +27,18 @@ class RetrievalHost(Protocol):
 class RetrievalSettings(NamedTuple):
     """How an edge retrieves: seconds, numbers of cycles and of items.
 
-    Decisions are `period_s` apart; the last batch ends `slack_s` before the next one. With `ranking`, at most
-    `limit` items of the last `active_window` cycles are chosen, otherwise all that are known.
+    Decisions are `period_s` apart, the first one `first_s` after the first data of a cell (None: a period);
+    the last batch ends `slack_s` before the next one. A ranking is to choose
+    at most `limit` items of the last `active_window` cycles. Of those that are not there, at most
+    `most_requests` are asked for in a cycle, None: all.
     """
 
     period_s: float = 30.0
     slack_s: float = 3.0
     limit: int = 100
     active_window: int = 3
-    ranking: bool = True
+    first_s: float | None = None
+    most_requests: int | None = None
 
 
 class RetrievalPort(Protocol):
@@ -64,8 +66,9 @@ class _Request:
 
 
 class RetrievalCycle:
-    """Decides every `period_s` which items to fetch, beginning one period after the first data of a cell; the
-    first time it fetches none, so that there is something to decide by the next time.
+    """Decides every `period_s` which items to fetch, as the `ranking` mechanism says, beginning after
+    the first data of a cell; the first time it fetches none, so that there is something to decide by
+    the next time.
 
     Copies of an item are asked for one after another. An item comes with the cycle in which it was asked
     for: of an older cycle it is discarded (`late`), because popularity may be another one now. Items are
@@ -77,16 +80,19 @@ class RetrievalCycle:
         self,
         host: RetrievalHost,
         popularity: PopularityTable,
+        ranking: Ranking,
         insertion: Insertion,
         port: RetrievalPort,
         settings: RetrievalSettings = RetrievalSettings(),  # noqa: B008 - it never changes
     ) -> None:
         self.cycle = 0
         self.requested = 0  # items, in the present cycle
+        self.requested_in_all = 0
         self.late = self.refused = 0
         self.settings = settings
         self._host = host
         self._popularity = popularity
+        self._ranking = ranking
         self._insertion = insertion
         self._port = port
         self._timer: Timer | None = None
@@ -102,7 +108,8 @@ class RetrievalCycle:
     def arm(self) -> None:
         """Begin, at the first data of a cell; harmless after that."""
         if self._timer is None:
-            self._timer = self._host.after(self.settings.period_s, self._decide)
+            first_s = self.settings.period_s if self.settings.first_s is None else self.settings.first_s
+            self._timer = self._host.after(first_s, self._decide)
 
     def stop(self) -> None:
         """Decide nothing any more, and forget what is under way."""
@@ -152,21 +159,18 @@ class RetrievalCycle:
         self._forget_cycle()
         if self.cycle == 1:
             return
-        for key in [key for key in self._chosen() if not self._port.is_cached(key)]:
+        chosen = self._ranking.choose(self._popularity, self.cycle, settings.active_window, settings.limit)
+        for key in [key for key in chosen if not self._port.is_cached(key)][: settings.most_requests]:
             known = self._popularity.get(key)
             if known is not None and known.replicas:
                 self._requests[key] = _Request(deque(known.replicas))
         self.requested = len(self._requests)
+        self.requested_in_all += self.requested
         cycle = self.cycle
         for delay in self._insertion.batches(settings.period_s, settings.slack_s):
             self._host.after(delay, lambda: self._insert(cycle))
         for key, request in list(self._requests.items()):
             self._ask(key, request)
-
-    def _chosen(self) -> list[ItemKey]:
-        if not self.settings.ranking:
-            return unranked(self._popularity)
-        return ranked(self._popularity, self.cycle, self.settings.active_window, self.settings.limit)
 
     def _ask(self, key: ItemKey, request: _Request) -> None:
         if not request.left:

@@ -54,6 +54,7 @@ class Unpublications:
         if removed:
             parts.provisioning.forget(tombstone.key)
         parts.retrieval.discard(self._is_hidden)
+        parts.provisioning.discard(self._is_hidden)
         gone = frozenset(removed)
         parts.contact.discard(lambda body: self._rest_of(body, gone))
         return removed

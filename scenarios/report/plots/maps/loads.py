@@ -11,11 +11,12 @@ from bypass.scenarios.report.plots.maps.world import draw_world
 from bypass.scenarios.report.plots.style import INK, MUTED, Picture, sheet, to_svg
 
 MOST_AREA = 220.0  # of a dot, in square points
+EDGE_COLOUR = "#D55E00"
 
 
 def load_map(title: str, region: Region, layout: StoreLayout, width: float) -> Picture | None:
-    """Dots for nodes, as large as what they have processed; cells, if there are any, in the colour of their
-    sum. None if nobody has processed anything."""
+    """Dots for nodes, as large as what they have processed, and triangles for edges; cells, if there are any,
+    in the colour of their sum. None if nobody has processed anything."""
     served = np.array([load.served for load in layout.loads])
     if not served.any():
         return None
@@ -44,6 +45,9 @@ def load_map(title: str, region: Region, layout: StoreLayout, width: float) -> P
             linewidths=0.8,
             zorder=3,
         )
+        if layout.edges:
+            x, y = np.array(layout.edges).T
+            axes.scatter(x, y, s=70.0, marker="^", color=EDGE_COLOUR, zorder=4)
         most, mean = (f"{value:,.0f}".replace(",", "\u202f") for value in (served.max(), served.mean()))
         note = f"The largest dot: {most} messages; a node on average: {mean}."
         return Picture(to_svg(figure, f"map of the load of nodes, {title}"), title, note)

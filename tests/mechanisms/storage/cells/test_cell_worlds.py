@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
-from bypass.protocol.storage import CellUpdate, OperationStatus
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bypass.errors import InvalidObject
+from bypass.objects.metadata import Replica
+from bypass.objects.query import MOST_ON_A_PAGE
+from bypass.ports.datagrams import DatagramLoss, Failed
+from bypass.protocol.datagrams import Datagram, NodeAddress
+from bypass.protocol.storage import (
+    Ask,
+    CellUpdate,
+    CopyObject,
+    Delete,
+    DigestKind,
+    FoundObjects,
+    Insert,
+    JoinRequest,
+    NodeState,
+    OperationStatus,
+    QueryRecord,
+    StateDigest,
+)
 from tests.cells_world import CellsWorld
+from tests.object_strategies import make_metadata
 
 OK = [OperationStatus.OK]
 
@@ -25,8 +49,8 @@ def keepers(world: CellsWorld, name: str) -> list[int]:
     ]
 
 
-def begun(cells: list[int], **options: float) -> CellsWorld:
-    world = CellsWorld(cells, 3, 3, **options)  # type: ignore[arg-type]
+def begun(cells: list[int], **options: Any) -> CellsWorld:
+    world = CellsWorld(cells, 3, 3, **options)
     world.run(6.0)
     return world
 
@@ -99,6 +123,23 @@ def test_who_has_not_joined_its_cell_yet_answers_when_it_has() -> None:
     assert (told.names, told.ended[0].ok) == (["x"], True)
 
 
+@pytest.mark.parametrize("seed", [2, 4, 8, 11])
+def test_what_a_node_receives_before_it_has_joined_its_cell_is_told(seed: int) -> None:
+    """It has no queries yet; others of the cell take what it tells them for matched."""
+    world = begun([0, 0, 4, 8], settings={"listen_s": 3.0}, seed=seed)
+    tag = tag_of(world, 0)
+    told = world.query(3, tag)
+    world.run(3.0)
+    world.switch_off(1)
+    world.run(10.0 + 0.37 * seed)  # others compare at other times
+    world.switch_on(1)
+    for number in range(16):
+        world.insert(2, f"o{number}", tag)
+        world.run(0.25)
+    world.run(30.0)
+    assert sorted(told.names) == sorted(f"o{number}" for number in range(16))
+
+
 def test_what_came_for_a_cell_that_others_keep_is_left_out_when_a_node_joins() -> None:
     """All nodes begin at once, and insert before they know each other: each takes itself for the nearest."""
     world = CellsWorld([0, 1, 2], 3, 1)
@@ -167,7 +208,7 @@ def test_a_cell_that_vanishes_is_built_up_again_from_holders_and_subscribers() -
 
 
 def test_without_repair_a_vanished_cell_is_lost() -> None:
-    world = begun([0, 1, 2, 3, 4, 5, 6, 7, 8], settings={"as_published": True})  # type: ignore[arg-type]
+    world = begun([0, 1, 2, 3, 4, 5, 6, 7, 8], settings={"as_published": True})
     tag = tag_of(world, 4)
     world.insert(0, "x", tag)
     world.run(3.0)
@@ -206,6 +247,124 @@ def test_parts_of_the_network_that_meet_find_what_is_in_the_other() -> None:
     assert {"o0", "after"} <= set(told.names)
 
 
+def test_a_cell_that_others_stood_in_for_while_it_was_out_of_reach_is_mourned() -> None:
+    """Node 0 stood in for the cell of the tag while that had a node of its own beyond a cut."""
+    world = begun([0, 4, 1])
+    world.cut = lambda a, b: (a == 0) != (b == 0)
+    world.run(10.0)
+    assert world.found_by(0, "a", 3.0) == []
+    told = world.query(1, "a")
+    world.run(2.0)
+    world.cut = lambda _a, _b: False
+    world.run(10.0)
+    world.die(2)
+    world.run(10.0)
+    world.insert(1, "after", "a")
+    world.run(3.0)
+    assert told.names == ["after"]
+
+
+def test_objects_are_found_where_cells_do_not_touch() -> None:
+    """Some pairs of cells hear each other over one or two empty ones, others do not."""
+    tags = ("a", "b", "c", "d", "e", "f", "g", "h")
+    world = CellsWorld([4, 8, 9, 16, 22, 26, 34], 6, 6)
+    world.run(6.0)
+    told = [world.query(node, " | ".join(tags)) for node in range(7)]
+    world.run(2.0)
+    ends = [world.insert(node, f"{tag}{node}", tag) for tag in tags for node in range(7)]
+    world.run(3.0)
+    assert ends == [OK] * len(ends)
+    names = sorted(f"{tag}{node}" for tag in tags for node in range(7))
+    assert [sorted(each.names) for each in told] == [names] * 7
+    assert world.found_by(6, " | ".join(tags), 5.0) == names
+
+
+def test_an_object_is_fetched_though_the_list_of_its_copies_is_old() -> None:
+    """Metadata that another mechanism has told of names no copies, and copies may be forgotten."""
+    world = begun(list(range(9)))
+    tag = tag_of(world, 8)
+    told = world.query(0, tag)
+    assert world.insert(4, "x", tag, data=b"bytes") == []
+    world.run(2.0)
+    (metadata,) = told.metadata
+    for node, copies in ((1, ()), (2, (Replica(None, 6),)), (3, (Replica(7, 7), Replica(5, 5)))):
+        ended = world.retrieve(node, replace(metadata, replicas=copies))
+        world.run(1.0)
+        assert [(each.status, each.data) for each in ended] == [(OperationStatus.OK, b"bytes")]
+
+
+def test_an_object_that_nobody_has_is_not_found() -> None:
+    world = begun(list(range(9)), settings={"active": "off"})
+    tag = tag_of(world, 8)
+    told = world.query(0, tag)
+    world.insert(4, "x", tag)
+    world.run(10.0)
+    world.access(4).store.release(told.metadata[0].key)
+    ended = world.retrieve(0, told.metadata[0])
+    world.run(1.0)
+    assert [each.status for each in ended] == [OperationStatus.NOT_FOUND]
+
+
+class LostAcknowledgements(CellsWorld):
+    """Of the bodies of some kinds, the first radio that takes one is not heard to: another one is tried."""
+
+    doubled: tuple[type, ...] = ()
+
+    def unicast(self, node: int, datagram: Datagram, neighbour: int, failed: Failed) -> None:
+        super().unicast(node, datagram, neighbour, failed)
+        if isinstance(datagram.body, self.doubled) and not self.sends[datagram.id]:
+            self.sends[datagram.id] += 1
+            self.clock.after(0.02, failed, DatagramLoss.UNACKNOWLEDGED)
+
+
+def test_bodies_that_two_nodes_take_are_done_once() -> None:
+    """Where an acknowledgement is lost, two nodes of a cell do the same; nobody is told twice for that."""
+    world = LostAcknowledgements([0, 2, 8, 8, 8], 3, 3)
+    world.run(6.0)
+    tag = tag_of(world, 8)
+    world.doubled = (Ask, Insert, Delete, FoundObjects)
+    told = world.query(0, tag)
+    world.run(2.0)
+    taken = sum(world.sends.values())
+    assert [each.status for each in told.ended] == OK
+    ends = [world.insert(1, "x", tag), world.insert(1, "y", tag)]
+    world.run(2.0)
+    assert sum(world.sends.values()) >= taken + 4, "requests and notifications were not doubled"
+    assert told.own is not None
+    assert (sorted(told.names), ends) == (["x", "y"], [OK, OK])
+    assert told.own.duplicates > 0
+    assert world.delete(1, "x") == []
+    world.run(2.0)
+    assert world.found_by(0, tag, 3.0) == ["y"]
+    folds = {world.cells(node).service.states[8].fold for node in (2, 3, 4)}
+    assert len(folds) == 1, "nodes of the cell disagree"
+
+
+def test_a_node_that_has_lost_its_store_makes_other_names() -> None:
+    """Its clock may show the same time again."""
+    world = begun([0, 1, 2])
+    before = world.access(1).new_name()
+    world.switch_off(1)
+    world.lose_store(1)
+    world.switch_on(1)
+    assert world.access(1).new_name() != before
+
+
+def test_a_deleted_name_is_not_taken_again_by_a_node_that_has_lost_its_store() -> None:
+    world = begun([0, 1, 2, 3, 4, 5])
+    assert world.insert(1, "x", "a") == []
+    world.run(2.0)
+    world.delete(1, "x")
+    world.run(2.0)
+    world.switch_off(1)
+    world.lose_store(1)
+    world.switch_on(1)
+    world.run(20.0)
+    with pytest.raises(InvalidObject, match="was deleted: expected a name that is new"):
+        world.insert(1, "x", "a")
+    assert world.found_by(4, "a") == []
+
+
 def test_a_node_that_was_off_brings_its_objects_and_queries_back() -> None:
     world = begun([0, 1, 2, 3, 4, 5])
     told = world.query(3, "a")
@@ -235,3 +394,53 @@ def test_cells_of_another_size_have_the_same_objects_and_queries() -> None:
     world.run(4.0)
     assert world.found_by(12, "a") == ["after", "o0", "o1", "o2", "o3"]
     assert sorted(told.names) == ["after", "o0", "o1", "o2", "o3"]
+
+
+@pytest.mark.parametrize("cell", [9, 10**9])
+def test_messages_about_cells_that_the_grid_lacks_are_dropped(cell: int) -> None:
+    """Their sender has another grid, or makes cells up."""
+    world = begun([0, 0, 4, 8])
+    told = world.query(0, "a")
+    metadata = make_metadata(3, "x", frozenset({"a"}))
+    bodies = [
+        NodeState(cell, (metadata,)),
+        StateDigest(cell, (1, 2), DigestKind.COMPARE),
+        JoinRequest(cell, (cell,)),
+        CellUpdate(NodeState(cell, (metadata,))),
+    ]
+    node = world.storages[1]
+    for body in bodies:
+        node.received(body, NodeAddress(0, 0), NodeAddress(1, 0))
+    node.received(Insert(5, metadata), NodeAddress(0, 0), NodeAddress(None, cell))
+    copied = make_metadata(3, "y", frozenset({"a"}), copies=(Replica(None, cell),))
+    node.received(CopyObject(copied, b"data"), NodeAddress(0, 0), NodeAddress(1, 0))
+    world.die(3)  # the others look around
+    world.run(30.0)
+    assert world.cells(1).outside == len(bodies) + 1
+    assert all(0 <= each < 9 for each in world.cells(1).service.states)
+    assert copied.key in world.access(1).store
+    assert "x" not in told.names
+    world.insert(2, "z", "a")
+    world.run(2.0)
+    assert "z" in told.names
+
+
+def test_notifications_of_more_matches_than_a_page_has_are_divided() -> None:
+    world = CellsWorld([0, 1], 2, 1)
+    world.run(5.0)
+    told = world.query(1, "a")
+    world.run(5.0)
+    sizes: list[int] = []
+
+    def note(_: int, datagram: Datagram) -> bool:
+        if isinstance(datagram.body, FoundObjects):
+            sizes.append(len(datagram.body.items))
+        return False
+
+    world.drop_body = note
+    assert told.own is not None
+    missed = [make_metadata(0, f"x{n}") for n in range(MOST_ON_A_PAGE + 6)]
+    world.cells(0).service.notify(QueryRecord(told.own.query, 0, 1), missed)
+    world.run(5.0)
+    assert sizes == [MOST_ON_A_PAGE, 6]
+    assert sorted(told.names) == sorted(each.key.name for each in missed)

@@ -51,10 +51,10 @@ def item(
     data: bytes = b"data",
 ) -> Item:
     """An item of node 1; each letter of `tags` is a tag."""
-    metadata = make_metadata(1, str(name), frozenset(tags), at, namespace=world, data=data)
-    return Item(metadata, source, data)
+    metadata = make_metadata(1, str(name), frozenset(tags), at, namespace=world, source=source, data=data)
+    return Item(metadata, data)
 
 
 def counted(of: Item, count: int = 1, *nodes: int) -> DownloadCount:
     """Downloads of an item, after which nodes have copies."""
-    return DownloadCount(of.metadata.key, of.source, count, tuple(Replica(node) for node in nodes))
+    return DownloadCount(of.metadata.key, of.metadata.source, count, tuple(Replica(node) for node in nodes))

@@ -163,3 +163,16 @@ def test_what_nobody_takes_waits_for_a_stable_node() -> None:
     assert [body.body for _, body in network.tried] == [  # type: ignore[attr-defined]
         JoinRequest(number) for number in range(2, MOST_PARKED + 2)
     ]
+
+
+def test_nothing_overtakes_what_waits_for_a_cell() -> None:
+    store, network = AddressStore(Clock().now), Network("one")
+    contact = CellContact(store, network)
+    contact.to_cell(W, 0, JoinRequest(1))
+    store.put(W, at(1), "one")
+    contact.to_cell(W, 0, JoinRequest(2))
+    store.establish(W, 0, "one")
+    contact.to_cell(W, 0, JoinRequest(3))
+    assert [body.body for _, body in network.tried] == [  # type: ignore[attr-defined]
+        JoinRequest(number) for number in (1, 2, 3)
+    ]

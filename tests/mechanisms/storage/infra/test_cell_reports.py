@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +10,6 @@ from bypass.mechanisms.storage.infra.edge.area import EdgeArea
 from bypass.mechanisms.storage.infra.edge.needs import NeedsTable, TimeEnvelope
 from bypass.mechanisms.storage.infra.edge.popularity import PopularityTable
 from bypass.mechanisms.storage.infra.election import StableElection
-from bypass.mechanisms.storage.infra.stability import stability
 from bypass.objects.metadata import Replica
 from bypass.objects.window import ALWAYS, TimeWindow
 from bypass.protocol.edge import CellCycle, CellData, CellHello, CellNeed, ItemKey, TagNeed
@@ -19,22 +17,6 @@ from tests.mechanisms.storage.infra.edge_world import counted, item
 
 W = "w"
 PERIOD = 10.0
-
-
-@pytest.mark.parametrize(
-    ("battery", "charging", "stillness", "in_cell_s", "expected"),
-    [
-        (1.0, False, 1.0, 300.0, 100),
-        (0.0, False, 0.0, 0.0, 0),
-        (0.1, True, 0.0, 0.0, 50),
-        (0.5, False, 1.0, 150.0, 65),
-        (0.68, False, 0.8, 150.0, 68),
-        (0.1, True, 0.7, 150.0, 81),
-        (2.0, False, -1.0, 1e9, 70),
-    ],
-)
-def test_stability(battery: float, charging: bool, stillness: float, in_cell_s: float, expected: int) -> None:
-    assert stability(battery, charging, stillness, in_cell_s) == expected
 
 
 def hello(index: int, confirmed: tuple[int, ...] = ()) -> CellHello:
@@ -95,8 +77,8 @@ def test_a_download_counts_in_the_cell_of_the_first_tag_alone() -> None:
     cells = [counters(cell) for cell in range(3)]
     of = item("x", "bac")
     for each in cells:
-        each.downloaded(of.metadata, of.source, Replica(5))
-        each.downloaded(of.metadata, of.source, Replica(6))
+        each.downloaded(of.metadata, Replica(5))
+        each.downloaded(of.metadata, Replica(6))
         each.close(0)
     assert [downloads(each.messages(1)) for each in cells] == [{0: 2}, {0: 0}, {0: 0}]
     (count,) = cells[0].messages(1)[0].cycles[0].downloads
@@ -121,7 +103,7 @@ def test_cycles_wait_until_they_are_confirmed() -> None:
     counts, of = counters(), item("x")
     for cycle in range(3):
         for _ in range(cycle + 1):
-            counts.downloaded(of.metadata, of.source, Replica(5))
+            counts.downloaded(of.metadata, Replica(5))
         counts.close(cycle)
     assert downloads(counts.messages(1)) == {0: 1, 1: 2, 2: 3}
     counts.confirm([2])
@@ -133,9 +115,9 @@ def test_cycles_wait_until_they_are_confirmed() -> None:
 
 def test_who_comes_within_a_cycle_does_not_report_it() -> None:
     counts, of = counters(), item("x")
-    counts.downloaded(of.metadata, of.source, Replica(5))
+    counts.downloaded(of.metadata, Replica(5))
     counts.moved(2, 0, first_cycle=8)
-    counts.downloaded(of.metadata, of.source, Replica(5))
+    counts.downloaded(of.metadata, Replica(5))
     counts.close(7)
     counts.close(8)
     assert downloads(counts.messages(1)) == {8: 0}
@@ -145,7 +127,7 @@ def test_who_comes_within_a_cycle_does_not_report_it() -> None:
 def test_counts_have_bounds() -> None:
     counts = counters()
     for number in range(1030):
-        counts.downloaded(item(number).metadata, None, Replica(5))
+        counts.downloaded(item(number).metadata, Replica(5))
     assert counts.uncounted == 6
     counts.close(0)
     for cycle in range(1, MOST_PENDING + 2):
@@ -222,7 +204,7 @@ def test_no_counts_are_lost_or_doubled_as_long_as_one_client_of_the_cell_lives(c
         total += cycle + 1
         for each in alive.values():
             for _ in range(cycle + 1):
-                each.downloaded(of.metadata, of.source, Replica(5))
+                each.downloaded(of.metadata, Replica(5))
             each.close(cycle)
         for node in sorted(choose.draw(st.sets(st.sampled_from(sorted(alive)), max_size=len(alive) - 1))):
             if choose.draw(st.booleans()):  # it has reported before it died

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bypass.mechanisms.storage.infra.edge.address_store import AddressStore
 from bypass.mechanisms.storage.infra.edge.caches import EdgeCaches
 from bypass.mechanisms.storage.infra.edge.contact import CellContact, Sent
+from bypass.mechanisms.storage.infra.edge.mechanisms import EdgeMechanisms, create_proxies
 from bypass.mechanisms.storage.infra.edge.popularity import PopularityTable
 from bypass.mechanisms.storage.infra.edge.provisioning import Provisioning, provisions
 from bypass.mechanisms.storage.infra.edge.retrieval_cycle import RetrievalCycle, RetrievalSettings
@@ -41,11 +42,16 @@ class EdgeNode:
         self.store = NodeStore(number, persistence or MemoryPersistence())
         self.caches = EdgeCaches(self.world.workshop, self.store.tombstones.hides)
         self.popularity = PopularityTable()
-        insertion = self.world.workshop.registry.create(self.world.engine(), "edge", "insertion")
+        proxies = create_proxies(self.world.workshop, EdgeMechanisms(provisioning="overflow"))
         self.retrieval = RetrievalCycle(
-            self.world.host, self.popularity, insertion, self, RetrievalSettings(limit=10)
+            self.world.host,
+            self.popularity,
+            proxies.ranking,
+            proxies.insertion,
+            self,
+            RetrievalSettings(limit=10),
         )
-        self.provisioning = Provisioning(self.caches.local, self.popularity, peers)
+        self.provisioning = Provisioning(self.caches.local, self.popularity, proxies.provisioning, peers)
         self.addresses = AddressStore(self.world.clock.now)
         self.contact = CellContact(self.addresses, self.send)
         parts = EdgeParts(self.caches, self.popularity, self.retrieval, self.provisioning, self.contact)
@@ -109,6 +115,24 @@ def test_a_deleted_item_leaves_all_parts_and_does_not_come_back() -> None:
     node.world.run(30.0)
     assert node.told() == ["kept"]
     assert all(each.key.object.name == "kept" for cache in node.caches.all() for each in cache)
+
+
+def test_an_item_that_had_to_leave_is_not_sent_elsewhere_once_it_is_deleted() -> None:
+    node = EdgeNode()
+    node.caches.change_local(lambda cache: cache.set_capacity(1))
+    gone, kept = item("gone"), item("kept")
+    for each in (gone, kept, item("last")):
+        for _ in range(3):
+            node.caches.insert_local([each])
+    left = {
+        each.metadata.key.name for each in (gone, kept, item("last")) if each.key not in node.caches.local
+    }
+    assert len(left) == 2
+    node.provisioning.take_needs(2, SubscriptionNeeds(1, 9, (TagNeed("w", "other", 1),)))
+    for each in (gone, kept, item("last")):
+        if each.metadata.key.name == min(left):
+            assert node.deletions.take(tombstone(each)) == []  # it is in no cache
+    assert [each.key.object.name for each in node.provisioning.provide(2)] == [max(left)]
 
 
 def test_nobody_deletes_what_somebody_else_owns() -> None:

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.mechanisms.storage.infra.edge.popularity import PopularityTable
-from bypass.mechanisms.storage.infra.edge.ranking import ranked, unranked
 from bypass.mechanisms.storage.infra.edge.retrieval_cycle import RetrievalCycle, RetrievalSettings
 from bypass.objects.metadata import Replica
 from bypass.protocol.edge import Item, ItemKey
@@ -22,13 +21,17 @@ W = "w"
 class Node:
     """An edge whose clients answer as the test says; it counts requests and insertions."""
 
-    def __init__(self, insertion: str = "batches", **settings: object) -> None:
+    def __init__(self, insertion: str = "batches", ranking: str = "popular", **settings: object) -> None:
         self.world = EdgeWorld()
         self.popularity = PopularityTable()
         self.engine = self.world.engine()
-        self.insertion = self.world.workshop.registry.create(self.engine, "edge", "insertion", insertion)
+        registry = self.world.workshop.registry
+        self.insertion = registry.create(self.engine, "edge", "insertion", insertion)
+        self.ranking = registry.create(self.engine, "edge", "ranking", ranking)
         chosen = RetrievalSettings(period_s=30.0, slack_s=3.0)._replace(**settings)  # type: ignore[arg-type]
-        self.retrieval = RetrievalCycle(self.world.host, self.popularity, self.insertion, self, chosen)
+        self.retrieval = RetrievalCycle(
+            self.world.host, self.popularity, self.ranking, self.insertion, self, chosen
+        )
         self.asked: list[tuple[str, int, int]] = []
         self.inserted: list[tuple[float, list[str], bool]] = []
         self.cached: set[ItemKey] = set()
@@ -218,64 +221,11 @@ def test_nothing_of_an_older_cycle_is_inserted(reports: list[tuple[int, int, flo
     assert all(tag == cycle for tag, cycle in in_cycle)
 
 
-# ---- ranking
-
-
-def table(*downloads: tuple[str, str, int, int]) -> PopularityTable:
-    """Items by world, name, downloads, and the cycle in which they were reported."""
-    found = PopularityTable()
-    for world, name, count, cycle in downloads:
-        found.add(world, counted(item(name, world=world), count), cycle)
-    return found
-
-
-def test_the_worlds_share_the_limit_by_their_downloads() -> None:
-    """60 and 30 of 90 downloads, 6 items: 4 and 2, each world's most popular."""
-    known = table(
-        *[("w", f"w{number}", 15 - 5 * (number % 2), 7) for number in range(4)],
-        ("w", "w4", 6, 7),
-        ("w", "w5", 4, 7),
-        *[("v", f"v{number}", 10 + number, 7) for number in range(-1, 2)],
-    )
-    chosen = ranked(known, 7, 3, 6)
-    assert [key.object.name for key in chosen] == ["v1", "v0", "w0", "w2", "w1", "w3"]
-    assert len(unranked(known)) == 9
-
-
-def test_only_active_items_are_ranked() -> None:
-    known = table(("w", "old", 100, 3), ("w", "edge", 5, 4), ("w", "new", 1, 7))
-    assert [key.object.name for key in ranked(known, 7, 3, 100)] == ["edge", "new"]
-    assert ranked(known, 11, 3, 100) == []
-
-
-reported = st.lists(
-    st.tuples(st.sampled_from("wvu"), st.sampled_from("abcdefgh"), st.integers(1, 20), st.integers(0, 9)),
-    max_size=30,
-)
-
-
-@settings(derandomize=True, deadline=None, max_examples=60)
-@given(reported, st.integers(0, 10), st.integers(0, 4), st.integers(1, 12))
-def test_ranked_items_are_active_and_within_the_limit(
-    drawn: list[tuple[str, str, int, int]], cycle: int, window: int, limit: int
-) -> None:
-    known = table(*drawn)
-    chosen = ranked(known, cycle, window, limit)
-    assert len(chosen) == len(set(chosen)) <= limit
-    for key in chosen:
-        found = known.get(key)
-        assert found is not None
-        assert 0 <= cycle - found.cycle <= window
-    for key, found in known:  # whoever is left out is not more popular than another one of its world
-        if 0 <= cycle - found.cycle <= window and key not in chosen:
-            assert all(known.downloads(each) >= found.downloads for each in chosen if each.world == key.world)
-
-
 def test_requests_are_bounded_with_ranking_and_grow_without() -> None:
     """20 new items a cycle, each downloaded once, of which clients give none. (The source has at most 70
     requests a cycle with ranking, and ever more without.)"""
     requests = {}
-    for ranking in (True, False):
+    for ranking in ("popular", "everything"):
         node = Node(ranking=ranking, limit=50, active_window=3)
         per_cycle = []
         for cycle in range(10):
@@ -284,5 +234,5 @@ def test_requests_are_bounded_with_ranking_and_grow_without() -> None:
             node.world.run(30.0)
             per_cycle.append(node.retrieval.requested)
         requests[ranking] = per_cycle
-    assert requests[True] == [0, 40, *[50] * 8]
-    assert requests[False] == [0, *range(40, 201, 20)]
+    assert requests["popular"] == [0, 40, *[50] * 8]
+    assert requests["everything"] == [0, *range(40, 201, 20)]

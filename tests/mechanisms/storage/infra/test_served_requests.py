@@ -11,7 +11,7 @@ from typing import Any
 
 from bypass.mechanisms.storage.infra.edge.caches import EdgeCaches
 from bypass.mechanisms.storage.infra.edge.popularity import PopularityTable
-from bypass.mechanisms.storage.infra.edge.retrieval_cycle import RetrievalCycle, RetrievalSettings
+from bypass.mechanisms.storage.infra.edge.retrieval_cycle import RetrievalCycle
 from bypass.objects.metadata import Replica
 from bypass.protocol.edge import Item, ItemKey
 from tests.mechanisms.storage.infra.edge_world import EdgeWorld, counted, item
@@ -25,15 +25,18 @@ class RequestedArea:
     """An edge with 100 entries. Items are requested for 120 s, each as often as a number says that was drawn
     when it was published (Pareto); clients take up to 20 s to give one, and of five one up to 30 s."""
 
-    def __init__(self, seed: int, batches: int = 3, ranking: bool = True) -> None:
+    def __init__(self, seed: int, batches: int = 3, ranking: str = "popular") -> None:
         self.world = EdgeWorld()
         self.caches = EdgeCaches(self.world.workshop, lambda _: False)
         self.popularity = PopularityTable()
-        insertion = self.world.workshop.registry.create(
-            self.world.engine(), "edge", "insertion", "batches", set={"count": batches}
-        )
+        registry, engine = self.world.workshop.registry, self.world.engine()
+        insertion = registry.create(engine, "edge", "insertion", "batches", set={"count": batches})
         self.retrieval = RetrievalCycle(
-            self.world.host, self.popularity, insertion, self, RetrievalSettings(ranking=ranking)
+            self.world.host,
+            self.popularity,
+            registry.create(engine, "edge", "ranking", ranking),
+            insertion,
+            self,
         )
         self.items: dict[ItemKey, Item] = {}
         self.served = 0
@@ -87,6 +90,6 @@ def test_more_batches_serve_more_requests() -> None:
 
 def test_ranking_bounds_requests_and_serves_more() -> None:
     """In the source it has at most 70 requests in a cycle, and serves 42 % instead of 32 or 38 %."""
-    ranked, unranked = (RequestedArea(1, ranking=ranking).run() for ranking in (True, False))
+    ranked, unranked = (RequestedArea(1, ranking=ranking).run() for ranking in ("popular", "everything"))
     assert ranked.most_requested <= 100 < 500 < unranked.most_requested
     assert ranked.served > unranked.served

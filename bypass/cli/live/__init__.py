@@ -1,0 +1,1 @@
+"""Commands that run brokers and edges, and make their keys."""

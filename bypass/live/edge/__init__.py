@@ -1,0 +1,1 @@
+"""An edge as a process of its own."""

@@ -1,0 +1,1 @@
+"""The suites of the mechanisms that decide for an edge."""

@@ -1,0 +1,20 @@
+"""The collector works rarely in a block, and as before after it."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from bypass.support.garbage import THRESHOLDS, rare_collections
+
+
+def test_the_collector_is_as_it_was_after_the_block() -> None:
+    before = gc.get_threshold()
+    assert before != THRESHOLDS
+    with rare_collections():
+        assert gc.get_threshold() == THRESHOLDS
+    assert gc.get_threshold() == before
+    with pytest.raises(ZeroDivisionError), rare_collections():
+        1 / 0  # noqa: B018
+    assert gc.get_threshold() == before
