@@ -18,3 +18,15 @@ def test_the_collector_is_as_it_was_after_the_block() -> None:
     with pytest.raises(ZeroDivisionError), rare_collections():
         1 / 0  # noqa: B018
     assert gc.get_threshold() == before
+
+
+def test_the_collector_is_as_before_once_the_last_of_several_blocks_has_ended() -> None:
+    """As when one broker of a process begins before another one ends."""
+    before = gc.get_threshold()
+    first, second = rare_collections(), rare_collections()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold() == THRESHOLDS
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == before

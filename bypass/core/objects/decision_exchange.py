@@ -102,6 +102,9 @@ class DecisionExchange:
     def follow(self, plan: Plan, decision: Decision) -> None:
         """Go by a plan of a neighbour. Raises TransitionError if that is not possible."""
 
+    def agreed(self, neighbour: int) -> None:
+        """A neighbour has told that it goes by the same decision. Nothing, by default."""
+
     def listens(self) -> bool:
         """Whether decisions of others are of interest; always, by default."""
         return True
@@ -138,7 +141,9 @@ class DecisionExchange:
         if isinstance(body, PlanCopy):
             if self.wants(theirs):
                 # Later, because nothing can be exchanged while it is being called.
-                self._host.after(0.0, self._take, body.plan, theirs)
+                self._host.after(0.0, self._take, body.plan, theirs, datagram.client)
+            elif theirs == mine:
+                self.agreed(datagram.client)
             return False
         if not theirs.scheme and isinstance(body, EdgeBeacon):
             return True  # an edge that has just begun knows no decision: it learns of one from its clients
@@ -170,7 +175,7 @@ class DecisionExchange:
         self._asked[neighbour, decision] = now
         return True
 
-    def _take(self, data: bytes, decision: Decision) -> None:
+    def _take(self, data: bytes, decision: Decision, neighbour: int) -> None:
         if not self.listens() or not self.wants(decision):  # stopped, or followed meanwhile
             return
         if self._is_leap(decision):
@@ -186,6 +191,7 @@ class DecisionExchange:
             return
         self.followed += 1
         self.adopt(decision, True)
+        self.agreed(neighbour)
 
     # -- sending ------------------------------------------------------------------------------------------
 

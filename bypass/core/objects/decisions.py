@@ -13,6 +13,8 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from bypass.core.objects.decision_exchange import DECIDED_PROXIES, DecisionExchange
+from bypass.mechanisms.families import ROUTING_PROXY
+from bypass.mechanisms.routing.base import RoutingMechanism
 from bypass.ports.datagrams import DatagramPort
 from bypass.ports.host import Host
 from bypass.protocol.domains import domain_of
@@ -60,6 +62,12 @@ class StorageDecisions(DecisionExchange):
         """Go by a decision from now on."""
         super().adopt(decision, spread)
         self._home, self._unsettled = self._namespace(), None
+
+    def agreed(self, neighbour: int) -> None:
+        """Let routing know of a neighbour that it did not hear, and might not hear for long."""
+        active = self._engine.active(ROUTING_PROXY)
+        if isinstance(active, RoutingMechanism):
+            active.heard(neighbour)
 
     def concerned(self) -> tuple[str, ...]:
         """The own namespace, and the domain that this node has left by the decision."""

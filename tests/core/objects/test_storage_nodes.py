@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bypass.core.objects.decision_exchange import SPREAD_S
 from bypass.core.objects.kept_objects import KeptObjects
 from bypass.core.objects.operations import OperationResult
 from bypass.mechanisms.storage.server import NodeServerStore
@@ -103,6 +104,18 @@ def test_silent_nodes_learn_of_decisions_that_they_have_missed() -> None:
     world.places[2] = home
     world.run(2 * QUIET_S)
     assert len({world.client(node).node.decisions.current for node in world.present}) == 1
+
+
+def test_nodes_that_tell_each_other_of_a_decision_are_neighbours() -> None:
+    """Over `one-hop` a newcomer would wait for the next word of a silent node, 20 s in the worst case."""
+    world = StorageWorld(cluster(2), ("server", {"server": 7}), ("one-hop", {}))  # 7 is not there
+    older, newcomer = (world.client(number) for number in world.present)
+    older.node.stays()
+    while newcomer.node.decisions.current != older.node.decisions.current:
+        world.run(0.1)
+    world.run(SPREAD_S)
+    assert [each.node for each in newcomer.node.routing.neighbours()] == [older.host.id]
+    assert [each.node for each in older.node.routing.neighbours()] == [newcomer.host.id]
 
 
 def test_nodes_without_storage_are_not_told_of_decisions() -> None:
