@@ -1,4 +1,4 @@
-"""What a store owes, and what came back although it was deleted."""
+"""Acknowledged objects that a store owes, and deleted ones that came back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the link keeps from nodes is no news to them: with it and without it, runs are the same."""
+"""The link keeps from nodes only announcements that are no news: with and without it, runs are the same."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ steps = st.lists(
 
 
 def announcement(sender: int, told: tuple[RouteEntry, ...], **values: Any) -> Datagram:
-    """What a node tells all in reach."""
+    """The announcement that a node sends to all in reach."""
     datagram = Datagram(1, NodeAddress(sender), (), DatagramScope.HOP, RouteTable(told), client=sender)
     datagram.epoch, datagram.scheme, datagram.initiator = DECISION
     return dataclasses.replace(datagram, **values)
