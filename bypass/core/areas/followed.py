@@ -24,8 +24,8 @@ class Followed:
         self, location: LocationSensor, send: Callable[[Message], None], before: Followed | None
     ) -> None:
         self.names: frozenset[str] = frozenset() if before is None else before.names
-        self.everybody = before is not None and before.everybody
-        self._request = LocationRequest() if before is None else before._request
+        self.everybody: bool = False if before is None else before.everybody
+        self._request: LocationRequest = LocationRequest() if before is None else before._request
         self._location = location
         self._send = send
         self._watches = False

@@ -47,8 +47,8 @@ def gather(world: SmallWorld) -> None:
         world.enter(name, place, *radii)
     for name, areas in ZONES.items():
         world.subscribe_areas(name, AreaOfInterest(areas))
-    for place in world.region.places[:1]:
-        world.subscribe_areas("gus", AreaOfInterest((Area.of_place(place.name),)))
+    for named in world.region.places[:1]:
+        world.subscribe_areas("gus", AreaOfInterest((Area.of_place(named.name),)))
     world.enter("publisher", (310.0, 310.0))
     world.settle()
 

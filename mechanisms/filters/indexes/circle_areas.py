@@ -97,8 +97,8 @@ class MultiAreas(Index):
         self._moving: set[int] = set()
 
     def insert(self, rows: Ints) -> None:
-        moving = np.array([self.table.interests[row].relative for row in rows.tolist()], np.bool_)
-        fixed, moving = rows[~moving], rows[moving]
+        move = np.array([self.table.interests[row].relative for row in rows.tolist()], np.bool_)
+        fixed, moving = rows[~move], rows[move]
         inside = self._circles.hold(moving)
         self._moving.update(moving.tolist())
         self._exact.removed(moving[inside])
