@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
@@ -36,9 +37,10 @@ class Walls(NamedTuple):
     ids: Ints
 
     @classmethod
-    def around(cls, rings: Iterable[Floats]) -> Walls:
+    def around(cls, rings: Iterable[ArrayLike]) -> Walls:
         """The walls along rings with a row (x, y) for each corner, the first one at the end or not."""
-        walls = [np.hstack([ring, np.roll(ring, -1, axis=0)]) for ring in map(_open, rings) if len(ring) > 1]
+        opened = (_open(np.asarray(ring, np.float64)) for ring in rings)
+        walls = [np.hstack([ring, np.roll(ring, -1, axis=0)]) for ring in opened if len(ring) > 1]
         ends = np.ascontiguousarray(np.concatenate(walls)) if walls else np.empty((0, 4))
         if not len(ends):
             return cls(ends, 0.0, 0.0, CELL, 1, 1, np.zeros(2, np.int64), np.zeros(0, np.int64))
