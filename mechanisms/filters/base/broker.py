@@ -133,7 +133,10 @@ class FilterBroker(Mechanism):
         if len(rows):
             self._take(rows)
         elif self.table.is_for_schemes(row):
+            first = self.areas is None
             self._take_areas(self.table.one(row))
+            if first:
+                self.host.link.watch_indexes()
 
     def unsubscribed(self) -> None:
         """A row of one of this scheme's clients has left the table. Nothing, by default."""
@@ -227,7 +230,6 @@ class FilterBroker(Mechanism):
             return
         if self.areas is None:
             self.areas = self.make_area_index()
-            self.host.link.watch_indexes()
         unplaced = self.table.unplaced(rows)
         self.areas.insert(rows[~unplaced])
         self.grace.keep(self.areas, rows)
