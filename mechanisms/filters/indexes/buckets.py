@@ -90,7 +90,8 @@ def collect(head: Ints, counts: Ints, entries: Ints, keys: Ints) -> Ints:
 
 @kernel
 def collect_each(head: Ints, counts: Ints, entries: Ints, offsets: Ints, keys: Ints) -> tuple[Ints, Ints]:
-    """`collect` for many sets of keys: those of set i, and its rows, are from offsets[i] to offsets[i + 1]."""
+    """`collect` for many sets of keys: those of set i, and its rows, are from offsets[i] to offsets[i +
+    1]."""
     ends = np.zeros(len(offsets), np.int64)
     total = 0
     for key in keys:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from hypothesis import strategies as st
 
-from bypass.places.areas.area import Area
+from bypass.places import Area
 from bypass.places.areas.corridors import CorridorShape
 from bypass.places.areas.polygons import PolygonShape, pairs
 
@@ -43,7 +44,9 @@ def moved(area: Area, by: float) -> Area:
 
 
 circles = st.builds(Area.circle, corners, lengths, altitude=bands)
-boxes = st.builds(lambda a, w, h, z: Area.box(a, (a[0] + w, a[1] + h), altitude=z), corners, lengths, lengths, bands)
+boxes = st.builds(
+    lambda a, w, h, z: Area.box(a, (a[0] + w, a[1] + h), altitude=z), corners, lengths, lengths, bands
+)
 stars = st.builds(
     lambda centre, radii: Area.polygon(around(centre, radii)),
     corners,
@@ -51,7 +54,11 @@ stars = st.builds(
 )
 holed = st.builds(with_hole, corners, st.sampled_from([1.0, 4.0, 64.0]), st.sampled_from([1.0, 4.0, 64.0]))
 sectors = st.builds(
-    Area.sector, corners, lengths, st.sampled_from([0, 45, 90, 200, 359.5]), st.sampled_from([1, 60, 180, 270, 360])
+    Area.sector,
+    corners,
+    lengths,
+    st.sampled_from([0, 45, 90, 200, 359.5]),
+    st.sampled_from([1, 60, 180, 270, 360]),
 )
 corridors = st.builds(
     lambda line, width: Area.corridor([p for k, p in enumerate(line) if k == 0 or p != line[k - 1]], width),
@@ -72,8 +79,10 @@ def at_borders(area: Area) -> list[Point]:
             for ring in part:
                 points = [*pairs(ring)]
                 exact += points
-                exact += [((ax + bx) / 2, (ay + by) / 2) for (ax, ay), (bx, by) in zip(points, points[1:], strict=False)]
+                exact += [((ax + bx) / 2, (ay + by) / 2) for (ax, ay), (bx, by) in itertools.pairwise(points)]
     if isinstance(shape, CorridorShape):
         exact += [(x + shape.width / 2, y) for x, y in pairs(shape.line)]
-    beside = [(math.nextafter(x, math.inf), y) for x, y in exact] + [(x, math.nextafter(y, -math.inf)) for x, y in exact]
+    beside = [(math.nextafter(x, math.inf), y) for x, y in exact] + [
+        (x, math.nextafter(y, -math.inf)) for x, y in exact
+    ]
     return exact + beside

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from bypass.mechanisms.filters.indexes.areas.pools import release_block, room_of, size_for, take_block
+from bypass.mechanisms.filters.indexes.areas.pools import release_block, size_for, take_block
 from bypass.mechanisms.filters.indexes.areas.shapes import (
     ALL,
     BOX,
@@ -27,7 +27,7 @@ from bypass.mechanisms.filters.indexes.areas.shapes import (
     Y0,
     Y1,
 )
-from bypass.places.areas.area import Area
+from bypass.places import Area
 from bypass.places.areas.corridors import CorridorShape
 from bypass.places.areas.polygons import PolygonShape, ring_bounds
 from bypass.places.areas.sectors import SectorShape
@@ -43,8 +43,8 @@ GENEROUS = 1e-9
 
 
 def blocks_of(areas: Iterable[Area]) -> tuple[Floats, Ints]:
-    """The numbers of the blocks of areas in metres, one block after the other, and where each begins; one more offset
-    says where the last one ends."""
+    """The numbers of the blocks of areas in metres, one block after the other, and where each begins; one
+    more offset says where the last one ends."""
     numbers = array("d")
     offsets = array("q", [0])
     for area in areas:
@@ -98,7 +98,8 @@ def store(blocks: Floats, offsets: Ints, numbers: Ints, pool: Floats, free: Ints
 
 @kernel
 def store_moving(number: int, shape: int, reach: float, pool: Floats, free: Ints, starts: Ints) -> Floats:
-    """Make a block of what moves, which is nowhere yet, for another shape; gives the pool, which may have grown."""
+    """Make a block of what moves, which is nowhere yet, for another shape; gives the pool, which may have
+    grown."""
     pool, start = take_block(pool, free, MOVING_SIZE)
     other = starts[shape]
     pool[start : start + KIND] = pool[other : other + KIND]

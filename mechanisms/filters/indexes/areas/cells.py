@@ -1,7 +1,7 @@
 """The areas in each cell, by the name of the cell in a table of hashes; places and ways are looked up here.
 
-An entry of a cell is twice the number of a shape, and one more if the shape covers the cell wholly: then no test is
-needed. The entries of a cell stand side by side.
+An entry of a cell is twice the number of a shape, and one more if the shape covers the cell wholly: then no
+test is needed. The entries of a cell stand side by side.
 """
 
 from __future__ import annotations
@@ -53,10 +53,9 @@ def slot_of(names: Ints, name: int) -> int:
 
 
 @kernel
-def with_room(
-    names: Ints, cells: Shorts, levels: Ints
-) -> tuple[Ints, Shorts]:
-    """The table with room for all cells of one more shape: cells without entries are left out of a larger one."""
+def with_room(names: Ints, cells: Shorts, levels: Ints) -> tuple[Ints, Shorts]:
+    """The table with room for all cells of one more shape: cells without entries are left out of a larger
+    one."""
     if 2 * (levels[TAKEN] + WIDEST * WIDEST) <= len(names):
         return names, cells
     live = 0
@@ -182,8 +181,8 @@ def move_shapes(
     numbers: Ints, turns: Floats, pool: Floats, starts: Ints,
     names: Ints, cells: Shorts, entries: Shorts, free: Ints, levels: Ints,
 ) -> tuple[Ints, Shorts, Shorts]:  # fmt: skip
-    """Put shapes that move, which are in their cells, at other places: `turns` has x, y, sine and cosine of the heading
-    of each. Gives names, cells and entries, which may have grown."""
+    """Put shapes that move, which are in their cells, at other places: `turns` has x, y, sine and cosine of
+    the heading of each. Gives names, cells and entries, which may have grown."""
     before, after = np.empty(5, np.int64), np.empty(5, np.int64)
     marks = np.full(WIDEST * WIDEST, PARTLY, np.uint8)
     for i in range(len(numbers)):

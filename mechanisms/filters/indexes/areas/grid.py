@@ -12,7 +12,7 @@ from bypass.mechanisms.filters.indexes.areas.cells import NOBODY, TAKEN, drop_sh
 from bypass.mechanisms.filters.indexes.areas.lookups import ascend, hold_places, holding, scan_shapes
 from bypass.mechanisms.filters.indexes.areas.pools import new_free_list
 from bypass.mechanisms.filters.indexes.areas.ways import along_many
-from bypass.places.areas.area import Area
+from bypass.places import Area
 from bypass.support.arrays import Floats, Ints
 
 NOWHERE = -1
@@ -22,8 +22,8 @@ AT_ONCE = 1 << 14
 
 
 class AreaGrid:
-    """Areas in metres, each under a number: those that are equal share one. A place is in an area if `Area.contains`
-    says so, to the last bit; numbers that are released are used again."""
+    """Areas in metres, each under a number: those that are equal share one. A place is in an area if
+    `Area.contains` says so, to the last bit; numbers that are released are used again."""
 
     def __init__(self) -> None:
         self._areas: list[Area | None] = []  # by number
@@ -67,8 +67,8 @@ class AreaGrid:
         return given
 
     def follow(self, area: Area, x: float, y: float, sine: float, cosine: float) -> int:
-        """Keep an area that is drawn around (0, 0) with north up, at a place and turned by a heading, of which the sine
-        and the cosine are given; gives a number that is its own, for `move`."""
+        """Keep an area that is drawn around (0, 0) with north up, at a place and turned by a heading, of
+        which the sine and the cosine are given; gives a number that is its own, for `move`."""
         drawn = self._drawn.get(area, NOWHERE)
         if drawn == NOWHERE:
             drawn = self._drawn[area] = self._new_number(area)
@@ -123,7 +123,8 @@ class AreaGrid:
         return area
 
     def at(self, x: float, y: float, z: float = math.nan) -> Ints:
-        """The numbers of all areas that hold a place, ascending. NaN: the altitude is not known, any will do."""
+        """The numbers of all areas that hold a place, ascending. NaN: the altitude is not known, any will
+        do."""
         self._found, n = holding(
             self._pool, self._starts, self._names, self._cells, self._entries, self._levels,
             x, y, z, self._found, 0,
@@ -132,18 +133,26 @@ class AreaGrid:
         return self._found[:n].copy()
 
     def at_many(self, x: Floats, y: Floats, z: Floats | None = None) -> tuple[Ints, Ints]:
-        """The same for many places at once: the areas that hold place i are numbers[offsets[i]:offsets[i + 1]]."""
+        """The same for many places at once: the areas that hold place i are numbers[offsets[i]:offsets[i +
+        1]]."""
         return hold_places(
             self._pool, self._starts, self._names, self._cells, self._entries, self._levels,
             x, y, np.full(len(x), math.nan) if z is None else z,
         )  # fmt: skip
 
     def along(self, ways: Floats) -> tuple[Ints, Ints]:
-        """The numbers of the areas whose border straight ways may cross or touch, ascending for each; a way is a row
-        x, y, x, y. Areas that a way never leaves the inside of are mostly left out, those with a band of altitudes
-        never. Those of way i are numbers[offsets[i]:offsets[i + 1]]."""
+        """The numbers of the areas whose border straight ways may cross or touch, ascending for each; a way
+        is a row x, y, x, y. Areas that a way never leaves the inside of are mostly left out, those with a
+        band of altitudes never. Those of way i are numbers[offsets[i]:offsets[i + 1]]."""
         return along_many(
-            self._pool, self._starts, len(self._areas), self._names, self._cells, self._entries, self._levels, ways
+            self._pool,
+            self._starts,
+            len(self._areas),
+            self._names,
+            self._cells,
+            self._entries,
+            self._levels,
+            ways,
         )
 
     def scan(self, numbers: Ints, x: float, y: float, z: float = math.nan) -> Ints:

@@ -13,23 +13,23 @@ from bypass.mechanisms.filters.indexes.areas.grid import AreaGrid
 from bypass.mechanisms.filters.indexes.buckets import NONE, Buckets, collect_each
 from bypass.mechanisms.filters.indexes.index import Index
 from bypass.mechanisms.filters.indexes.table import SubscriptionTable
-from bypass.places.areas.area import Area
+from bypass.places import Area
 from bypass.places.areas.shapes import DiscShape
 from bypass.protocol.messages import Publish
 from bypass.support.arrays import Floats, Ints
 
 MARGIN = 0.001
-"""Metres that are added to the reach of areas that move, because their owners compute where they are in another
-order."""
+"""Metres that are added to the reach of areas that move, because their owners compute where they are in
+another order."""
 
 
 TOGETHER = 1 << 12
 """Events that are looked for at once, at most."""
 
 
-class Interest(Protocol):
-    """The areas of one subscription, in metres. `relative` ones are around their owner and turn with it, none of them
-    farther away than `reach` metres."""
+class WantedAreas(Protocol):
+    """The areas of one subscription, in metres. `relative` ones are around their owner and turn with it,
+    none of them farther away than `reach` metres."""
 
     @property
     def areas(self) -> Sequence[Area]: ...
@@ -40,10 +40,11 @@ class Interest(Protocol):
 
 
 class AreaIndex(Index):
-    """Subscriptions by their areas, which `interests` has by row. Those that stay where they are are tested exactly; of
-    those that move with their owner, which alone knows where it looks, the circle that they cannot leave."""
+    """Subscriptions by their areas, which `interests` has by row. Those that stay where they are are tested
+    exactly; of those that move with their owner, which alone knows where it looks, the circle that they
+    cannot leave."""
 
-    def __init__(self, table: SubscriptionTable, resolver: bool, interests: Mapping[int, Interest]) -> None:
+    def __init__(self, table: SubscriptionTable, resolver: bool, interests: Mapping[int, WantedAreas]) -> None:
         super().__init__(table, resolver)
         self.grid = AreaGrid()
         self._interests = interests

@@ -34,8 +34,8 @@ def holding(
     pool: Floats, starts: Ints, names: Ints, cells: Shorts, entries: Shorts, levels: Ints,
     x: float, y: float, z: float, found: Ints, n: int,
 ) -> tuple[Ints, int]:  # fmt: skip
-    """Append the shapes that hold a place to `found`, which has n elements: gives the array, which may be a larger
-    one, and how many it has. No altitude (NaN) is in every band."""
+    """Append the shapes that hold a place to `found`, which has n elements: gives the array, which may be a
+    larger one, and how many it has. No altitude (NaN) is in every band."""
     for level in range(LEVELS + 1):
         if levels[level] == 0:
             continue

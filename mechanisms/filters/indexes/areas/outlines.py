@@ -1,8 +1,8 @@
 """The cells that a shape covers: wholly, or in part, where its border is near.
 
-The side of a cell of level n is 2^(n-16) metres. Cells begin at whole multiples of their side, which floating point
-numbers hold exactly, so that the cell of a place is known to the last bit. Outlines err on the side of "in part", by a
-thousandth of a cell: rounding is far below that.
+The side of a cell of level n is 2^(n-16) metres. Cells begin at whole multiples of their side, which
+floating point numbers hold exactly, so that the cell of a place is known to the last bit. Outlines err on
+the side of "in part", by a thousandth of a cell: rounding is far below that.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ EVERYWHERE = LEVELS
 """The level of shapes that are too large, or too far away, for cells: one cell of it is the whole world."""
 
 FEW, MANY = 4, 16
-"""An area is so many cells wide if it has few vertices, or many; those of a polygon that has many are looked at for
-each place in a cell in part, so that more cells pay."""
+"""An area is so many cells wide if it has few vertices, or many; those of a polygon that has many are
+looked at for each place in a cell in part, so that more cells pay."""
 WIDEST = MANY + 3
 MARGIN = 1 / 1024
 
@@ -48,8 +48,8 @@ LEVEL, COLUMN, ROW, COLUMNS, ROWS = range(5)  # what `frame` says
 
 @kernel
 def frame(pool: Floats, start: int, where: Ints) -> None:
-    """Note in `where` the level for a shape, and the first column and row and the numbers of columns and rows of its
-    cells."""
+    """Note in `where` the level for a shape, and the first column and row and the numbers of columns and
+    rows of its cells."""
     x0, y0, x1, y1 = pool[start + X0], pool[start + Y0], pool[start + X1], pool[start + Y1]
     across = 1 if pool[start + KIND] == MOVING else min(max(FEW, weight(pool, start) // 4), MANY)
     extent = max(x1 - x0, y1 - y0) / across
@@ -70,8 +70,8 @@ def frame(pool: Floats, start: int, where: Ints) -> None:
 
 @kernel
 def span(ax: float, ay: float, bx: float, by: float, west: float, side: float) -> tuple[float, float]:
-    """The least and the greatest y of the way from a to b within the column that begins at `west`, and a bit beyond
-    on all sides."""
+    """The least and the greatest y of the way from a to b within the column that begins at `west`, and a
+    bit beyond on all sides."""
     margin = side * MARGIN
     low, high = min(ay, by), max(ay, by)
     dx = bx - ax
@@ -140,7 +140,8 @@ def trace_edge(ax: float, ay: float, bx: float, by: float, where: Ints, side: fl
 
 @kernel
 def fill_between(pool: Floats, start: int, where: Ints, side: float, marks: Bytes) -> None:
-    """Mark the cells that no edge crosses: two of them that have a side in common are both inside or both outside."""
+    """Mark the cells that no edge crosses: two of them that have a side in common are both inside or both
+    outside."""
     columns, rows = where[COLUMNS], where[ROWS]
     for j in range(rows):
         for i in range(columns):

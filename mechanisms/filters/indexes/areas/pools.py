@@ -1,7 +1,7 @@
 """Blocks of numbers in one flat array that grows: taken and released in constant time.
 
-Rooms come in sizes of four steps to the double, so that at most a fifth of each stays empty; released blocks of a size
-form a chain through their first elements.
+Rooms come in sizes of four steps to the double, so that at most a fifth of each stays empty; released
+blocks of a size form a chain through their first elements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ USED = SIZES
 
 
 def new_free_list() -> Ints:
-    """The heads of the chains of released blocks by size, for an empty pool, and how much of it is used: 0."""
+    """The heads of the chains of released blocks by size, for an empty pool, and how much of it is used:
+    0."""
     heads = np.full(SIZES + 1, NONE, np.int64)
     heads[USED] = 0
     return heads

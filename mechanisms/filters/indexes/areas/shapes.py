@@ -1,7 +1,7 @@
 """Shapes as blocks of numbers, and the exact test whether a place is inside.
 
-A block is a head (altitude, bounds, kind, size of the block) and what the kind needs. The tests multiply and add in the
-order of `bypass.places.areas`, so that brokers and clients agree to the last bit.
+A block is a head (altitude, bounds, kind, size of the block) and what the kind needs. The tests multiply
+and add in the order of `bypass.places.areas`, so that brokers and clients agree to the last bit.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ LOW, HIGH, X0, Y0, X1, Y1, KIND, SIZE = range(8)
 HEAD = 8
 
 BOX, DISC, SECTOR, CORRIDOR, POLYGONS, MOVING = range(6)
-"""Kinds: none; centre and radius; centre, radius, `ALL`, `NARROW` or `WIDE`, left and right; number of points, half the
-width and its square, points; number of parts, and of each bounds, number of rings, and of each number of points, points;
-of what moves the beginning of another block, drawn around (0, 0) with north up, the anchor, and its heading."""
+"""Kinds: none; centre and radius; centre, radius, `ALL`, `NARROW` or `WIDE`, left and right; number of
+points, half the width and its square, points; number of parts, and of each bounds, number of rings, and of
+each number of points, points; of what moves the beginning of another block, drawn around (0, 0) with north
+up, the anchor, and its heading."""
 
 ALL, NARROW, WIDE = range(3)
 PART = 5  # numbers before the rings of a part

@@ -8,7 +8,14 @@ import numpy as np
 
 from bypass.mechanisms.filters.indexes.areas.cells import COUNT, START, cell_name, slot_of
 from bypass.mechanisms.filters.indexes.areas.lookups import ascend, with_space
-from bypass.mechanisms.filters.indexes.areas.outlines import EVERYWHERE, FARTHEST, FINEST, LEVELS, MARGIN, span
+from bypass.mechanisms.filters.indexes.areas.outlines import (
+    EVERYWHERE,
+    FARTHEST,
+    FINEST,
+    LEVELS,
+    MARGIN,
+    span,
+)
 from bypass.mechanisms.filters.indexes.areas.shapes import HIGH, LOW, X0, X1, Y0, Y1
 from bypass.support.arrays import Floats, Ints, Shorts
 from bypass.support.kernel import kernel
@@ -39,8 +46,8 @@ def along(
     pool: Floats, starts: Ints, shapes: int, names: Ints, cells: Shorts, entries: Shorts, levels: Ints,
     ax: float, ay: float, bx: float, by: float, found: Ints, n: int,
 ) -> tuple[Ints, int]:  # fmt: skip
-    """Append to `found`, which has n elements, all shapes whose border the way from a to b may touch, ascending and
-    each once: gives the array, which may be a larger one, and how many it has."""
+    """Append to `found`, which has n elements, all shapes whose border the way from a to b may touch,
+    ascending and each once: gives the array, which may be a larger one, and how many it has."""
     first = n
     for level in range(LEVELS + 1):
         if levels[level] == 0:
@@ -105,7 +112,8 @@ def along_many(
     pool: Floats, starts: Ints, shapes: int, names: Ints, cells: Shorts, entries: Shorts, levels: Ints,
     ways: Floats,
 ) -> tuple[Ints, Ints]:  # fmt: skip
-    """The shapes whose border each way (x, y, x, y) may touch: those of way i are found[offsets[i]:offsets[i + 1]]."""
+    """The shapes whose border each way (x, y, x, y) may touch: those of way i are
+    found[offsets[i]:offsets[i + 1]]."""
     offsets = np.zeros(len(ways) + 1, np.int64)
     found, n = np.empty(16 * len(ways) + 16, np.int64), 0
     for i in range(len(ways)):
