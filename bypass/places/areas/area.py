@@ -9,7 +9,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from bypass.errors import InvalidArea
-from bypass.places.areas.frames import DegreeFrame, Frame
 from bypass.places.areas.making import (
     Altitude,
     Position,
@@ -22,7 +21,8 @@ from bypass.places.areas.making import (
     of_coordinates,
     place_name,
 )
-from bypass.places.areas.shapes import Bounds, Motion, Shape
+from bypass.places.areas.planes import DegreePlane, Plane
+from bypass.places.areas.shapes import AreaShape, Bounds, Motion
 from bypass.places.geo import Projection
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Area:
     or too many vertices, one that repeats, edges that cross, holes that are outside, no size, and poles.
     """
 
-    shape: Shape | None
-    frame: Frame | None = None
+    shape: AreaShape | None
+    plane: Plane | None = None
     altitude: Altitude = None
     place: str | None = None
 
@@ -153,7 +153,7 @@ class Area:
     @property
     def degrees(self) -> bool:
         """Whether its coordinates are longitudes and latitudes."""
-        return self.frame is not None
+        return self.plane is not None
 
     @property
     def vertices(self) -> int:
@@ -165,13 +165,13 @@ class Area:
         """The smallest rectangle around it; of circles, corridors and sectors in degrees a rectangle around
         it."""
         shape = self.known()
-        return shape.bounds if self.frame is None else self.frame.bounds(shape)
+        return shape.bounds if self.plane is None else self.plane.bounds(shape)
 
     @property
     def size(self) -> float:
         """Square metres. A part that several of its polygons have in common counts for each of them."""
         shape = self.known()
-        return shape.size if self.frame is None else self.frame.size(shape)
+        return shape.size if self.plane is None else self.plane.size(shape)
 
     @property
     def reach(self) -> float:
@@ -188,8 +188,8 @@ class Area:
             if not low <= z <= high:
                 return False
         shape = self.known()
-        if self.frame is not None:
-            x, y = self.frame.to_plane(x, y)
+        if self.plane is not None:
+            x, y = self.plane.to_plane(x, y)
         x0, y0, x1, y1 = shape.bounds
         return x0 <= x <= x1 and y0 <= y <= y1 and shape.contains(x, y)
 
@@ -197,11 +197,11 @@ class Area:
         """False only if no point of it is in the rectangle (x0, y0, x1, y1), which may be infinite; altitudes
         do not count. In degrees, a rectangle may go on beyond 180."""
         shape = self.known()
-        if self.frame is None:
+        if self.plane is None:
             return _touches(shape, rect)
-        x0, y0, x1, y1 = self.frame.bounds(shape)
+        x0, y0, x1, y1 = self.plane.bounds(shape)
         turns = range(-2, 3)
-        if isinstance(self.frame, DegreeFrame):
+        if isinstance(self.plane, DegreePlane):
             return any(
                 _touches(shape, (rect[0] + 360 * t, rect[1], rect[2] + 360 * t, rect[3])) for t in turns
             )
@@ -225,10 +225,10 @@ class Area:
         A visit along less than a micrometre is not seen.
         """
         shape = self.known()
-        if self.frame is not None:
-            x0, y0 = self.frame.to_plane(x0, y0)
-            x1, y1 = self.frame.to_plane(x1, y1)
-            if isinstance(self.frame, DegreeFrame):
+        if self.plane is not None:
+            x0, y0 = self.plane.to_plane(x0, y0)
+            x1, y1 = self.plane.to_plane(x1, y1)
+            if isinstance(self.plane, DegreePlane):
                 x1 -= 360.0 * round((x1 - x0) / 360.0)
         return _crossings(shape, x0, y0, x1, y1)
 
@@ -257,7 +257,7 @@ class Area:
         plane's origin, or that has no size left, and MissingExtra without pyproj."""
         from bypass.places.areas.projecting import project
 
-        return self if self.frame is None else project(self, projection)
+        return self if self.plane is None else project(self, projection)
 
     def buffer(self, metres: float) -> Area:
         """The area and all that is within so many metres of it; with a negative number, all that is so deep
@@ -280,26 +280,26 @@ class Area:
 
         return geojson_of(self, projection)
 
-    def known(self) -> Shape:
-        """Its shape, in metres or in the plane of `frame`. Raises InvalidArea for a named place."""
+    def known(self) -> AreaShape:
+        """Its shape, in metres or in the plane of `plane`. Raises InvalidArea for a named place."""
         if self.shape is None:
             raise InvalidArea(f"area of place {self.place!r}: expected the broker to say its shape")
         return self.shape
 
-    def _in_metres(self, what: str) -> Shape:
-        if self.frame is not None:
+    def _in_metres(self, what: str) -> AreaShape:
+        if self.plane is not None:
             raise InvalidArea(f"{what} of an area in degrees: expected one in metres, as `projected` gives")
         return self.known()
 
 
-def _touches(shape: Shape, rect: Bounds) -> bool:
+def _touches(shape: AreaShape, rect: Bounds) -> bool:
     bounds = shape.bounds
     x0, y0 = max(rect[0], bounds[0]), max(rect[1], bounds[1])
     x1, y1 = min(rect[2], bounds[2]), min(rect[3], bounds[3])
     return x0 <= x1 and y0 <= y1 and shape.touches((x0, y0, x1, y1))
 
 
-def _crossings(shape: Shape, x0: float, y0: float, x1: float, y1: float) -> list[float]:
+def _crossings(shape: AreaShape, x0: float, y0: float, x1: float, y1: float) -> list[float]:
     left, bottom, right, top = shape.bounds
     if max(x0, x1) < left or min(x0, x1) > right or max(y0, y1) < bottom or min(y0, y1) > top:
         return []

@@ -8,13 +8,13 @@ from itertools import pairwise
 from math import atan2, degrees, hypot, sqrt
 
 from bypass.places.areas.polygons import Point, PolygonShape, pairs, segment_distance, segment_touches
-from bypass.places.areas.shapes import Bounds, Motion, Shape, arc, around, circle_borders, generous
+from bypass.places.areas.shapes import AreaShape, Bounds, Motion, arc, around, circle_borders, generous
 
 LINES = 4096
 """So many lines across a corridor measure its size."""
 
 
-class CorridorShape(Shape):
+class CorridorShape(AreaShape):
     """All points within half a `width` of a line through some points. Its ends and bends are round."""
 
     __slots__ = ("line", "width")
@@ -54,7 +54,7 @@ class CorridorShape(Shape):
         return covered * step
 
     def _stretches(self, at: float, along_x: bool) -> Iterator[tuple[float, float]]:
-        """What a line across has in common with all that is near each segment."""
+        """Parts of a line across the corridor that are near each segment."""
         radius = self.width / 2
         for ax, ay, bx, by in self.segments():
             if not along_x:

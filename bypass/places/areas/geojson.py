@@ -31,11 +31,11 @@ def read_geojson(source: str | bytes | Mapping[str, Any]) -> Rings:
 
 def geojson_of(area: Area, projection: Projection | None) -> dict[str, Any]:
     """A Polygon or MultiPolygon, in degrees if the area is or there is a projection."""
-    frame, shape = area.frame, area.known()
+    plane, shape = area.plane, area.known()
 
     def there(x: float, y: float) -> list[float]:
-        if frame is not None:
-            lon, lat = frame.to_geo(x, y)
+        if plane is not None:
+            lon, lat = plane.to_geo(x, y)
             return [lon, lat]
         if projection is not None:
             place = projection.to_geo(PlanarLocation(x, y))

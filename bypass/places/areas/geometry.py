@@ -10,7 +10,7 @@ from bypass.errors import InvalidArea, MissingExtra
 from bypass.places.areas.corridors import CorridorShape
 from bypass.places.areas.making import of_coordinates
 from bypass.places.areas.polygons import pairs
-from bypass.places.areas.shapes import DiscShape, Shape
+from bypass.places.areas.shapes import AreaShape, DiscShape
 
 if TYPE_CHECKING:
     from shapely.geometry.base import BaseGeometry
@@ -23,7 +23,7 @@ _CHORDS = 16
 _GRID = 0.001
 
 
-def to_shapely(shape: Shape) -> BaseGeometry:
+def to_shapely(shape: AreaShape) -> BaseGeometry:
     """A Polygon or MultiPolygon. Raises MissingExtra without shapely."""
     shapely = _shapely()
     if isinstance(shape, DiscShape):

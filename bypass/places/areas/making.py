@@ -9,7 +9,7 @@ from typing import Any
 
 from bypass.errors import InvalidArea, shown
 from bypass.places.areas.corridors import CorridorShape
-from bypass.places.areas.frames import DegreeFrame, Frame, LocalFrame
+from bypass.places.areas.planes import DegreePlane, LocalPlane, Plane
 from bypass.places.areas.polygons import PolygonShape
 from bypass.places.areas.rings import (
     DEGREES,
@@ -28,14 +28,14 @@ from bypass.places.areas.rings import (
     whole_ring,
 )
 from bypass.places.areas.sectors import SectorShape
-from bypass.places.areas.shapes import BoxShape, DiscShape, Shape
+from bypass.places.areas.shapes import AreaShape, BoxShape, DiscShape
 from bypass.places.geo import EARTH_RADIUS, GeoLocation, PlanarLocation
 
 Position = tuple[float, float] | PlanarLocation | GeoLocation
 """A point: x and y in metres, or a place in degrees."""
 
 Altitude = tuple[float, float] | None
-Made = tuple[Shape, Frame | None]
+Made = tuple[AreaShape, Plane | None]
 """A shape and the plane that it is in, None for that of metres."""
 
 LARGEST_REACH = 5_000_000.0
@@ -81,8 +81,8 @@ def make_corridor(line: Iterable[Position], width: float) -> Made:
         return CorridorShape(as_numbers(vertices, False), wide), None
     xs, ys = [x for x, _ in vertices], [y for _, y in vertices]
     origin = ((min(xs) + max(xs)) // 2, (min(ys) + max(ys)) // 2)
-    frame = _local(origin)
-    there = [frame.to_plane(x / DEGREES, y / DEGREES) for x, y in vertices]
+    plane = _local(origin)
+    there = [plane.to_plane(x / DEGREES, y / DEGREES) for x, y in vertices]
     return _around(origin, CorridorShape.of_points(there, wide))
 
 
@@ -142,22 +142,22 @@ def _of_rings(rings: list[list[list[Whole]]], in_degrees: bool) -> Made:
     for names, part in zip(_names([len(part) for part in rings]), rings, strict=True):
         check_polygon(names[0], names, part, in_degrees)
     shape = PolygonShape(tuple([tuple([as_numbers(ring, in_degrees) for ring in part]) for part in rings]))
-    return shape, DegreeFrame((shape.bounds[0] + shape.bounds[2]) / 2) if in_degrees else None
+    return shape, DegreePlane((shape.bounds[0] + shape.bounds[2]) / 2) if in_degrees else None
 
 
-def _around(origin: Whole, shape: Shape) -> Made:
+def _around(origin: Whole, shape: AreaShape) -> Made:
     """Check a shape in metres around a place in degrees."""
-    frame = _local(origin)
+    plane = _local(origin)
     if shape.reach > LARGEST_REACH:
         raise InvalidArea(
             f"area that reaches {shape.reach:.0f} m: expected at most {LARGEST_REACH:.0f} in degrees"
         )
-    if abs(frame.lat) + degrees(shape.reach / EARTH_RADIUS) >= 90.0:
-        where = f"({frame.lon}, {frame.lat})"
+    if abs(plane.lat) + degrees(shape.reach / EARTH_RADIUS) >= 90.0:
+        where = f"({plane.lon}, {plane.lat})"
         raise InvalidArea(
             f"area that reaches {shape.reach:.0f} m around {where}: expected one without a pole"
         )
-    return shape, frame
+    return shape, plane
 
 
 def _position(what: str, point: Any) -> tuple[bool, Whole]:
@@ -199,9 +199,9 @@ def _metres(point: Whole) -> tuple[float, float]:
     return point[0] / METRES, point[1] / METRES
 
 
-def _local(origin: Whole) -> LocalFrame:
+def _local(origin: Whole) -> LocalPlane:
     lon = origin[0] / DEGREES
-    return LocalFrame(lon - 360.0 * round(lon / 360.0) if abs(lon) > 180.0 else lon, origin[1] / DEGREES)
+    return LocalPlane(lon - 360.0 * round(lon / 360.0) if abs(lon) > 180.0 else lon, origin[1] / DEGREES)
 
 
 def _names(rings: Sequence[int]) -> list[list[str]]:

@@ -7,19 +7,19 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from math import hypot
 from typing import TypeAlias
 
-from bypass.places.areas.shapes import SLACK, Bounds, Motion, Shape, around
+from bypass.places.areas.shapes import SLACK, AreaShape, Bounds, Motion, around
 
 Point = tuple[float, float]
-Part: TypeAlias = "tuple[array[float], ...]"
+RingSet: TypeAlias = "tuple[array[float], ...]"
 """The rings of one polygon, the outer one first; a ring is x and y of its vertices in turn, each once."""
 
 
-class PolygonShape(Shape):
+class PolygonShape(AreaShape):
     """The union of polygons, each of which is all that is in an odd number of its rings, and the rings."""
 
     __slots__ = ("_part_bounds", "parts")
 
-    def __init__(self, parts: tuple[Part, ...]) -> None:
+    def __init__(self, parts: tuple[RingSet, ...]) -> None:
         self.parts = parts
         each = tuple([ring_bounds(part[0]) for part in parts])
         self._part_bounds = each
@@ -172,7 +172,7 @@ def segment_touches(ax: float, ay: float, bx: float, by: float, rect: Bounds, ma
     return min(sides) <= 0.0 <= max(sides)
 
 
-def _part_touches(part: Part, bounds: Bounds, rect: Bounds) -> bool:
+def _part_touches(part: RingSet, bounds: Bounds, rect: Bounds) -> bool:
     x0, y0 = max(rect[0], bounds[0]), max(rect[1], bounds[1])
     x1, y1 = min(rect[2], bounds[2]), min(rect[3], bounds[3])
     if x0 > x1 or y0 > y1:

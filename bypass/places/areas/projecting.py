@@ -13,7 +13,7 @@ from bypass.places.areas.making import of_coordinates
 from bypass.places.areas.polygons import Point, pairs
 from bypass.places.areas.rings import METRES
 from bypass.places.areas.sectors import SectorShape
-from bypass.places.areas.shapes import DiscShape, Shape
+from bypass.places.areas.shapes import AreaShape, DiscShape
 from bypass.places.geo import EARTH_RADIUS, GeoLocation, Projection
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ _QUARTER = EARTH_RADIUS * pi / 2
 
 def project(area: Area, projection: Projection) -> Area:
     """The same in metres of a plane. Raises as `Area.projected`."""
-    frame, shape = area.frame, area.shape
-    assert frame is not None
+    plane, shape = area.plane, area.shape
+    assert plane is not None
     assert shape is not None
 
     def there(x: float, y: float) -> Point:
-        lon, lat = frame.to_geo(x, y)
+        lon, lat = plane.to_geo(x, y)
         place = projection.to_planar(GeoLocation(lat, lon))
         if hypot(place.x, place.y) > _QUARTER:
             origin = f"({projection.origin.lon}, {projection.origin.lat})"
@@ -38,10 +38,10 @@ def project(area: Area, projection: Projection) -> Area:
             )
         return round(place.x * METRES) / METRES, round(place.y * METRES) / METRES
 
-    return replace(area, shape=_projected(shape, there), frame=None)
+    return replace(area, shape=_projected(shape, there), plane=None)
 
 
-def _projected(shape: Shape, there: Callable[[float, float], Point]) -> Shape:
+def _projected(shape: AreaShape, there: Callable[[float, float], Point]) -> AreaShape:
     if isinstance(shape, DiscShape):
         return DiscShape(*there(shape.x, shape.y), shape.radius)
     if isinstance(shape, SectorShape):

@@ -8,9 +8,9 @@ from math import hypot, pi
 from bypass.places.areas.polygons import PolygonShape, segment_distance
 from bypass.places.areas.shapes import (
     SLACK,
+    AreaShape,
     Bounds,
     Motion,
-    Shape,
     arc,
     around,
     circle_borders,
@@ -21,7 +21,7 @@ from bypass.places.areas.shapes import (
 from bypass.places.geo import within
 
 
-class SectorShape(Shape):
+class SectorShape(AreaShape):
     """All points of a circle whose direction from its centre is within half an `opening` of a `bearing`, both
     in degrees; its centre belongs to it."""
 

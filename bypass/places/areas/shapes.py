@@ -23,7 +23,7 @@ SLACK = 1e-12
 """The share of a length by which tests that must never say a false no are generous."""
 
 
-class Shape(ABC):
+class AreaShape(ABC):
     """A set of points of a plane, its border included. `bounds` is the smallest rectangle around it: a point
     outside `bounds` does not belong to the shape, whatever `contains` says."""
 
@@ -74,7 +74,7 @@ class Shape(ABC):
         border."""
 
     @abstractmethod
-    def placed(self, motion: Motion) -> Shape:
+    def placed(self, motion: Motion) -> AreaShape:
         """Give the shape turned about (0, 0), then moved."""
 
     @abstractmethod
@@ -100,7 +100,7 @@ class Motion:
         return x * self._cos + y * self._sin + self.x, y * self._cos - x * self._sin + self.y
 
 
-class DiscShape(Shape):
+class DiscShape(AreaShape):
     """A circle with what is in it."""
 
     __slots__ = ("radius", "x", "y")
@@ -147,7 +147,7 @@ class DiscShape(Shape):
         return PolygonShape.of_points([[arc(self.x, self.y, self.radius, 0.0, 360.0)[:-1]]])
 
 
-class BoxShape(Shape):
+class BoxShape(AreaShape):
     """A rectangle along the axes."""
 
     __slots__ = ()
@@ -191,7 +191,7 @@ class BoxShape(Shape):
             yield (bottom - y0) / (y1 - y0)
             yield (top - y0) / (y1 - y0)
 
-    def placed(self, motion: Motion) -> Shape:
+    def placed(self, motion: Motion) -> AreaShape:
         if motion.heading:
             return self.outline().placed(motion)
         x0, y0, x1, y1 = self.bounds

@@ -11,7 +11,7 @@ from bypass.places.areas.area import Area
 from bypass.places.areas.corridors import CorridorShape
 from bypass.places.areas.polygons import PolygonShape
 from bypass.places.areas.sectors import SectorShape
-from bypass.places.areas.shapes import BoxShape, DiscShape, Shape
+from bypass.places.areas.shapes import AreaShape, BoxShape, DiscShape
 from bypass.protocol.wire import bypass_pb2 as pb
 
 _MM = 1_000
@@ -36,7 +36,7 @@ def write_area(body: pb.Area, area: Area) -> None:
     body.SetInParent()  # a named place may have nothing else
 
 
-def _write_shape(body: pb.Area, shape: Shape) -> None:
+def _write_shape(body: pb.Area, shape: AreaShape) -> None:
     match shape:
         case DiscShape():
             body.shape = pb.Area.CIRCLE

@@ -312,21 +312,21 @@ WRITERS: dict[type[Message], BodyWriter] = {
 def all_writers() -> Mapping[type[Message], BodyWriter]:
     """All writers by class, those of stores included. A client that stores nothing does not load these."""
     from bypass.protocol.datagrams import Datagram
-    from bypass.protocol.wire.datagram_bodies import write_datagram
-    from bypass.protocol.wire.storage_bodies import STORAGE_MESSAGES, write_storage
+    from bypass.protocol.wire.stores.datagram_bodies import write_datagram
+    from bypass.protocol.wire.stores.storage_bodies import STORAGE_MESSAGES, write_storage
 
     stored: BodyWriter = ("storage", write_storage)
     return {**WRITERS, Datagram: ("datagram", write_datagram), **dict.fromkeys(STORAGE_MESSAGES, stored)}
 
 
 def _read_datagram(body: pb.Datagram, values: ValueTypes) -> Message:
-    from bypass.protocol.wire.datagram_bodies import read_datagram
+    from bypass.protocol.wire.stores.datagram_bodies import read_datagram
 
     return read_datagram(body, values)
 
 
 def _read_storage(body: Any, values: ValueTypes) -> Message:
-    from bypass.protocol.wire.storage_bodies import read_storage
+    from bypass.protocol.wire.stores.storage_bodies import read_storage
 
     return read_storage(body, values)
 

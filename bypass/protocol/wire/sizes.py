@@ -167,11 +167,11 @@ def _varint_size(number: int) -> int:
 
 Extras = tuple[bool, Area | None, bool]
 """Whether there is an altitude, the area, whether there is a lifetime."""
-Shape = tuple[Event, tuple[type, ...], Kind, bool, str | None, int, Extras | None]
+PublishShape = tuple[Event, tuple[type, ...], Kind, bool, str | None, int, Extras | None]
 _PLAIN_TYPES = frozenset((int, float, str, bool))
 
 
-def _shape(publication: Publish) -> Shape | None:
+def _shape(publication: Publish) -> PublishShape | None:
     """All that the size of a publication depends on, besides what rides on it: the rest has a fixed width.
 
     None if the size is not worth remembering. Types, because 1 and 1.0 are equal but not equally long.

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from math import asin, atan2, cos, degrees, hypot, radians, sin
 
 from bypass.places.areas.polygons import edges
-from bypass.places.areas.shapes import Bounds, Shape
+from bypass.places.areas.shapes import AreaShape, Bounds
 from bypass.places.geo import EARTH_RADIUS
 
 
-class Frame(ABC):
+class Plane(ABC):
     """A plane, and the way to it from longitudes and latitudes."""
 
     __slots__ = ()
@@ -26,16 +26,16 @@ class Frame(ABC):
         """Longitude and latitude of a point of the plane."""
 
     @abstractmethod
-    def bounds(self, shape: Shape) -> Bounds:
+    def bounds(self, shape: AreaShape) -> Bounds:
         """A rectangle in degrees around a shape of the plane; its longitudes may go on beyond 180."""
 
     @abstractmethod
-    def size(self, shape: Shape) -> float:
+    def size(self, shape: AreaShape) -> float:
         """Square metres of a shape of the plane."""
 
 
 @dataclass(frozen=True, slots=True)
-class DegreeFrame(Frame):
+class DegreePlane(Plane):
     """The plane whose x is the longitude and whose y is the latitude; its edge is opposite the longitude
     `middle`."""
 
@@ -47,16 +47,16 @@ class DegreeFrame(Frame):
     def to_geo(self, x: float, y: float) -> tuple[float, float]:
         return x - 360.0 * round(x / 360.0) if abs(x) > 180.0 else x, y
 
-    def bounds(self, shape: Shape) -> Bounds:
+    def bounds(self, shape: AreaShape) -> Bounds:
         return shape.bounds
 
-    def size(self, shape: Shape) -> float:
+    def size(self, shape: AreaShape) -> float:
         polygons = shape.outline()
         return sum(_sphere_size(part[0]) - sum(map(_sphere_size, part[1:])) for part in polygons.parts)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFrame(Frame):
+class LocalPlane(Plane):
     """The plane that touches the earth at a place: distances and bearings from there are right."""
 
     lon: float
@@ -82,13 +82,13 @@ class LocalFrame(Frame):
         lon = self.lon + degrees(atan2(east, north))
         return lon - 360.0 * round(lon / 360.0) if abs(lon) > 180.0 else lon, degrees(lat)
 
-    def bounds(self, shape: Shape) -> Bounds:
+    def bounds(self, shape: AreaShape) -> Bounds:
         """That of a circle around the place."""
         reach = shape.reach / EARTH_RADIUS
         aside = degrees(asin(sin(reach) / cos(radians(self.lat))))
         return (self.lon - aside, self.lat - degrees(reach), self.lon + aside, self.lat + degrees(reach))
 
-    def size(self, shape: Shape) -> float:
+    def size(self, shape: AreaShape) -> float:
         return shape.size
 
 
