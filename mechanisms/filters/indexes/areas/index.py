@@ -44,7 +44,9 @@ class AreaIndex(Index):
     exactly; of those that move with their owner, which alone knows where it looks, the circle that they
     cannot leave."""
 
-    def __init__(self, table: SubscriptionTable, resolver: bool, interests: Mapping[int, WantedAreas]) -> None:
+    def __init__(
+        self, table: SubscriptionTable, resolver: bool, interests: Mapping[int, WantedAreas]
+    ) -> None:
         super().__init__(table, resolver)
         self.grid = AreaGrid()
         self._interests = interests

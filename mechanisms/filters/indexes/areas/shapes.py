@@ -165,20 +165,20 @@ def border_distance(pool: Floats, start: int, x: float, y: float) -> float:
     if kind == BOX:
         x0, y0, x1, y1 = pool[start + X0], pool[start + Y0], pool[start + X1], pool[start + Y1]
         inwards = min(min(x - x0, x1 - x), min(y - y0, y1 - y))
-        return abs(inwards)
+        return float(abs(inwards))
     if kind == CORRIDOR:
         nearest, points = math.inf, at + 3
         for k in range(points, points + 2 * int(pool[at]) - 2, 2):
             to_line = line_distance(x, y, pool[k], pool[k + 1], pool[k + 2], pool[k + 3])
             nearest = min(nearest, to_line)
-        return abs(nearest - pool[at + 1])
+        return float(abs(nearest - pool[at + 1]))
     cx, cy, radius = pool[at], pool[at + 1], pool[at + 2]
     nearest = abs(math.hypot(x - cx, y - cy) - radius)
     if kind == SECTOR and pool[at + 3] != ALL:
         for k in (at + 4, at + 6):
             to_side = line_distance(x, y, cx, cy, cx + radius * pool[k], cy + radius * pool[k + 1])
             nearest = min(nearest, to_side)
-    return nearest
+    return float(nearest)
 
 
 @kernel
