@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+from bypass.core.areas.broker_areas import BrokerAreas
+from bypass.core.areas.expiry import Expiry
 from bypass.core.downlink import Downlink
 from bypass.core.plans.isolation import ClientDirectory, Isolation, NumberedClients
 from bypass.core.plans.rollout import Rollout
@@ -24,8 +26,10 @@ from bypass.ports.host import Host, Lease
 from bypass.ports.proxies import GatewaySelection
 from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.protocol.messages import (
+    AllowFollowing,
     Assignment,
     ContextMessage,
+    FollowedPlace,
     Message,
     OutcomeMessage,
     Publish,
@@ -107,8 +111,10 @@ class Broker:
         self.engine.set_defaults(FILTER_PROXY, settings)
         self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
         self.brought_proxies = registry.create_brought(self.engine, "broker")
-        self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor))
         names = NumberedClients() if clients is None else clients
+        self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region)
+        self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor), self.areas)
+        self.expiry = Expiry(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
             self.engine,
@@ -154,7 +160,9 @@ class Broker:
         self.table = schemes[0].table
         self._grace = schemes[0].grace
         self._events.use({scheme: self.flag_of(scheme) for scheme in schemes})
-        self.table.listeners = (*(scheme.index for scheme in schemes), self._grace)
+        self.areas.use(self.table)
+        indexes = [index for scheme in schemes for index in scheme.indexes]
+        self.table.listeners = (*indexes, self.areas, self._grace)
 
     # -- messages -----------------------------------------------------------------------------------------
 
@@ -212,17 +220,22 @@ class Broker:
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
                 message.piggyback = None  # the publisher's place is no business of the subscribers
+        elif isinstance(message, FollowedPlace):
+            self.areas.followed(message)
         elif isinstance(message, ContextMessage):
             self._context(message.client, message.scheme, message)
         elif isinstance(message, Subscribe):
             self._subscribe(message)
         elif isinstance(message, Unsubscribe):
             self.withdraw(message.client, message.handle)
+        elif isinstance(message, AllowFollowing):
+            self.areas.allowed(message)
         elif isinstance(message, OutcomeMessage):
             self.rollout.tracker.answered(message.client, Outcome.from_bytes(message.outcome))
 
     def withdraw(self, client: int, handle: int) -> None:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
+        self.expiry.forget(client, handle)
         if self.table.remove(client, handle) is not None:
             self.scheme_of(client).unsubscribed()
 
@@ -256,13 +269,14 @@ class Broker:
             x, y, vx, vy, at = place
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
-            row = self.table.add(client, each.handle, each.subscription, each.radius)
-            scheme.subscribed(client, row)
+            self._take(scheme, each, client)
 
     def disconnect(self, client: int) -> None:
         """Forget a client that has left for good, with its subscriptions."""
         scheme = self.scheme_of(client)
         self.table.remove_client(client)
+        self.areas.left(client)
+        self.expiry.forget_all(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
         self._velocities.forget(client)
@@ -293,14 +307,31 @@ class Broker:
 
     def _subscribe(self, message: Subscribe) -> None:
         client = message.client
+        self.check(message)
         self.subscribed += 1
         if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
-        row = self.table.add(client, message.handle, message.subscription, message.radius)
         if message.piggyback is not None:
+            self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
             self._context(client, message.scheme, message.piggyback)
         # Asked for again: the place that came along may have moved the client to another scheme.
-        self.scheme_of(client).subscribed(client, row)
+        self._take(self.scheme_of(client), message, client)
+
+    def check(self, message: Subscribe) -> None:
+        """Raises InvalidArea and FollowingRefused for areas that cannot be; what was subscribed before, with
+        the same areas, is never refused."""
+        interest = message.interest
+        if interest is not None and interest != self.table.interest_of(message.client, message.handle):
+            self.areas.check(message.client, interest)
+
+    def _take(self, scheme: FilterBroker, message: Subscribe, client: int) -> None:
+        """Have a subscription of a scheme's client in the table, and indexed."""
+        handle = message.handle
+        row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
+        self.expiry.set(client, handle, message)
+        if row in self.table.interests and not self.table.is_for_schemes(row):
+            self.areas.insert(row)
+        scheme.subscribed(client, row)
 
     def _context(self, client: int, flag: int, message: ContextMessage) -> None:
         if isinstance(message, Assignment):
