@@ -76,7 +76,7 @@ class Envelope(_message.Message):
     def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., riding_scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., bye: _Optional[_Union[Bye, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., missed: _Optional[_Union[Missed, _Mapping]] = ..., scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., datagram: _Optional[_Union[Datagram, _Mapping]] = ..., storage: _Optional[_Union[Storage, _Mapping]] = ..., address: _Optional[int] = ...) -> None: ...
 
 class Publish(_message.Message):
-    __slots__ = ("id", "at_us", "kind", "x", "y", "channel", "attributes", "payload")
+    __slots__ = ("id", "at_us", "kind", "x", "y", "channel", "attributes", "payload", "z", "area", "lifetime_us")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         PLAIN: _ClassVar[Publish.Kind]
@@ -93,6 +93,9 @@ class Publish(_message.Message):
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    Z_FIELD_NUMBER: _ClassVar[int]
+    AREA_FIELD_NUMBER: _ClassVar[int]
+    LIFETIME_US_FIELD_NUMBER: _ClassVar[int]
     id: int
     at_us: int
     kind: Publish.Kind
@@ -101,7 +104,42 @@ class Publish(_message.Message):
     channel: str
     attributes: _containers.RepeatedCompositeFieldContainer[Value]
     payload: bytes
-    def __init__(self, id: _Optional[int] = ..., at_us: _Optional[int] = ..., kind: _Optional[_Union[Publish.Kind, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., channel: _Optional[str] = ..., attributes: _Optional[_Iterable[_Union[Value, _Mapping]]] = ..., payload: _Optional[bytes] = ...) -> None: ...
+    z: float
+    area: Area
+    lifetime_us: int
+    def __init__(self, id: _Optional[int] = ..., at_us: _Optional[int] = ..., kind: _Optional[_Union[Publish.Kind, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., channel: _Optional[str] = ..., attributes: _Optional[_Iterable[_Union[Value, _Mapping]]] = ..., payload: _Optional[bytes] = ..., z: _Optional[float] = ..., area: _Optional[_Union[Area, _Mapping]] = ..., lifetime_us: _Optional[int] = ...) -> None: ...
+
+class Area(_message.Message):
+    __slots__ = ("shape", "numbers", "rings", "polygons", "place", "lowest", "highest")
+    class Shape(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        NAMED: _ClassVar[Area.Shape]
+        CIRCLE: _ClassVar[Area.Shape]
+        BOX: _ClassVar[Area.Shape]
+        POLYGONS: _ClassVar[Area.Shape]
+        CORRIDOR: _ClassVar[Area.Shape]
+        SECTOR: _ClassVar[Area.Shape]
+    NAMED: Area.Shape
+    CIRCLE: Area.Shape
+    BOX: Area.Shape
+    POLYGONS: Area.Shape
+    CORRIDOR: Area.Shape
+    SECTOR: Area.Shape
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    NUMBERS_FIELD_NUMBER: _ClassVar[int]
+    RINGS_FIELD_NUMBER: _ClassVar[int]
+    POLYGONS_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    LOWEST_FIELD_NUMBER: _ClassVar[int]
+    HIGHEST_FIELD_NUMBER: _ClassVar[int]
+    shape: Area.Shape
+    numbers: _containers.RepeatedScalarFieldContainer[int]
+    rings: _containers.RepeatedScalarFieldContainer[int]
+    polygons: _containers.RepeatedScalarFieldContainer[int]
+    place: str
+    lowest: int
+    highest: int
+    def __init__(self, shape: _Optional[_Union[Area.Shape, str]] = ..., numbers: _Optional[_Iterable[int]] = ..., rings: _Optional[_Iterable[int]] = ..., polygons: _Optional[_Iterable[int]] = ..., place: _Optional[str] = ..., lowest: _Optional[int] = ..., highest: _Optional[int] = ...) -> None: ...
 
 class Notify(_message.Message):
     __slots__ = ("publication", "handles", "unfiltered", "publisher", "publisher_scheme", "publisher_epoch", "relay", "targets", "publisher_name")
