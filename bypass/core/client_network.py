@@ -194,6 +194,8 @@ class ClientNetwork:
                 self.relayed(message.publication, message.handles, message.targets)
             else:
                 self.notified(message.publication, message.handles, message.unfiltered)
+        elif self._on_border_task is not None and is_border_task(message):
+            self._on_border_task(message)
         elif isinstance(message, ContextMessage):
             if message.scheme == self.flag and message.epoch >= self.epoch:
                 self._filter.context_arrived(message)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from bypass.errors import UnknownHandle
 from bypass.events.event import Event
 from bypass.events.filters import Subscription
 from bypass.places.sensor import LocationRequest
+
+if TYPE_CHECKING:
+    from bypass.protocol.borders import BorderWatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,7 @@ class SubHandle:
     id: int
     subscription: Subscription
     radius: int | None
+    watch: BorderWatch | None = None
 
 
 Callback = Callable[[Event, SubHandle], None]
@@ -35,6 +40,7 @@ class Registered:
     callback: Callback
     request: LocationRequest | None
     exact: bool = False
+    watch: BorderWatch | None = None
 
 
 class Subscriptions:
@@ -47,6 +53,8 @@ class Subscriptions:
         self.kept: dict[int, SubHandle] = {}
         """Handles of an earlier life of the client, which nobody has claimed yet."""
         self._intervals: Counter[float] = Counter()  # at which the place is wanted, and by how many
+        self.watched: float | None = None
+        """The interval at which a broker wants the place for those who watch the client; None: it does not."""
         self.beyond = 0  # events that came for an exact subscription and were not within its radius
         self.last_number = 0  # new handles get higher ones
         self.on_change: Callable[[], None] = _nothing
@@ -59,16 +67,18 @@ class Subscriptions:
         radius: int | None,
         request: LocationRequest,
         exact: bool = False,
+        watch: BorderWatch | None = None,
     ) -> Registered:
         """Register a subscription under a new handle, or under the number of a kept one that is equal."""
-        equal = [k.id for k in self.kept.values() if k.subscription == subscription and k.radius == radius]
+        wanted = (subscription, radius, watch)
+        equal = [k.id for k in self.kept.values() if (k.subscription, k.radius, k.watch) == wanted]
         if equal:
             number = self.kept.pop(equal[0]).id
         else:
             self.last_number += 1
             number = self.last_number
-        handle = SubHandle(number, subscription, radius)
-        registered = Registered(handle, callback, None if radius is None else request, exact)
+        handle = SubHandle(number, subscription, radius, watch)
+        registered = Registered(handle, callback, None if radius is None else request, exact, watch)
         self._registered[handle.id] = registered
         if registered.request is not None:
             self._intervals[registered.request.interval] += 1
@@ -79,6 +89,15 @@ class Subscriptions:
         """Keep a handle of an earlier process: the next equal subscription takes over its number."""
         self.kept[handle.id] = handle
         self.last_number = max(self.last_number, handle.id)
+
+    def rewatch(self, handle: SubHandle, watch: BorderWatch) -> Registered:
+        """Give a watch other terms. Raises `UnknownHandle`."""
+        registered = self._registered.get(handle.id)
+        if registered is None or registered.handle is not handle:
+            raise UnknownHandle(f"handle {handle.id} ({handle.subscription}) is not subscribed here")
+        changed = self._registered[handle.id] = replace(registered, watch=watch)
+        self.on_change()
+        return changed
 
     def remove(self, handle: SubHandle) -> None:
         """Forget a handle. Raises `UnknownHandle` if it is not, or no longer, subscribed."""
@@ -100,8 +119,10 @@ class Subscriptions:
         return len(self._registered)
 
     def interval(self) -> float | None:
-        """The shortest interval at which some subscription wants the place known; None if none does."""
-        return min(self._intervals, default=None)
+        """The shortest interval at which some subscription, or whoever watches the client, wants the place known;
+        None if none does."""
+        wanted = (*self._intervals, *(() if self.watched is None else (self.watched,)))
+        return min(wanted, default=None)
 
     def largest_radius(self) -> int:
         """The largest radius of all; 0 if none has one."""

@@ -9,21 +9,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bypass.events.event import Event, Origin, Publisher
 from bypass.events.filters import Subscription
+
+if TYPE_CHECKING:
+    from bypass.protocol.borders import BorderWatch
 
 MOST_TOGETHER = 16
 """Publications in one frame at most."""
 
 
 class Kind(IntEnum):
-    """The kind of an event's place: none, the publisher's position, or a place that the publisher chose."""
+    """The kind of an event's place: none, the publisher's position, or a place that the publisher chose.
+
+    One of kind BORDER is a watched client's report to its broker, and for nobody else.
+    """
 
     PLAIN = 0
     LOCAL = 1
     PLACED = 2
+    BORDER = 3
 
 
 @dataclass(slots=True)
@@ -46,10 +53,15 @@ class ContextMessage(Message):
 
 @dataclass(slots=True)
 class ContextUpdate(ContextMessage):
-    """Client to broker: where the client is and, for schemes that want it, how it moves (m, m/s)."""
+    """Client to broker: where the client is and, for schemes that want it, how it moves (m, m/s).
+
+    A client that is watched says when (s, by its clock) it was there, and at which altitude (m) if it knows.
+    """
 
     location: tuple[float, float]
     vector: tuple[float, float] | None = None
+    at: float | None = None
+    z: float | None = None
 
 
 @dataclass(slots=True)
@@ -89,12 +101,14 @@ class Assignment(ContextMessage):
 
 @dataclass(slots=True)
 class Subscribe(Message):
-    """Client to broker. `radius` (m) is None for a subscription without a place."""
+    """Client to broker. `radius` (m) is None for a subscription without a place; with a `watch` it is told of
+    border events, and of nothing else."""
 
     handle: int
     subscription: Subscription
     radius: int | None = None
     piggyback: ContextMessage | None = None
+    watch: BorderWatch | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True)

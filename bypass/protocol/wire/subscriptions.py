@@ -19,6 +19,10 @@ def write_subscribe(body: pb.Subscribe, message: Subscribe, values: ValueTypes) 
     if message.radius is not None:
         body.radius = message.radius
     write_filters(body.filters.add, message.subscription, values)
+    if message.watch is not None:
+        from bypass.protocol.wire.border_bodies import write_watch  # a client that watches nobody needs none
+
+        write_watch(body.watch, message.watch)
 
 
 def write_filters(new: Callable[[], pb.Filter], subscription: Subscription, values: ValueTypes) -> None:
@@ -56,7 +60,12 @@ def _write_conjunction(out: pb.Filter, subscription: Subscription, values: Value
 
 def read_subscribe(body: pb.Subscribe, values: ValueTypes) -> Subscribe:
     radius = body.radius if body.HasField("radius") else None
-    return Subscribe(required(body, "handle"), read_filters(body.filters, values), radius)
+    message = Subscribe(required(body, "handle"), read_filters(body.filters, values), radius)
+    if body.HasField("watch"):
+        from bypass.protocol.wire.border_bodies import read_watch
+
+        message.watch = read_watch(body.watch)
+    return message
 
 
 def read_filters(filters: Iterable[pb.Filter], values: ValueTypes) -> Subscription:

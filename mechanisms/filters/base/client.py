@@ -42,7 +42,14 @@ class FilterClient(Mechanism):
         self._watch()
         handle = registered.handle
         piggyback = None if registered.request is None else self._current_context()
-        self.host.link.send(Subscribe(handle.id, handle.subscription, handle.radius, piggyback))
+        message = Subscribe(
+            handle.id, handle.subscription, handle.radius, piggyback, watch=registered.watch
+        )
+        self.host.link.send(message)
+
+    def watch(self) -> None:
+        """The place may be wanted more often, or less, by those who watch the client."""
+        self._watch()
 
     def unsubscribe(self, handle: int) -> None:
         """Withdraw a subscription that is no longer in `subscriptions`."""
