@@ -15,6 +15,7 @@ from bypass.events.event import Event, Origin, Publisher
 from bypass.events.filters import Subscription
 
 if TYPE_CHECKING:
+    from bypass.places.areas import Area
     from bypass.protocol.borders import BorderWatch
 
 MOST_TOGETHER = 16
@@ -121,7 +122,9 @@ class Unsubscribe(Message):
 @dataclass(slots=True)
 class Publish(Message):
     """Client to broker: one event. `id` is unique in the system; `at_us` is the publication time. `publisher`
-    is the name of who has published it, as brokers say; clients do not.
+    is the name of who has published it, as brokers say; clients do not. `z` is the altitude of `location`
+    (m), None if it is not known. With an `area`, the event is for who is there; `lifetime` microseconds after
+    `at_us` it is for nobody any more, unless that is None.
 
     Two things do not travel, a broker notes them when it takes the event: `raw` is its body as it came,
     `repeated` says that it was taken, and refused, before.
@@ -135,6 +138,9 @@ class Publish(Message):
     channel: str | None = None
     piggyback: ContextMessage | None = None
     publisher: str = ""
+    z: float | None = field(default=None, kw_only=True)
+    area: Area | None = field(default=None, kw_only=True)
+    lifetime: int | None = field(default=None, kw_only=True)
     raw: bytes = field(default=b"", kw_only=True, repr=False, compare=False)
     repeated: bool = field(default=False, kw_only=True, repr=False, compare=False)
     _received: Event | None = field(default=None, init=False, repr=False, compare=False)

@@ -255,6 +255,8 @@ class DigestKind(IntEnum):
     """Those of an offer that are wanted; none, if nothing is lacking."""
     SHARED = 4
     """One for each part of what all nodes are to know, of no cell: neighbours tell the parts that differ."""
+    NEIGHBOURS = 5
+    """The numbers of neighbours that the sender has long heard, told to one that is new to it."""
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY, PORT_OF, TRANSPORT
 from bypass.mechanisms.registry import SIDES
 from bypass.models.radio.radio import BluetoothModel, RadioModel
+from bypass.models.radio.walls import NO_WALLS, Walls
 from bypass.models.storage.store_adaptation import STORE_TOPICS
 from bypass.models.workloads import LBS
 from bypass.scenarios.experiments.checks import Check
@@ -249,6 +250,13 @@ class Scenario(Strict):
                 known = defaults.setdefault(proxy, {})
                 known[name] = {**values, **known.get(name, {})}
         return Registry(self.mechanisms, defaults)
+
+    def walls(self, registry: Registry) -> Walls:
+        """The walls where clients move; none with a script, or if no radio loses power by walls."""
+        radios = radio_models(self.all_radios, registry.kinds(TRANSPORT).values())
+        if self.script is not None or not any(radio.wall_db for radio in radios.values()):
+            return NO_WALLS
+        return Walls.around(ring for polygon in self.mobility.build().buildings for ring in polygon)
 
     @field_validator("network")
     @classmethod

@@ -85,6 +85,7 @@ class Experiment:
             radios=scenario.all_radios,
             durable=scenario.durable,
             registry=registry,
+            walls=scenario.walls(registry),
             **self._edges(registry),
         )
         registry.prepare(self.system.broker.engine, "broker", here)

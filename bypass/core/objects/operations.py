@@ -39,16 +39,20 @@ Ended: TypeAlias = Callable[[OperationResult], None]
 class _Pending:
     """An operation that has not ended."""
 
-    __slots__ = ("attempt", "begun_s", "ended", "known", "left", "timer", "wait")
+    __slots__ = ("attempt", "begun_s", "ended", "first_wait", "known", "left", "retries", "timer", "wait")
 
-    def __init__(self, attempt: Try, ended: Ended, left: int, wait: float, begun_s: float) -> None:
+    def __init__(self, attempt: Try, ended: Ended, retries: int, wait: float, begun_s: float) -> None:
         self.attempt = attempt
         self.begun_s = begun_s
         self.ended = ended
-        self.left = left
-        self.wait = wait
+        self.retries = self.left = retries
+        self.first_wait = self.wait = wait
         self.timer: Timer | None = None
         self.known = False  # its number, to who has begun it
+
+    def begin_anew(self) -> None:
+        """Count no attempt so far."""
+        self.left, self.wait = self.retries, self.first_wait
 
 
 class Operations:
@@ -104,9 +108,11 @@ class Operations:
             self._host.after(0.0, pending.ended, result)
 
     def try_again(self) -> None:
-        """Attempt all that is pending at once, because what they went to is another one now."""
+        """Attempt all that is pending at once, because what they went to is another one now: none of the
+        attempts before counts."""
         for op, pending in list(self._pending.items()):
             if self._pending.get(op) is pending:
+                pending.begin_anew()
                 self._try(op, pending)
 
     def drop(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import isfinite
+from types import ModuleType
 from typing import Any
 
 from bypass.errors import shown
@@ -76,6 +77,12 @@ def _write_publish(body: pb.Publish, message: Publish, values: ValueTypes) -> No
     event = message.event
     values.write(body.attributes.add, event.attributes)
     body.payload = event.payload
+    if message.z is not None:
+        body.z = finite("z", (message.z,), 1)[0]
+    if message.area is not None:
+        _areas().write_area(body.area, message.area)
+    if message.lifetime is not None:
+        body.lifetime_us = message.lifetime
 
 
 _KINDS = {kind.value: kind for kind in Kind}  # looked up, not made: the enumeration takes ten times as long
@@ -96,7 +103,7 @@ def _read_event(body: pb.Publish, values: ValueTypes) -> Event:
 
 def _read_publish(body: pb.Publish, values: ValueTypes) -> Publish:
     placed = body.HasField("x") or body.HasField("y")
-    return Publish(
+    message = Publish(
         required(body, "id"),
         _read_event(body, values),
         _KINDS.get(body.kind) or Kind(body.kind),
@@ -104,6 +111,21 @@ def _read_publish(body: pb.Publish, values: ValueTypes) -> Publish:
         _read_location(body) if placed else None,
         body.channel if body.HasField("channel") else None,
     )
+    if body.HasField("z"):
+        message.z = finite("z", (body.z,), 1)[0]
+    if body.HasField("area"):
+        message.area = _areas().read_area(body.area)
+    if body.HasField("lifetime_us"):
+        message.lifetime = body.lifetime_us
+    return message
+
+
+@cache
+def _areas() -> ModuleType:
+    """How areas are written and read; loaded when there is one."""
+    from bypass.protocol.wire import area_fields
+
+    return area_fields
 
 
 def _write_copy(body: pb.Notify | pb.Copy, publication: Publish, values: ValueTypes) -> None:
@@ -302,8 +324,8 @@ def all_writers() -> Mapping[type[Message], BodyWriter]:
     from bypass.protocol.borders import BorderTask
     from bypass.protocol.datagrams import Datagram
     from bypass.protocol.wire.border_bodies import write_border_task
-    from bypass.protocol.wire.datagram_bodies import write_datagram
-    from bypass.protocol.wire.storage_bodies import STORAGE_MESSAGES, write_storage
+    from bypass.protocol.wire.stores.datagram_bodies import write_datagram
+    from bypass.protocol.wire.stores.storage_bodies import STORAGE_MESSAGES, write_storage
 
     stored: BodyWriter = ("storage", write_storage)
     own: dict[type[Message], BodyWriter] = {
@@ -314,13 +336,13 @@ def all_writers() -> Mapping[type[Message], BodyWriter]:
 
 
 def _read_datagram(body: pb.Datagram, values: ValueTypes) -> Message:
-    from bypass.protocol.wire.datagram_bodies import read_datagram
+    from bypass.protocol.wire.stores.datagram_bodies import read_datagram
 
     return read_datagram(body, values)
 
 
 def _read_storage(body: Any, values: ValueTypes) -> Message:
-    from bypass.protocol.wire.storage_bodies import read_storage
+    from bypass.protocol.wire.stores.storage_bodies import read_storage
 
     return read_storage(body, values)
 

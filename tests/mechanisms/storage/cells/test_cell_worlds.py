@@ -247,6 +247,21 @@ def test_parts_of_the_network_that_meet_find_what_is_in_the_other() -> None:
     assert {"o0", "after"} <= set(told.names)
 
 
+def test_nodes_that_others_have_connected_all_along_have_nothing_to_compare_when_they_meet() -> None:
+    """Nodes that walk come into reach of each other all the time: all would offer all that they have."""
+    world = begun([0, 1, 4, 8])
+    world.cut = lambda a, b: {a, b} == {0, 3}
+    world.run(20.0)
+    world.cut = lambda _a, _b: False
+    world.run(12.0)
+    assert [world.cells(node).encounters.meetings for node in range(4)] == [0] * 4
+    world.cut = lambda a, b: (a == 3) != (b == 3)
+    world.run(20.0)
+    world.cut = lambda _a, _b: False
+    world.run(12.0)
+    assert sum(world.cells(node).encounters.meetings for node in range(4)) > 0
+
+
 def test_a_cell_that_others_stood_in_for_while_it_was_out_of_reach_is_mourned() -> None:
     """Node 0 stood in for the cell of the tag while that had a node of its own beyond a cut."""
     world = begun([0, 4, 1])
