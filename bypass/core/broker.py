@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from bypass.core.borders.announcer import Announcer
+from bypass.core.borders.borders import Borders
+from bypass.core.borders.permissions import WatchPermissions
 from bypass.core.downlink import Downlink
 from bypass.core.plans.isolation import ClientDirectory, Isolation, NumberedClients
 from bypass.core.plans.rollout import Rollout
@@ -26,6 +29,7 @@ from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, Velocit
 from bypass.protocol.messages import (
     Assignment,
     ContextMessage,
+    Kind,
     Message,
     OutcomeMessage,
     Publish,
@@ -35,6 +39,9 @@ from bypass.protocol.messages import (
 from bypass.protocol.scheme_context import SchemeContext
 from bypass.support.arrays import Ints
 from bypass.transitions import Action, AtomicTransition, Engine, Group, InvalidPlan, Outcome, Plan, Record
+
+if TYPE_CHECKING:
+    from bypass.places.areas import Area
 
 
 class ClientListener(Protocol):
@@ -119,6 +126,16 @@ class Broker:
             lambda rollout: RolloutTracker(rollout, host, names, isolation, pending_changed),
             resubscribe=not state_transfer,
         )
+        self.permissions = WatchPermissions(names)
+        self.borders = Borders(
+            host,
+            self.permissions,
+            self._place_areas,
+            lambda client: self.scheme_of(client).reports_places,
+            lambda: [client for scheme in self.filter_schemes for client in scheme.clients],
+            lambda client, message: self.downlink.send(client, message),
+            Announcer(lambda deliveries: self.downlink.notify(deliveries), host.now),
+        )
         self.engine.add_listener(self)
         if not state_transfer:
             self.engine.register_transition(FILTER_PROXY, StartFromNothing())
@@ -147,6 +164,7 @@ class Broker:
         self.watch_indexes()
         active = self.engine.active("gateway-selection")
         self._events.choice = active if isinstance(active, GatewayChoice) else None
+        self.borders.schemes_changed()
 
     def watch_indexes(self) -> None:
         """Have the table tell exactly the indexes in use of changes."""
@@ -166,7 +184,7 @@ class Broker:
         if len(messages) == 1:  # as always in a simulation
             (message,) = messages
             self._process(message)
-            if isinstance(message, Publish):
+            if isinstance(message, Publish) and message.kind is not Kind.BORDER:
                 delivery = self._events.select(message)
                 if delivery is not None:
                     self.downlink.notify((delivery,))
@@ -188,7 +206,7 @@ class Broker:
                     self.downlink.notify(self._events.select_many(row, done))
                     row = []
                 self._process(message)
-                if isinstance(message, Publish):
+                if isinstance(message, Publish) and message.kind is not Kind.BORDER:
                     row.append(message)
                 else:
                     done.append(message)
@@ -212,6 +230,8 @@ class Broker:
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
                 message.piggyback = None  # the publisher's place is no business of the subscribers
+            if message.kind is Kind.BORDER:
+                self.borders.reported(message)
         elif isinstance(message, ContextMessage):
             self._context(message.client, message.scheme, message)
         elif isinstance(message, Subscribe):
@@ -223,6 +243,8 @@ class Broker:
 
     def withdraw(self, client: int, handle: int) -> None:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
+        if self.borders.unwatch(client, handle):
+            return
         if self.table.remove(client, handle) is not None:
             self.scheme_of(client).unsubscribed()
 
@@ -240,6 +262,7 @@ class Broker:
             scheme.reconnected(client)
         switch = bool(schemes) and flag != self.flag_of(schemes[0])
         self.rollout.tracker.returned(client, epoch, served=bool(schemes), switch=switch)
+        self.borders.returned(client)
 
     def admit(
         self,
@@ -256,6 +279,9 @@ class Broker:
             x, y, vx, vy, at = place
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
+            if each.watch is not None:
+                self.borders.watch(client, each.handle, each.watch)
+                continue
             row = self.table.add(client, each.handle, each.subscription, each.radius)
             scheme.subscribed(client, row)
 
@@ -266,6 +292,7 @@ class Broker:
         scheme.gone(client)
         self.addresses.pop(client, None)
         self._velocities.forget(client)
+        self.borders.left(client)
         self.rollout.forget(client)
         for listener in self.listeners:
             listener.client_left(client)
@@ -288,6 +315,7 @@ class Broker:
         new = not any(client in scheme.clients for scheme in self.filter_schemes)
         scheme = self.scheme_of(client)
         if new:
+            self.borders.returned(client)
             self.rollout.tell_all(client, new=True, switch=flag != self.flag_of(scheme))
         return scheme
 
@@ -296,6 +324,9 @@ class Broker:
         self.subscribed += 1
         if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
+        if message.watch is not None:
+            self.borders.watch(client, message.handle, message.watch)
+            return
         row = self.table.add(client, message.handle, message.subscription, message.radius)
         if message.piggyback is not None:
             self._context(client, message.scheme, message.piggyback)
@@ -316,6 +347,9 @@ class Broker:
             self._velocities.report(client, Reading(place, self.host.now()))
         for listener in self.listeners:
             listener.client_located(client, *place)
+        if scheme.reports_places:
+            at, z = getattr(message, "at", None), getattr(message, "z", None)
+            self.borders.located(client, *place, at, z)
 
     # -- what schemes communicate through -----------------------------------------------------------------
 
@@ -343,6 +377,15 @@ class Broker:
 
     def _lease(self, proxy: str) -> Lease:
         return Lease(self.host, f"broker's {proxy}", self)
+
+    def _place_areas(self) -> dict[str, Area]:
+        """The areas of the region's places, by name."""
+        from bypass.places.areas import Area
+
+        return {
+            place.name: place.area or Area.circle((place.x, place.y), place.radius)
+            for place in self.filter_schemes[0].region.places
+        }
 
     def _place(self, client: int) -> Reading[Vector] | None:
         place = self.table.place(client)

@@ -8,6 +8,7 @@ from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from bypass.core.borders.watching import BorderWatching
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
 from bypass.errors import (
@@ -64,7 +65,7 @@ NODE_PROXIES = STORE_PROXIES | {STABILITY_PROXY}
 LARGEST_RADIUS = 20_000_000  # half the way around the earth
 
 
-class Client:
+class Client(BorderWatching):
     """One application's access to publish/subscribe. `uplink` sends to the broker, reliably and in order.
 
     `set` are parameters, for `scheme` and for all that come after it as far as they have them. `projection`
@@ -128,6 +129,7 @@ class Client:
         self.coordinator = Coordinator(self.engine)
         self.says_obsolete = True  # the broker knows that outcome
         self.engine.add_listener(self)
+        self.network.on_border_task = self.border_task
         self.network.bind(self.filter, self._plan_arrived, self.nearby.gateway_logic)
         self._mark_messages()
         self.published = published
@@ -239,6 +241,7 @@ class Client:
         if self._closed:
             return
         self._closed = True
+        self.close_borders()
         self.network.silent = True
         if self._node is not None:
             self._kept = self._node.close()

@@ -87,6 +87,7 @@ class Borders:
         self._flushing = False
         self._timed = inf
         self._numbers = 0
+        self._turn = 0
 
     # -- watchers -----------------------------------------------------------------------------------------
 
@@ -127,6 +128,10 @@ class Borders:
         self.flush()
         self._drop(kept)
         return True
+
+    def handles(self, watcher: int) -> list[int]:
+        """The handles of a client's watches."""
+        return [handle for each, handle in self._watches if each == watcher]
 
     def places_changed(self) -> None:
         """Named places have come, gone, or changed their shape."""
@@ -352,7 +357,8 @@ class Borders:
         self._assign_anew(client)
 
     def _assign_anew(self, client: WatchedClient) -> None:
-        client.turn += 1
+        # Later than what any broker before this one has said, which may have forgotten the client meanwhile.
+        self._turn = client.turn = max(self._turn + 1, round(self._host.now() * 1e3))
         self.changed.add(client.number)
         self._assign(client)
         if not client.watches:

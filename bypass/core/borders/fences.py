@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bypass.core.borders.watched_client import KeptWatch
+from bypass.places.areas.polygons import PolygonShape
+from bypass.places.areas.shapes import BoxShape
 from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
 
@@ -202,5 +204,12 @@ class Fences:
 
 
 def border_edges(area: Area) -> Floats:
-    """The edges of an area's border, none for one with arcs."""
-    return np.empty((0, 4))
+    """The edges of an area's border; none for one with arcs, or a band of altitudes, which its bounds tell."""
+    if area.altitude is not None or not isinstance(area.shape, BoxShape | PolygonShape):
+        return np.empty((0, 4))
+    rings = [ring for part in area.shape.outline().parts for ring in part]
+    lines = []
+    for ring in rings:
+        ends = np.frombuffer(ring, np.float64).reshape(-1, 2)
+        lines.append(np.column_stack((np.roll(ends, 1, 0), ends)))
+    return np.concatenate(lines)
