@@ -67,6 +67,10 @@ class UnknownHandle(BypassError):
     """A subscription handle was never given out, or its subscription was withdrawn."""
 
 
+class FollowingRefused(BypassError):
+    """A subscription is to be around a client who does not allow that."""
+
+
 class InvalidFormula(BypassError):
     """A text is no formula over tags, or one that is too large; the message marks the column."""
 

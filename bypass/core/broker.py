@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from bypass.core.borders.announcer import Announcer
-from bypass.core.borders.borders import Borders
+from bypass.core.areas.broker_areas import BrokerAreas
+from bypass.core.areas.expiry import Expiry
+from bypass.core.borders.making import make_borders
 from bypass.core.borders.permissions import WatchPermissions
 from bypass.core.downlink import Downlink
 from bypass.core.plans.isolation import ClientDirectory, Isolation, NumberedClients
@@ -27,8 +28,10 @@ from bypass.ports.host import Host, Lease
 from bypass.ports.proxies import GatewaySelection
 from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.protocol.messages import (
+    AllowFollowing,
     Assignment,
     ContextMessage,
+    FollowedPlace,
     Kind,
     Message,
     OutcomeMessage,
@@ -39,9 +42,6 @@ from bypass.protocol.messages import (
 from bypass.protocol.scheme_context import SchemeContext
 from bypass.support.arrays import Ints
 from bypass.transitions import Action, AtomicTransition, Engine, Group, InvalidPlan, Outcome, Plan, Record
-
-if TYPE_CHECKING:
-    from bypass.places.areas import Area
 
 
 class ClientListener(Protocol):
@@ -114,8 +114,10 @@ class Broker:
         self.engine.set_defaults(FILTER_PROXY, settings)
         self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
         self.brought_proxies = registry.create_brought(self.engine, "broker")
-        self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor))
         names = NumberedClients() if clients is None else clients
+        self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region)
+        self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor), self.areas)
+        self.expiry = Expiry(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
             self.engine,
@@ -126,16 +128,8 @@ class Broker:
             lambda rollout: RolloutTracker(rollout, host, names, isolation, pending_changed),
             resubscribe=not state_transfer,
         )
-        self.permissions = WatchPermissions(names)
-        self.borders = Borders(
-            host,
-            self.permissions,
-            self._place_areas,
-            lambda client: self.scheme_of(client).reports_places,
-            lambda: [client for scheme in self.filter_schemes for client in scheme.clients],
-            lambda client, message: self.downlink.send(client, message),
-            Announcer(lambda deliveries: self.downlink.notify(deliveries), host.now),
-        )
+        self.permissions = WatchPermissions(names, self.areas.allows)
+        self.borders = make_borders(self, self.permissions)
         self.engine.add_listener(self)
         if not state_transfer:
             self.engine.register_transition(FILTER_PROXY, StartFromNothing())
@@ -172,7 +166,9 @@ class Broker:
         self.table = schemes[0].table
         self._grace = schemes[0].grace
         self._events.use({scheme: self.flag_of(scheme) for scheme in schemes})
-        self.table.listeners = (*(scheme.index for scheme in schemes), self._grace)
+        self.areas.use(self.table)
+        indexes = [index for scheme in schemes for index in scheme.indexes]
+        self.table.listeners = (*indexes, self.areas, self._grace)
 
     # -- messages -----------------------------------------------------------------------------------------
 
@@ -232,12 +228,17 @@ class Broker:
                 message.piggyback = None  # the publisher's place is no business of the subscribers
             if message.kind is Kind.BORDER:
                 self.borders.reported(message)
+        elif isinstance(message, FollowedPlace):
+            self.areas.followed(message)
         elif isinstance(message, ContextMessage):
             self._context(message.client, message.scheme, message)
         elif isinstance(message, Subscribe):
             self._subscribe(message)
         elif isinstance(message, Unsubscribe):
             self.withdraw(message.client, message.handle)
+        elif isinstance(message, AllowFollowing):
+            self.areas.allowed(message)
+            self.borders.allowed(message.client)
         elif isinstance(message, OutcomeMessage):
             self.rollout.tracker.answered(message.client, Outcome.from_bytes(message.outcome))
 
@@ -245,6 +246,7 @@ class Broker:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
         if self.borders.unwatch(client, handle):
             return
+        self.expiry.forget(client, handle)
         if self.table.remove(client, handle) is not None:
             self.scheme_of(client).unsubscribed()
 
@@ -281,14 +283,15 @@ class Broker:
         for each in subscriptions:
             if each.watch is not None:
                 self.borders.watch(client, each.handle, each.watch)
-                continue
-            row = self.table.add(client, each.handle, each.subscription, each.radius)
-            scheme.subscribed(client, row)
+            else:
+                self._take(scheme, each, client)
 
     def disconnect(self, client: int) -> None:
         """Forget a client that has left for good, with its subscriptions."""
         scheme = self.scheme_of(client)
         self.table.remove_client(client)
+        self.areas.left(client)
+        self.expiry.forget_all(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
         self._velocities.forget(client)
@@ -321,17 +324,36 @@ class Broker:
 
     def _subscribe(self, message: Subscribe) -> None:
         client = message.client
+        self.check(message)
         self.subscribed += 1
         if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
         if message.watch is not None:
             self.borders.watch(client, message.handle, message.watch)
             return
-        row = self.table.add(client, message.handle, message.subscription, message.radius)
         if message.piggyback is not None:
+            self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
             self._context(client, message.scheme, message.piggyback)
         # Asked for again: the place that came along may have moved the client to another scheme.
-        self.scheme_of(client).subscribed(client, row)
+        self._take(self.scheme_of(client), message, client)
+
+    def check(self, message: Subscribe) -> None:
+        """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
+        before, with the same areas, is never refused."""
+        if message.watch is not None:
+            self.borders.check(message.client, message.watch)
+        interest = message.interest
+        if interest is not None and interest != self.table.interest_of(message.client, message.handle):
+            self.areas.check(message.client, interest)
+
+    def _take(self, scheme: FilterBroker, message: Subscribe, client: int) -> None:
+        """Have a subscription of a scheme's client in the table, and indexed."""
+        handle = message.handle
+        row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
+        self.expiry.set(client, handle, message)
+        if row in self.table.interests and not self.table.is_for_schemes(row):
+            self.areas.insert(row)
+        scheme.subscribed(client, row)
 
     def _context(self, client: int, flag: int, message: ContextMessage) -> None:
         if isinstance(message, Assignment):
@@ -377,15 +399,6 @@ class Broker:
 
     def _lease(self, proxy: str) -> Lease:
         return Lease(self.host, f"broker's {proxy}", self)
-
-    def _place_areas(self) -> dict[str, Area]:
-        """The areas of the region's places, by name."""
-        from bypass.places.areas import Area
-
-        return {
-            place.name: place.area or Area.circle((place.x, place.y), place.radius)
-            for place in self.filter_schemes[0].region.places
-        }
 
     def _place(self, client: int) -> Reading[Vector] | None:
         place = self.table.place(client)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bypass.events.event import Event, Origin, Publisher
 from bypass.events.filters import Subscription
+from bypass.places.area_of_interest import AreaOfInterest
 
 if TYPE_CHECKING:
     from bypass.places.areas import Area
@@ -73,6 +74,23 @@ class AssignmentRequest(ContextMessage):
 
 
 @dataclass(slots=True)
+class FollowedPlace(ContextMessage):
+    """Client to broker, under any filter scheme: where a client is whom others may follow, and how it moves
+    (m, m/s)."""
+
+    location: tuple[float, float]
+    vector: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(slots=True)
+class AllowFollowing(Message):
+    """Client to broker: the clients that may follow this one, instead of those before; `everybody`: all."""
+
+    names: tuple[str, ...] = ()
+    everybody: bool = False
+
+
+@dataclass(slots=True)
 class Circle:
     """One attraction point's channel as the client must know it."""
 
@@ -102,14 +120,24 @@ class Assignment(ContextMessage):
 
 @dataclass(slots=True)
 class Subscribe(Message):
-    """Client to broker. `radius` (m) is None for a subscription without a place; with a `watch` it is told of
-    border events, and of nothing else."""
+    """Client to broker. `radius` (m) is None for a subscription without a place; one with `interest` has
+    areas instead, which a later message about the same handle may change. It ends in `expires` seconds, None:
+    not by itself.
+
+    With a `watch` it is told of border events, and of nothing else.
+
+    `until` (s, by the clock of a broker) is when it ends as the store of that broker knows it; clients say
+    and hear nothing of it.
+    """
 
     handle: int
     subscription: Subscription
     radius: int | None = None
     piggyback: ContextMessage | None = None
     watch: BorderWatch | None = field(default=None, kw_only=True)
+    interest: AreaOfInterest | None = None
+    expires: float | None = None
+    until: float | None = None
 
 
 @dataclass(slots=True)

@@ -17,9 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bypass.core.downlink import Delivery
 from bypass.protocol.messages import (
+    AllowFollowing,
     Assignment,
     AssignmentRequest,
     ContextUpdate,
+    FollowedPlace,
     Kind,
     Message,
     OutcomeMessage,
@@ -72,6 +74,8 @@ COUNTED_AS: dict[type[Message], Traffic] = {
     ContextUpdate: Traffic.CONTEXT,
     AssignmentRequest: Traffic.CONTEXT,
     Assignment: Traffic.CONTEXT,
+    FollowedPlace: Traffic.CONTEXT,
+    AllowFollowing: Traffic.SUBSCRIPTIONS,
     PlanMessage: Traffic.COORDINATION,
     OutcomeMessage: Traffic.COORDINATION,
 }  # what a message carries piggyback is context, and so are messages that schemes have declared themselves

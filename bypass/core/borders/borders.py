@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import inf, isfinite
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from bypass.core.borders.announcer import Announcer
 from bypass.core.borders.fences import Fences
 from bypass.core.borders.report import BorderReport
 from bypass.core.borders.watched_client import Computes, KeptWatch, WatchedClient
-from bypass.errors import InvalidEvent, InvalidWatch
+from bypass.errors import InvalidWatch
 from bypass.places.borders import BorderEvent, PathPoint, Why
 from bypass.protocol.borders import BorderTask, BorderWatch, WatchedAreas
 from bypass.protocol.messages import Message, Publish

@@ -12,11 +12,11 @@ class WatchPermissions:
     whether a client is an operator's, and `understands` whether a client's version knows border tasks; each
     runtime says what is otherwise there."""
 
-    def __init__(self, names: ClientDirectory) -> None:
-        self.allows: Callable[[str, int], bool] = lambda _name, _watcher: False
+    def __init__(self, names: ClientDirectory, allows: Callable[[str, int], bool]) -> None:
         self.is_operator: Callable[[int], bool] = lambda _: True
         self.understands: Callable[[int], bool] = lambda _: True
         self._names = names
+        self._allows = allows
 
     def name(self, client: int) -> str:
         """Give the name of a client; empty if it is gone for good."""
@@ -24,7 +24,7 @@ class WatchPermissions:
 
     def may_watch(self, watcher: int, client: int) -> bool:
         """Whether a client has allowed another one to follow it."""
-        return watcher == client or self.allows(self._names.name(client), watcher)
+        return watcher == client or self._allows(self._names.name(client), watcher)
 
     def may_watch_all(self, watcher: int) -> bool:
         """Whether a client is an operator's."""

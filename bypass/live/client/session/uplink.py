@@ -10,8 +10,8 @@ from bypass.live.client.errors import Unsupported
 from bypass.live.client.session.outbox import Outbox
 from bypass.live.client.sources.sensor import LiveSensor
 from bypass.places.geo import PlanarLocation
-from bypass.protocol.messages import Kind, Message, Publish, Subscribe
-from bypass.protocol.session import Ack, needed
+from bypass.protocol.messages import AllowFollowing, FollowedPlace, Kind, Message, Publish, Subscribe
+from bypass.protocol.session import AREAS, Ack, needed
 from bypass.protocol.wire import Codec, encode
 
 
@@ -39,6 +39,8 @@ class Uplink:
     def send(self, message: Message) -> None:
         """Send a message; a publication is kept. Raises MalformedMessage for what cannot travel, and
         Unsupported for a publication that the broker cannot read: it is not kept."""
+        if isinstance(message, AllowFollowing | FollowedPlace) and AREAS not in self.capabilities:
+            return  # it would not be understood
         data = self._codec.encode(message)
         if isinstance(message, Publish) and message.id not in self.outbox:
             if lacking := self.lacking(message):
