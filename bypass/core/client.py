@@ -124,6 +124,8 @@ class Client(Subscriber, BorderWatching):
             host.location, self.network.send, None if before is None else before.followed
         )
         self.subscriptions.on_expired = self.unsubscribe
+        if before is not None:
+            self.adopt_watches(before)
         self.published = published
         self._kept, self._times, self._fallback = kept, times, fallback
         self._closed = False

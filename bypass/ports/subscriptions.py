@@ -146,12 +146,6 @@ class Subscriptions:
         self.kept[handle.id] = handle
         self.last_number = max(self.last_number, handle.id)
 
-    def rewatch(self, handle: SubHandle, watch: BorderWatch) -> Registered:
-        """Give a watch other terms. Raises `UnknownHandle`."""
-        changed = self._registered[handle.id] = replace(self.of(handle), watch=watch)
-        self.on_change()
-        return changed
-
     def remove(self, handle: SubHandle) -> None:
         """Forget a handle. Raises `UnknownHandle` if it is not, or no longer, subscribed."""
         registered = self.of(handle)

@@ -217,6 +217,9 @@ class Borders:
             else:
                 event = replace(event, client=client.number, name=client.name)
                 self._tell(kept, (event,))
+        if (report.turn, report.number) < client.reported:
+            return  # it was refused when it came first, and later ones were not
+        client.reported = (report.turn, report.number)
         for number, states in report.states.items():
             kept = self._by_number.get(number)
             if kept is not None and kept in client.watches:

@@ -106,10 +106,23 @@ class OwnFixes:
         """The states of all watches that have begun."""
         return {number: each.tracker.dump() for number, each in self._watches.items() if each.begun}
 
-    def close(self) -> None:
-        """Listen to nothing any more."""
+    def moved_to(self, host: Host, found: Callable[[Found], None]) -> OwnFixes:
+        """The same watches, of another client in the same place; this one was closed."""
+        other = OwnFixes(host, found)
+        other.last, other._watches = self.last, self._watches
+        other._listen()
+        return other
+
+    def forget(self) -> None:
+        """Watch nothing any more."""
         self._watches.clear()
         self._listen()
+
+    def close(self) -> None:
+        """Listen to nothing any more."""
+        if self._interval is not None:
+            self._host.location.release(self._fixed)
+            self._interval = None
 
     def _begin(self, tracked: _Tracked, point: PathPoint) -> list[BorderEvent]:
         tracked.begun = True

@@ -22,7 +22,8 @@ class BorderReport:
     """What a client has found since its last report, in the order in which it came.
 
     `events` are with the numbers of their watches; `states` are by watch, those of all areas in which the client
-    has one; `last` is where it is. `is_final`: the broker goes on from here.
+    has one; `last` is where it is. `is_final`: the broker goes on from here. `number` counts the reports
+    of a client.
     """
 
     turn: int
@@ -30,6 +31,7 @@ class BorderReport:
     states: dict[int, States] = field(default_factory=dict)
     last: PathPoint | None = None
     is_final: bool = False
+    number: int = 0
 
     def to_event(self) -> Event:
         """The event that carries it."""
@@ -45,6 +47,7 @@ class BorderReport:
             "states": [[number, states] for number, states in self.states.items()],
             "last": last,
             "final": self.is_final,
+            "number": self.number,
         }
         return Event(payload=json.dumps(content, separators=(",", ":"), allow_nan=False).encode())
 
@@ -67,7 +70,7 @@ class BorderReport:
                 for state in each.values():
                     AreaState.load(state)
                 states[int(number)] = each
-            return cls(int(content["turn"]), events, states, last, bool(content["final"]))
+            return cls(int(content["turn"]), events, states, last, bool(content["final"]), int(content["number"]))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InvalidEvent(f"report of borders: {error}") from error
 

@@ -32,6 +32,7 @@ class BorderReporter:
         self._numbers: set[int] = set()
         self._recent: deque[Fix] = deque(maxlen=MOST_RECENT)
         self._interval = 0.0
+        self._reports = 0
 
     def task(self, task: BorderTask) -> None:
         """Do as the broker says; one that was done already changes nothing."""
@@ -57,7 +58,7 @@ class BorderReporter:
         if not task.computes:
             if task.watches:
                 self._send([], is_final=True)
-            self._own.close()
+            self._own.forget()
             self._numbers = set()
 
     def close(self) -> None:
@@ -80,5 +81,7 @@ class BorderReporter:
         self._send(found)
 
     def _send(self, found: Found, is_final: bool = False) -> None:
-        report = BorderReport(self._turn, found, dict(self._own.states()), self._own.last, is_final)
+        self._reports += 1
+        states = dict(self._own.states())
+        report = BorderReport(self._turn, found, states, self._own.last, is_final, self._reports)
         self._report(report.to_event())

@@ -55,6 +55,7 @@ class KeptWatch:
 class WatchedClient:
     """A client that somebody watches. `last` is the latest point of its way, `heard` when the broker knew that;
     `due` is when something happens to it that is no passage. `turn` numbers what it was told of who `computes`. `begun` are the numbers of the watches in which its place was known.
+    `reported` is the latest of its reports.
     """
 
     number: int
@@ -65,6 +66,7 @@ class WatchedClient:
     due: float = inf
     computes: Computes = Computes.BROKER
     turn: int = 0
+    reported: tuple[int, int] = (0, 0)
     begun: set[int] = field(default_factory=set)
 
     def note_due(self) -> None:

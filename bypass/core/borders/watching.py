@@ -26,7 +26,7 @@ from bypass.places.borders import BorderEvent, BorderOptions
 from bypass.places.geo import Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.host import Host
-from bypass.ports.subscriptions import SubHandle, Subscriptions
+from bypass.ports.subscriptions import Callback, SubHandle, Subscriptions
 from bypass.protocol.borders import BorderTask, BorderWatch
 from bypass.protocol.messages import Kind, Publish
 from bypass.support.callbacks import is_plain_function
@@ -124,27 +124,36 @@ class BorderWatching:
                 raise InvalidLocation("nobody says where this client is: expected a client with a location")
             self._watch_self(watch)
         else:
-            registered = self.subscriptions.add(
-                wanted_kinds(terms), partial(_hand_over, callback), None, LocationRequest(), watch=terms
-            )
-            watch.handle = registered.handle
-            self.filter.subscribe(registered)
+            watch.handle = self.watch_others(terms, partial(_hand_over, callback))
         return watch
+
+    def watch_others(self, terms: BorderWatch, callback: Callback) -> SubHandle:
+        """Have a broker watch on these terms; it tells by events, which carry border events."""
+        wanted = wanted_kinds(terms)
+        registered = self.subscriptions.add(wanted, callback, None, LocationRequest(), watch=terms)
+        self.filter.subscribe(registered)
+        return registered.handle
 
     def change_watch(self, watch: WatchHandle, areas: WatchAreas) -> None:
         """Watch other areas, without a gap: areas of the same name have another shape. Raises InvalidWatch,
         InvalidArea, and UnknownHandle for a watch that is over."""
+        terms = self.changed_terms(watch, areas)
+        if watch.handle is None:
+            own = self._own_watch(watch)
+            own.fixes.put(watch.number, terms.options, dict(terms.areas))
+        else:
+            registered = self.subscriptions.of(watch.handle)
+            self.subscriptions.put(replace(registered, watch=terms))
+            self.filter.subscribe(replace(registered, watch=terms))
+        watch.terms = terms
+
+    def changed_terms(self, watch: WatchHandle, areas: WatchAreas) -> BorderWatch:
+        """The terms of a watch in other areas. Raises InvalidWatch and InvalidArea."""
         named, every_place = areas_of(areas, self._projection)
         terms = replace(watch.terms, areas=named, every_place=every_place)
         if is_own(terms) != is_own(watch.terms):
-            raise InvalidWatch("places of the region: expected none, in a watch that began without a broker")
-        if watch.handle is None:
-            own = self._own_watch(watch)
-            own.fixes.put(watch.number, terms.options, dict(named))
-        else:
-            changed = self.subscriptions.rewatch(watch.handle, terms)
-            self.filter.subscribe(changed)
-        watch.terms = terms
+            raise InvalidWatch("places of the region: expected them in none or in all areas of a watch")
+        return terms
 
     def unwatch(self, watch: WatchHandle) -> None:
         """End a watch: nothing more is told. Raises UnknownHandle for one that is over."""
@@ -211,6 +220,13 @@ class BorderWatching:
     def _locate(self, interval: float | None) -> None:
         self.subscriptions.watched = interval
         self.filter.watch()
+
+    def adopt_watches(self, before: BorderWatching) -> None:
+        """Go on with the watches of oneself of a client whose place this one takes."""
+        if before._own is not None:
+            known = before._own
+            fixes = known.fixes.moved_to(self.host, self._found)
+            self._own = _OwnWatches(fixes, known.handles, known.last)
 
     def close_borders(self) -> None:
         """The client ends: it listens to no sensor for borders any more."""
