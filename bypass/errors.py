@@ -51,6 +51,10 @@ class InvalidRadius(BypassError):
     """A radius is not a distance in metres."""
 
 
+class InvalidWatch(BypassError):
+    """A watch of borders asks for something that there is not."""
+
+
 class InvalidInterval(BypassError):
     """The time between two fixes is not a positive number of seconds."""
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bypass.core.areas.followed import Followed
+from bypass.core.borders.watching import BorderWatching
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
 from bypass.core.subscriber import Subscriber
@@ -52,7 +53,7 @@ NODE_PROXIES = STORE_PROXIES | {STABILITY_PROXY}
 """The proxies that a client has from the moment on when it uses objects."""
 
 
-class Client(Subscriber):
+class Client(Subscriber, BorderWatching):
     """One application's access to publish/subscribe. `uplink` sends to the broker, reliably and in order.
 
     `set` are parameters, for `scheme` and for all that come after it as far as they have them. `projection`
@@ -116,12 +117,15 @@ class Client(Subscriber):
         self.coordinator = Coordinator(self.engine)
         self.says_obsolete = True  # the broker knows that outcome
         self.engine.add_listener(self)
+        self.network.on_border_task = self.border_task
         self.network.bind(self.filter, self._plan_arrived, self.nearby.gateway_logic)
         self._mark_messages()
         self.followed = Followed(
             host.location, self.network.send, None if before is None else before.followed
         )
         self.subscriptions.on_expired = self.unsubscribe
+        if before is not None:
+            self.adopt_watches(before)
         self.published = published
         self._kept, self._times, self._fallback = kept, times, fallback
         self._closed = False
@@ -181,6 +185,7 @@ class Client(Subscriber):
         if self._closed:
             return
         self._closed = True
+        self.close_borders()
         self.followed.stop()
         self.network.silent = True
         if self._node is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from bypass.errors import UnknownHandle
 from bypass.events.event import Event
@@ -12,6 +13,9 @@ from bypass.events.filters import Subscription
 from bypass.places.area_of_interest import AreaOfInterest, as_seen_from, heading_of, in_any
 from bypass.places.sensor import Fix, LocationRequest
 from bypass.protocol.messages import ContextMessage, Publish, Subscribe
+
+if TYPE_CHECKING:
+    from bypass.protocol.borders import BorderWatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class SubHandle:
     subscription: Subscription
     radius: int | None
     interest: AreaOfInterest | None = None
+    watch: BorderWatch | None = None
 
 
 Callback = Callable[[Event, SubHandle], None]
@@ -43,12 +48,15 @@ class Registered:
     exact: bool = False
     interest: AreaOfInterest | None = None
     until: float | None = None
+    watch: BorderWatch | None = None
 
     def message(self, now: float, piggyback: ContextMessage | None = None) -> Subscribe:
         """Give what a broker is told of it."""
         handle = self.handle
         expires = None if self.until is None else max(self.until - now, 0.0)
-        return Subscribe(handle.id, handle.subscription, handle.radius, piggyback, self.interest, expires)
+        return Subscribe(
+            handle.id, handle.subscription, handle.radius, piggyback, self.interest, expires, watch=self.watch
+        )
 
 
 class Subscriptions:
@@ -61,6 +69,8 @@ class Subscriptions:
         self.kept: dict[int, SubHandle] = {}
         """Handles of an earlier life of the client, which nobody has claimed yet."""
         self._intervals: Counter[float] = Counter()  # at which the place is wanted, and by how many
+        self.watched: float | None = None
+        """The interval at which a broker wants the place for those who watch the client; None: it does not."""
         self.beyond = 0  # events that came for an exact subscription and were not within its radius or areas
         self.last_number = 0  # new handles get higher ones
         self.on_change: Callable[[], None] = _nothing
@@ -78,18 +88,21 @@ class Subscriptions:
         exact: bool = False,
         interest: AreaOfInterest | None = None,
         until: float | None = None,
+        watch: BorderWatch | None = None,
     ) -> Registered:
         """Register a subscription under a new handle, or under the number of a kept one that is equal."""
-        wanted = (subscription, radius, interest)
-        equal = [k.id for k in self.kept.values() if (k.subscription, k.radius, k.interest) == wanted]
+        wanted = (subscription, radius, interest, watch)
+        equal = [k.id for k in self.kept.values() if (k.subscription, k.radius, k.interest, k.watch) == wanted]
         if equal:
             number = self.kept.pop(equal[0]).id
         else:
             self.last_number += 1
             number = self.last_number
-        handle = SubHandle(number, subscription, radius, interest)
+        handle = SubHandle(number, subscription, radius, interest, watch)
         placeless = radius is None and (interest is None or not interest.is_own)
-        registered = Registered(handle, callback, None if placeless else request, exact, interest, until)
+        registered = Registered(
+            handle, callback, None if placeless else request, exact, interest, until, watch
+        )
         self._registered[handle.id] = registered
         if registered.request is not None:
             self._intervals[registered.request.interval] += 1
@@ -151,8 +164,10 @@ class Subscriptions:
         return len(self._registered)
 
     def interval(self) -> float | None:
-        """The shortest interval at which some subscription wants the place known; None if none does."""
-        return min(self._intervals, default=None)
+        """The shortest interval at which some subscription, or whoever watches the client, wants the place known;
+        None if none does."""
+        wanted = (*self._intervals, *(() if self.watched is None else (self.watched,)))
+        return min(wanted, default=None)
 
     def largest_radius(self) -> int:
         """The largest radius of all; 0 if none has one."""

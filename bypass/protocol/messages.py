@@ -17,17 +17,22 @@ from bypass.places.area_of_interest import AreaOfInterest
 
 if TYPE_CHECKING:
     from bypass.places.areas import Area
+    from bypass.protocol.borders import BorderWatch
 
 MOST_TOGETHER = 16
 """Publications in one frame at most."""
 
 
 class Kind(IntEnum):
-    """The kind of an event's place: none, the publisher's position, or a place that the publisher chose."""
+    """The kind of an event's place: none, the publisher's position, or a place that the publisher chose.
+
+    One of kind BORDER is a watched client's report to its broker, and for nobody else.
+    """
 
     PLAIN = 0
     LOCAL = 1
     PLACED = 2
+    BORDER = 3
 
 
 @dataclass(slots=True)
@@ -50,10 +55,15 @@ class ContextMessage(Message):
 
 @dataclass(slots=True)
 class ContextUpdate(ContextMessage):
-    """Client to broker: where the client is and, for schemes that want it, how it moves (m, m/s)."""
+    """Client to broker: where the client is and, for schemes that want it, how it moves (m, m/s).
+
+    A client that is watched says when (s, by its clock) it was there, and at which altitude (m) if it knows.
+    """
 
     location: tuple[float, float]
     vector: tuple[float, float] | None = None
+    at: float | None = None
+    z: float | None = None
 
 
 @dataclass(slots=True)
@@ -114,6 +124,8 @@ class Subscribe(Message):
     areas instead, which a later message about the same handle may change. It ends in `expires` seconds, None:
     not by itself.
 
+    With a `watch` it is told of border events, and of nothing else.
+
     `until` (s, by the clock of a broker) is when it ends as the store of that broker knows it; clients say
     and hear nothing of it.
     """
@@ -122,6 +134,7 @@ class Subscribe(Message):
     subscription: Subscription
     radius: int | None = None
     piggyback: ContextMessage | None = None
+    watch: BorderWatch | None = field(default=None, kw_only=True)
     interest: AreaOfInterest | None = None
     expires: float | None = None
     until: float | None = None

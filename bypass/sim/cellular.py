@@ -22,6 +22,7 @@ from bypass.protocol.messages import (
     AssignmentRequest,
     ContextUpdate,
     FollowedPlace,
+    Kind,
     Message,
     OutcomeMessage,
     PlanMessage,
@@ -65,7 +66,7 @@ class Traffic(IntEnum):
     COORDINATION = 3
 
 
-CONTEXT = Traffic.CONTEXT  # looking a member up takes as long as a call
+CONTEXT, BORDER = Traffic.CONTEXT, Kind.BORDER  # looking a member up takes as long as a call
 COUNTED_AS: dict[type[Message], Traffic] = {
     Publish: Traffic.EVENTS,
     Subscribe: Traffic.SUBSCRIPTIONS,
@@ -201,6 +202,8 @@ class Cellular:
         """Send a message from the client that it names to the broker."""
         client = message.client
         kind = COUNTED_AS.get(type(message), CONTEXT)
+        if isinstance(message, Publish) and message.kind is BORDER:
+            kind = CONTEXT
         size = encoded_size(message, self._codec) + self._header
         carried = 0
         if isinstance(message, (Publish, Subscribe)) and message.piggyback is not None:

@@ -121,6 +121,8 @@ class CircleBroker(FilterBroker):
     average (`mean`) radius of this scheme's subscriptions, or by a number of metres.
     """
 
+    reports_places: ClassVar[bool] = False
+
     channels_by_place: ClassVar[bool] = True
 
     channels: Annotated[ChannelMap | None, TransferState("channels", optional=True)] = None

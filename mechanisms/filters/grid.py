@@ -72,6 +72,7 @@ class GridBroker(FilterBroker):
     """An event concerns the subscriptions whose owners are in its cell, and those with areas that touch it.
     `grid`² cells cover the region."""
 
+    reports_places: ClassVar[bool] = False
     wide: ClassVar[bool] = False  # whether a subscription listens to all cells that its area touches
 
     # At most so many that an assignment of all channels still fits into one message.

@@ -59,7 +59,7 @@ class BrokerAreas:
         """Check areas. Raises InvalidArea for a place that the region does not have, and FollowingRefused
         for what is to be around somebody who does not allow that."""
         self._look_up(interest)
-        if interest.around and not self._allows(interest.around, client):
+        if interest.around and not self.allows(interest.around, client):
             follower = shown(self._names.name(client))
             raise FollowingRefused(
                 f"around {shown(interest.around)}: nobody of that name lets {follower} follow: expected a"
@@ -152,7 +152,7 @@ class BrokerAreas:
                 raise InvalidArea(f"place {shown(name)}: expected one of {expected}")
         return tuple([_area_of(known[area.place]) if area.place else area for area in interest.areas])
 
-    def _allows(self, name: str, client: int) -> bool:
+    def allows(self, name: str, client: int) -> bool:
         allowed = self._allowed.get(name)
         if allowed is None:
             return False
@@ -162,7 +162,7 @@ class BrokerAreas:
     def _admit(self, name: str) -> None:
         """Note which rows around a client are there by its leave."""
         table = self._table
-        rows = [row for row in self._around.get(name, ()) if self._allows(name, int(table.client[row]))]
+        rows = [row for row in self._around.get(name, ()) if self.allows(name, int(table.client[row]))]
         if rows:
             interests = [(row, table.interests[row]) for row in rows]
             self._followers[name] = [_Follower(row, each.areas, each.reach) for row, each in interests]

@@ -211,10 +211,19 @@ def _write_context_update(body: pb.ContextUpdate, message: ContextUpdate, _: Val
     if message.vector is not None:
         body.vx, body.vy = message.vector
         finite("vector", (body.vx, body.vy), 2)  # after rounding: single precision has less room
+    if message.at is not None:
+        body.at = finite("at", (message.at,), 1)[0]
+    if message.z is not None:
+        body.z = finite("z", (message.z,), 1)[0]
 
 
 def _read_context_update(body: pb.ContextUpdate, _: ValueTypes) -> ContextUpdate:
-    return ContextUpdate(_read_location(body), read_pair("vector", body, "vx", "vy"))
+    return ContextUpdate(
+        _read_location(body),
+        read_pair("vector", body, "vx", "vy"),
+        finite("at", (body.at,), 1)[0] if body.HasField("at") else None,
+        finite("z", (body.z,), 1)[0] if body.HasField("z") else None,
+    )
 
 
 def _write_followed_place(body: pb.FollowedPlace, message: FollowedPlace, _: ValueTypes) -> None:
@@ -333,13 +342,20 @@ WRITERS: dict[type[Message], BodyWriter] = {
 
 @cache
 def all_writers() -> Mapping[type[Message], BodyWriter]:
-    """All writers by class, those of stores included. A client that stores nothing does not load these."""
+    """All writers by class, those of stores and borders included: a client that stores nothing, and is not
+    watched, does not load these."""
+    from bypass.protocol.borders import BorderTask
     from bypass.protocol.datagrams import Datagram
+    from bypass.protocol.wire.border_bodies import write_border_task
     from bypass.protocol.wire.stores.datagram_bodies import write_datagram
     from bypass.protocol.wire.stores.storage_bodies import STORAGE_MESSAGES, write_storage
 
     stored: BodyWriter = ("storage", write_storage)
-    return {**WRITERS, Datagram: ("datagram", write_datagram), **dict.fromkeys(STORAGE_MESSAGES, stored)}
+    own: dict[type[Message], BodyWriter] = {
+        Datagram: ("datagram", write_datagram),
+        BorderTask: ("border_task", write_border_task),
+    }
+    return {**WRITERS, **own, **dict.fromkeys(STORAGE_MESSAGES, stored)}
 
 
 def _read_datagram(body: pb.Datagram, values: ValueTypes) -> Message:
@@ -352,6 +368,12 @@ def _read_storage(body: Any, values: ValueTypes) -> Message:
     from bypass.protocol.wire.stores.storage_bodies import read_storage
 
     return read_storage(body, values)
+
+
+def _read_border_task(body: pb.BorderTask, values: ValueTypes) -> Message:
+    from bypass.protocol.wire.border_bodies import read_border_task
+
+    return read_border_task(body, values)
 
 
 def writer_of(message: Message) -> BodyWriter:
@@ -380,5 +402,6 @@ READERS: dict[str, Callable[[Any, ValueTypes], Message]] = {
     **SESSION_READERS,
     "datagram": _read_datagram,
     "storage": _read_storage,
+    "border_task": _read_border_task,
 }
 """By field of the envelope: what makes a message of it."""

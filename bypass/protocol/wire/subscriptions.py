@@ -22,6 +22,10 @@ def write_subscribe(body: pb.Subscribe, message: Subscribe, values: ValueTypes) 
     if message.radius is not None:
         body.radius = message.radius
     write_filters(body.filters.add, message.subscription, values)
+    if message.watch is not None:
+        from bypass.protocol.wire.border_bodies import write_watch  # a client that watches nobody needs none
+
+        write_watch(body.watch, message.watch)
     if message.interest is not None:
         _write_interest(body.interest, message.interest)
     if message.expires is not None:
@@ -92,7 +96,7 @@ def read_subscribe(body: pb.Subscribe, values: ValueTypes) -> Subscribe:
     interest = _read_interest(body.interest) if body.HasField("interest") else None
     if radius is not None and interest is not None:
         raise ValueError(f"radius {radius} beside areas: expected one of them")
-    return Subscribe(
+    message = Subscribe(
         required(body, "handle"),
         read_filters(body.filters, values),
         radius,
@@ -101,6 +105,11 @@ def read_subscribe(body: pb.Subscribe, values: ValueTypes) -> Subscribe:
         _seconds("expires", body.expires) if body.HasField("expires") else None,
         _seconds("until", body.until) if body.HasField("until") else None,
     )
+    if body.HasField("watch"):
+        from bypass.protocol.wire.border_bodies import read_watch
+
+        message.watch = read_watch(body.watch)
+    return message
 
 
 def read_filters(filters: Iterable[pb.Filter], values: ValueTypes) -> Subscription:

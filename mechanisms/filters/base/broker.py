@@ -42,6 +42,10 @@ class FilterBroker(Mechanism):
     channels_by_place: ClassVar[bool] = False
     """Whether clients listen to the channels of attraction points: where there are none, it is of no use."""
 
+    reports_places: ClassVar[bool] = True
+    """Whether clients report where they are, as they move: else those that are watched find out themselves when
+    they pass a border."""
+
     table: Annotated[SubscriptionTable, TransferState("table")]
     grace: Annotated[Grace, TransferState("grace")]
     region: Annotated[Region, TransferState("region")]

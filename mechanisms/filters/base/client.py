@@ -43,6 +43,10 @@ class FilterClient(Mechanism):
         piggyback = None if registered.request is None else self._current_context()
         self.host.link.send(registered.message(self.host.now(), piggyback))
 
+    def watch(self) -> None:
+        """The place may be wanted more often, or less, by those who watch the client."""
+        self._watch()
+
     def unsubscribe(self, handle: int) -> None:
         """Withdraw a subscription that is no longer in `subscriptions`."""
         self._watch()

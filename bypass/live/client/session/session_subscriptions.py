@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
+from bypass.core.borders.watching import wanted_kinds
 from bypass.core.client import Client
 from bypass.events.filters import Filter, Subscription
 from bypass.live.client.errors import SubscriptionRefused, Unsupported
@@ -20,6 +22,7 @@ from bypass.live.client.subscription import LiveSubscription
 from bypass.live.host import Clock
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, Registered, SubHandle
+from bypass.protocol.borders import BorderWatch
 from bypass.protocol.messages import Subscribe
 from bypass.protocol.session import AREAS, TEMPORARY, Refused
 from bypass.protocol.wire import Codec
@@ -77,6 +80,27 @@ class SessionSubscriptions:
         if handle.id <= last:  # the number of one that was kept
             self._claims.add(handle.id)
         return subscription, self._ask(client, self._subscribing, handle.id)
+
+    def watch(self, terms: BorderWatch, callback: Callback | None) -> tuple[LiveSubscription, Answer]:
+        """Have the broker watch borders; and its answer. Raises MalformedMessage and Unsupported."""
+        client = self.usable()
+        self._check_message(Subscribe(0, wanted_kinds(terms), watch=terms))
+        subscription = LiveSubscription(self._events, callback)
+        last = client.subscriptions.last_number
+        subscription.handle = client.watch_others(terms, subscription.callback)
+        self._events.add(client, subscription)
+        if subscription.handle.id <= last:  # the number of one that was kept
+            self._claims.add(subscription.handle.id)
+        return subscription, self._ask(client, self._subscribing, subscription.handle.id)
+
+    async def change_watch(self, handle: SubHandle, terms: BorderWatch) -> None:
+        """Give a watch other areas; returns when the broker has that. Raises UnknownHandle,
+        SubscriptionRefused, MalformedMessage and Unsupported: then it is as it was."""
+        await self._changes.ready(handle)
+        client = self.usable()
+        answer = self._changes.begin(client, replace(client.registered(handle), watch=terms))
+        self._read_on()
+        await answer
 
     async def change(self, handle: SubHandle, **areas: Any) -> None:
         """Give a subscription other areas, or another end; returns when the broker has that. Raises as
