@@ -74,9 +74,9 @@ class FilterBroker(Mechanism):
     def make_area_index(self) -> Index:
         """An empty index of subscriptions with areas. It may find rows in whose areas an event does not lie:
         their owners test it."""
-        from bypass.mechanisms.filters.indexes.exact_areas import ExactAreas
+        from bypass.mechanisms.filters.indexes.areas.index import AreaIndex
 
-        return ExactAreas(self.table)
+        return AreaIndex(self.table, self.resolver, self.table.interests)
 
     @property
     def indexes(self) -> tuple[Index, ...]:
