@@ -190,10 +190,11 @@ class FilterBroker(Mechanism):
             return self.table.none
         return self.table.with_place_unknown(self._missing)
 
-    def match_areas(self, publication: Publish) -> Ints:
-        """The rows with areas that an event may concern, in no order."""
-        rows = None if self.areas is None else self.areas.match(publication)
-        return self.table.none if rows is None else rows
+    def match_areas(self, publications: Sequence[Publish]) -> Iterator[Ints]:
+        """Give for one event after the other the rows with areas that it may concern, when asked for it."""
+        if self.areas is not None:
+            for rows in self.areas.match_many(publications):
+                yield self.table.none if rows is None else rows
 
     # -- parameters ---------------------------------------------------------------------------------------
 
