@@ -29,20 +29,15 @@ class NamedPlaces:
         """The places that there are."""
         return self._broker.filter_schemes[0].region.places
 
-    def put(self, places: Iterable[Place]) -> None:
-        """Have these places, too, each instead of one that has its name. Raises InvalidLocation for too
-        many."""
+    def change(self, put: Iterable[Place] = (), remove: Iterable[str] = ()) -> None:
+        """Have some places no longer, and others, each instead of one that has its name. Raises
+        InvalidLocation for a name that none has and for too many, before anything changes."""
         known = {place.name: place for place in self.all}
-        self.use(tuple((known | {place.name: place for place in places}).values()))
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Have some places no longer. Raises InvalidLocation for a name that none has."""
-        known = {place.name: place for place in self.all}
-        for name in names:
+        for name in remove:
             if known.pop(name, None) is None:
-                there = ", ".join(known) or "there are none"
+                there = ", ".join(place.name for place in self.all) or "there are none"
                 raise InvalidLocation(f"place {shown(name)}: expected the name of one: {there}")
-        self.use(tuple(known.values()))
+        self.use(tuple((known | {place.name: place for place in put}).values()))
 
     def use(self, places: Sequence[Place]) -> None:
         """Have these places and no others. Raises InvalidLocation for too many."""

@@ -38,9 +38,7 @@ def areas_of(areas: Any, projection: Projection | None) -> tuple[tuple[tuple[str
     if isinstance(areas, Area | str):
         areas = (areas,)
     if not isinstance(areas, Iterable):
-        raise InvalidWatch(
-            f"areas {shown(areas)}: expected an Area, {PLACE}NAME, {PLACES!r}, or several of them"
-        )
+        raise InvalidWatch(f"areas {shown(areas)}: expected an Area, {PLACE}NAME, {PLACES!r}, or several of them")
     named: list[tuple[str, Area]] = []
     every_place = False
     for each in areas:

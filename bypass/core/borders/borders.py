@@ -145,9 +145,7 @@ class Borders:
 
     # -- watched clients ----------------------------------------------------------------------------------
 
-    def located(
-        self, client: int, x: float, y: float, at: float | None = None, z: float | None = None
-    ) -> None:
+    def located(self, client: int, x: float, y: float, at: float | None = None, z: float | None = None) -> None:
         """A client was at a place, at a time by its own clock if it has said when."""
         watched = self._watched.get(client)
         if watched is None:

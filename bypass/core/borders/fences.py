@@ -192,9 +192,7 @@ class Fences:
         x1, y1 = self._bounds[:, 2:].max(0)
         width, height = x1 - x0, y1 - y0
         extent = float(np.mean(self._bounds[:, 2:] - self._bounds[:, :2]))
-        side = max(
-            extent, np.sqrt(width * height / min(4 * count, MOST_CELLS)), max(width, height) / 1024, 1e-3
-        )
+        side = max(extent, np.sqrt(width * height / min(4 * count, MOST_CELLS)), max(width, height) / 1024, 1e-3)
         self._columns, self._rows = int(width // side) + 1, int(height // side) + 1
         self._grid = np.array([x0, y0, side])
         spans = np.empty((count, 4), np.int64)

@@ -41,7 +41,9 @@ class BorderReport:
             last = [x, y, at, z if isfinite(z) else None]
         content = {
             "turn": self.turn,
-            "events": [[number, e.kind, e.area, e.x, e.y, e.at, e.since, e.why] for number, e in self.events],
+            "events": [
+                [number, e.kind, e.area, e.x, e.y, e.at, e.since, e.why] for number, e in self.events
+            ],
             "states": [[number, states] for number, states in self.states.items()],
             "last": last,
             "final": self.is_final,
@@ -68,9 +70,7 @@ class BorderReport:
                 for state in each.values():
                     AreaState.load(state)
                 states[int(number)] = each
-            return cls(
-                int(content["turn"]), events, states, last, bool(content["final"]), int(content["number"])
-            )
+            return cls(int(content["turn"]), events, states, last, bool(content["final"]), int(content["number"]))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InvalidEvent(f"report of borders: {error}") from error
 
