@@ -203,6 +203,10 @@ class FilterBroker(Mechanism):
         self.resolver = value
         self.rebuild()
 
+    def use_region(self, region: Region) -> None:
+        """The region has other places now."""
+        self.region = region
+
     def rebuild(self) -> None:
         """A new index for changed parameters, with the same rows; the old one has its grace period."""
         outgoing = self.indexes
