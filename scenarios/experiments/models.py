@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from bypass.core.client import LARGEST_RADIUS
+from bypass.core.areas.arguments import LARGEST_RADIUS
 from bypass.errors import UnusableMechanism
 from bypass.events.event import MAX_PAYLOAD
 from bypass.models.catalogue import INSTALLED_MODELS, INSTALLED_WORKLOADS, find_model
