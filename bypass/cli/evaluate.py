@@ -125,7 +125,7 @@ def evaluate(
         raise click.UsageError(f"--crs with {traces}, a trace of ours: expected other Parquet")
     if publications is not None and kind == "parquet" and parts_of(traces, crs or "")[0].on_earth:
         raise click.UsageError(
-            f"--publications with {traces}, which is on earth: expected positions in the metres of publications"
+            f"--publications with {traces}, which is on earth: expected the metres of publications"
         )
     trace = Trace.open(traces) if kind == "trace" else None
     if publications is not None:
@@ -133,7 +133,7 @@ def evaluate(
     elif trace is not None:
         size = trace.clients * (trace.samples - 1) * len(sources)
     else:
-        size = count_rows(traces) * len(sources)
+        size = count_rows(traces, crs or "") * len(sources)
     laid = out / "trace"
     with chosen_engine(engine, master, size, "events") as running, _taken_back(laid) as keep:
         if trace is None:

@@ -136,9 +136,9 @@ def parts_of(source: Path, crs: str = "") -> list[RowGroups]:
     return parts
 
 
-def count_rows(source: Path) -> int:
-    """How many rows there are. Raises InvalidTrace."""
-    return sum(part.rows for part in parts_of(source))
+def count_rows(source: Path, crs: str = "") -> int:
+    """How many rows there are. Raises InvalidTrace, also for a reference system that nobody knows."""
+    return sum(part.rows for part in parts_of(source, crs))
 
 
 def _portions(metadata: pq.FileMetaData) -> list[tuple[tuple[int, ...], int]]:
