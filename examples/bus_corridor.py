@@ -1,4 +1,4 @@
-"""A bus and its corridor: riders hear of trouble along the route and of seats near the bus, wherever it is."""
+"""A bus and its corridor: riders hear of trouble along the route, and of seats near the bus where it is."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Delivery zones: couriers hear of orders in their own zone, and the dispatcher of who enters and leaves one."""
+"""Delivery zones: couriers hear of orders in their own, and the dispatcher of who enters and leaves one."""
 
 from bypass import Action, Area, Event, Plan, PlanarLocation, Region, SimulatedSystem, SubHandle, attr
 from bypass.core.borders.arguments import EVERYBODY

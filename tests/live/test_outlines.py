@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 import shapely
 
+from bypass import attr, connect_blocking
 from bypass.live.broker.operations.outlines import MOST_CORNERS, outline, place_entry
 from bypass.places.areas import Area
 from bypass.places.region import Place
+from tests.live.brokers import config, in_loop, running
 
 
 def shape_of(area: Area) -> shapely.MultiPolygon:
@@ -47,3 +50,25 @@ def test_a_circle_needs_no_outline() -> None:
     assert place_entry(Place("park", 1.0, 2.0, 3.0)) == entry
     square = place_entry(Place.of_area("yard", Area.box((0, 0), (10, 10))))
     assert [len(ring) for polygon in square["outline"] for ring in polygon] == [4]
+
+
+def test_a_broker_shows_the_areas_of_subscriptions_where_they_are(tmp_path: Path) -> None:
+    """Fixed ones, each once; one that moves with its owner, and one around another client who allows it."""
+    park = {"name": "park", "x": 300.0, "y": 300.0, "radius": 50.0}
+    with running(config(tmp_path, region={"places": [park]})) as service:
+        endpoint = service.server.endpoints[0]
+        with (
+            connect_blocking(endpoint, open=True, name="one", location=lambda: (500.0, 500.0)) as one,
+            connect_blocking(endpoint, open=True, name="two", location=lambda: (700.0, 500.0)) as two,
+        ):
+            wanted = attr("kind") == "news"
+            for me in (one, two):
+                me.subscribe(wanted, area=Area.box((0, 0), (40, 40)))
+            one.subscribe(wanted, area=Area.of_place("park"))
+            one.subscribe(wanted, area=Area.box((-10, -10), (10, 10)), relative=True)
+            two.subscribe(wanted, radius=50)
+            in_loop(service, service.status.refresh)
+            shown = service.status.snapshot["areas"]
+            boxes = sorted(shapely.Polygon(each["outline"][0][0]).bounds for each in shown)
+    assert {each["kind"] for each in shown} == {"subscription"}
+    assert boxes == [(0, 0, 40, 40), (250, 250, 350, 350), (490, 490, 510, 510)]

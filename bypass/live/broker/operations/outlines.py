@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from bypass.errors import MissingExtra
@@ -22,6 +23,7 @@ def place_entry(place: Place) -> dict[str, Any]:
     return entry if place.area is None else {**entry, "outline": outline(place.area)}
 
 
+@lru_cache(maxsize=1024)
 def outline(area: Area) -> Outline:
     """An area in metres, to the decimetre; arcs become chords. Without shapely, parts of it may overlap."""
     try:
