@@ -124,6 +124,22 @@ class BrokerAreas:
                     found += [each.row for each in near if in_any(each.areas, *at, z)]
         return np.array(found, np.int64)
 
+    def now(self, row: int) -> tuple[Area, ...]:
+        """The areas of a row of the table as they are at this moment; none while nobody knows where."""
+        table = self._table
+        interest = table.interests[row]
+        if interest.places:
+            return self._named.get(row, ())
+        if not interest.relative:
+            return interest.areas
+        if interest.around:
+            allowed = any(each.row == row for each in self._followers.get(interest.around, ()))
+            at = self._places.get(interest.around) if allowed else None
+        else:
+            place = table.whereabouts(int(table.client[row]))
+            at = None if place is None else (place[0], place[1], heading_of(place[2], place[3]))
+        return () if at is None else tuple([area.placed(*at) for area in interest.areas])
+
     # -- who is followed ----------------------------------------------------------------------------------
 
     def allowed(self, message: AllowFollowing) -> None:
