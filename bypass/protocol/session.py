@@ -40,6 +40,12 @@ SCHEMES = "schemes"
 OBJECTS = "objects"
 """The capability to store objects, to find them by their tags, and to send them in parts."""
 
+BORDERS = "borders"
+"""The capability to watch borders of areas, and to be watched."""
+
+AREAS = "areas"
+"""The capability to read areas and ends of subscriptions, and who may follow whom."""
+
 WINDOW = 2000
 WINDOW_BYTES = 1 << 20  # compiled into kernels
 """Events, and bytes of them, that may be on their way to a client at a time; others wait in the store."""
@@ -54,6 +60,8 @@ CAPABILITIES: tuple[str, ...] = (
     MISSED,
     SCHEMES,
     OBJECTS,
+    AREAS,
+    BORDERS,
 )
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
@@ -76,7 +84,10 @@ def needed(message: Publish | Subscribe) -> frozenset[str]:
     subscription = message.subscription
     types = {each.attribute.type for each in subscription.all_filters()}
     expressions = bool(subscription.compounds) or ANYTHING in types
-    return frozenset((EXPRESSIONS,) * expressions + (RICH_EVENTS,) * (BOOLEAN in types))
+    areas = message.interest is not None or message.expires is not None
+    forms = {EXPRESSIONS: expressions, RICH_EVENTS: BOOLEAN in types, AREAS: areas}
+    forms[BORDERS] = message.watch is not None
+    return frozenset(form for form, is_used in forms.items() if is_used)
 
 
 @dataclass(slots=True)

@@ -165,7 +165,7 @@ class Cells(StorageMechanism):
         """This node works for its cell now: others learn where it is, and that it has something."""
         self.location_updates.tell(with_copies=True)
         if not self.as_published:
-            self._registered_at = self.host.now()
+            self._registered_at = self.host.now() - 0.5 * self.register_s * self.random.random()
             self.comparison.tell_soon()
             self.host.after(self.random.random(), self.repair.offer_own)
             self.host.after(1.0 + self.random.random(), self.repair.offer_copies)
@@ -249,8 +249,8 @@ class Cells(StorageMechanism):
         if isinstance(body, CellUpdate):
             self._updated(body, origin)
         elif isinstance(body, StateDigest):
-            if body.kind is DigestKind.SUMMARY and origin.cell != self.cell:
-                self.encounters.asked(origin)
+            if body.kind is DigestKind.NEIGHBOURS:
+                self.encounters.asked(origin, body.entries)
             else:
                 self.repair.digested(body, origin, target is None)
         elif isinstance(body, NodeState):
@@ -322,7 +322,7 @@ class Cells(StorageMechanism):
         if joining:
             self.membership.part_arrived(part)
         elif origin.cell != self.cell and part.cell is not None:
-            self.hand_over.settle((part.cell,))
+            self.hand_over.learned(origin, part.cell)
             self.spreading.tell(part)
 
     def bury(self, tombstone: Tombstone) -> None:
@@ -357,7 +357,8 @@ class Cells(StorageMechanism):
             self._repaired_at = now - 0.2 * self.repair_s * self.random.random()
             self.repair.summarise()
         if now - self._registered_at >= self.register_s:
-            self._registered_at = now
+            # Those who have begun together do not always register together: all at once would be a storm.
+            self._registered_at = now - 0.5 * self.register_s * self.random.random()
             self.repair.offer_own()
             self.host.after(1.0, self.repair.offer_copies)
 
