@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+from bypass.core.area_presence import AreaPresence, resolved
 from bypass.core.downlink import Downlink
 from bypass.core.plans.isolation import ClientDirectory, Isolation, NumberedClients
 from bypass.core.plans.rollout import Rollout
@@ -33,6 +34,7 @@ from bypass.protocol.messages import (
     Unsubscribe,
 )
 from bypass.protocol.scheme_context import SchemeContext
+from bypass.protocol.wire import with_area
 from bypass.support.arrays import Ints
 from bypass.transitions import Action, AtomicTransition, Engine, Group, InvalidPlan, Outcome, Plan, Record
 
@@ -107,8 +109,11 @@ class Broker:
         self.engine.set_defaults(FILTER_PROXY, settings)
         self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
         self.brought_proxies = registry.create_brought(self.engine, "broker")
-        self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor))
         names = NumberedClients() if clients is None else clients
+        self._events = EventSelection(
+            GatewayRelay(self.selection, self.addresses, host.monitor),
+            AreaPresence(host.now, names.knows_areas),
+        )
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
             self.engine,
@@ -208,6 +213,7 @@ class Broker:
         elif self.addresses:
             self.addresses.pop(message.client, None)
         if isinstance(message, Publish):
+            self._resolve(message)
             self.published += 1
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
@@ -220,6 +226,15 @@ class Broker:
             self.withdraw(message.client, message.handle)
         elif isinstance(message, OutcomeMessage):
             self.rollout.tracker.answered(message.client, Outcome.from_bytes(message.outcome))
+
+    def _resolve(self, publication: Publish) -> None:
+        """Give an event for who is at a named place the shape of that place. Raises InvalidArea for another
+        name."""
+        area = publication.area
+        if area is not None and area.shape is None:
+            publication.area = resolved(area, self.filter_schemes[0].region)
+            if publication.raw:
+                publication.raw = with_area(publication.raw, publication.area)
 
     def withdraw(self, client: int, handle: int) -> None:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
@@ -320,7 +335,10 @@ class Broker:
     # -- what schemes communicate through -----------------------------------------------------------------
 
     def deliver(self, publication: Publish, rows: Ints) -> None:
-        """Deliver an event that has waited at a scheme to the owners of these rows."""
+        """Deliver an event that has waited at a scheme to the owners of these rows, unless its lifetime has
+        passed."""
+        if publication.expired(self.host.now()):
+            return
         delivery = self._events.deliver(publication, rows, late=True)
         if delivery is not None:
             self.downlink.notify((delivery,))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
+from bypass.core.scope import lifetime_of, planar, planar_area, whole_metres
 from bypass.errors import (
     InvalidCallback,
     InvalidEvent,
@@ -55,13 +55,12 @@ if TYPE_CHECKING:
     from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes
     from bypass.core.objects.fallback import FallbackSettings
     from bypass.core.objects.node import StorageNode
+    from bypass.places.areas import Area
 
 STORE_PROXIES = frozenset((ROUTING_PROXY, STORAGE_PROXY))
 """The proxies that all nodes of a store decide about together."""
 NODE_PROXIES = STORE_PROXIES | {STABILITY_PROXY}
 """The proxies that a client has from the moment on when it uses objects."""
-
-LARGEST_RADIUS = 20_000_000  # half the way around the earth
 
 
 class Client:
@@ -169,7 +168,7 @@ class Client:
                 f"callback {shown(callback)}: expected a plain function: iterate in order to await"
             )
         if radius is not None:
-            radius = _whole_metres(radius)
+            radius = whole_metres(radius)
             if not self.host.location.available():
                 raise InvalidLocation(
                     f"radius {radius}: nobody says where this client is: expected a client with a location"
@@ -191,31 +190,31 @@ class Client:
         self.subscriptions.remove(handle)
         self.filter.unsubscribe(handle.id)
 
-    def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
+    def publish(
+        self,
+        event: Event,
+        location: PlanarLocation | GeoLocation | None = None,
+        *,
+        area: Area | None = None,
+        expires: float | None = None,
+    ) -> int:
         """Publish an event: to whom its attributes concern or, with a location, to whom it concerns there.
 
-        Gives the event's number, unique in the system. Raises `InvalidEvent` for what is no event, and
-        `InvalidLocation` for what is no place, or for latitude and longitude if the client has no
-        `projection`.
+        With an `area`, it is for those alone who are there when it arrives. When `expires` seconds have
+        passed, it is for nobody any more. Gives the event's number, unique in the system. Raises
+        `InvalidEvent` for what is no event, or another `expires`, `InvalidLocation` for what is no place, and
+        `InvalidArea` for what is no area; both also for degrees if the client has no `projection`.
         """
-        if location is None:
-            return self._publish(event, Kind.PLAIN, None)
-        if isinstance(location, GeoLocation):
-            if self._projection is None:
-                raise InvalidLocation(f"{location}: expected planar metres, this client has no projection")
-            location = self._projection.to_planar(location)
-        if not isinstance(location, PlanarLocation):  # (x, y) might as well be degrees
-            raise InvalidLocation(
-                f"location {shown(location)}: expected PlanarLocation(x, y) or GeoLocation(lat, lon)"
-            )
-        return self._publish(event, Kind.PLACED, (location.x, location.y))
+        where = None if location is None else planar(location, self._projection)
+        return self._publish(event, Kind.PLAIN if where is None else Kind.PLACED, where, area, expires)
 
-    def publish_local(self, event: Event) -> int:
-        """Publish an event where the client is. Raises `InvalidLocation` if the sensor cannot tell."""
-        place = self.host.location.place()
-        if place is None:
+    def publish_local(self, event: Event, *, area: Area | None = None, expires: float | None = None) -> int:
+        """Publish an event where the client is; `area` and `expires` as in `publish`. Raises
+        `InvalidLocation` if the sensor cannot tell."""
+        fix = self.host.location.current()
+        if fix is None:
             raise InvalidLocation(f"client {self.host.id}: its location is not known yet")
-        return self._publish(event, Kind.LOCAL, place)
+        return self._publish(event, Kind.LOCAL, (fix.x, fix.y), area, expires, fix.z)
 
     @property
     def objects(self) -> ObjectAccess:
@@ -249,13 +248,24 @@ class Client:
         for port in PORT_OF.values():
             self._local.port(port).tune(Tuning())
 
-    def _publish(self, event: Event, kind: Kind, location: tuple[float, float] | None) -> int:
+    def _publish(
+        self,
+        event: Event,
+        kind: Kind,
+        location: tuple[float, float] | None,
+        area: Area | None,
+        expires: float | None,
+        z: float | None = None,
+    ) -> int:
         if not isinstance(event, Event):
             raise InvalidEvent(f"{shown(event)}: expected an Event")
+        scope = None if area is None else planar_area(area, self._projection)
+        lifetime = lifetime_of(expires)
         self.published += 1
         number = self.host.id << 32 | self.published
+        now = round(self.host.now() * 1e6)
         publication = Publish(
-            number, event, kind, round(self.host.now() * 1e6), location, client=self.host.id
+            number, event, kind, now, location, client=self.host.id, z=z, area=scope, lifetime=lifetime
         )
         to_broker = self.mode.to_broker(publication)
         if self.mode.nearby(publication):
@@ -389,11 +399,3 @@ class Client:
         elif declared.link == "storage":
             link = self.node.link
         return Lease(self.host, f"client {self.host.id}'s {proxy}", link)
-
-
-def _whole_metres(radius: Any) -> int:
-    """A radius as a whole number, which 100.0 is too. Raises `InvalidRadius`."""
-    number = isinstance(radius, Real) and not isinstance(radius, bool)
-    if not number or not 0 < radius <= LARGEST_RADIUS or int(radius) != radius:
-        raise InvalidRadius(f"radius {shown(radius)}: expected whole metres from 1 to {LARGEST_RADIUS}")
-    return int(radius)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bypass.core.area_presence import AreaPresence
 from bypass.core.downlink import Delivery, Handles, Recipients
 from bypass.core.relaying import GatewayRelay
 from bypass.events.event import Event
@@ -66,12 +67,14 @@ def _accepting(table: SubscriptionTable, event: Event, rows: Ints) -> Ints:
 class EventSelection:
     """Selects the clients that events are for.
 
-    `choice` is the mechanism that chooses gateways, None without gateways.
+    `choice` is the mechanism that chooses gateways, None without gateways. `presence` tells who may be in an
+    area.
     """
 
-    def __init__(self, relay: GatewayRelay) -> None:
+    def __init__(self, relay: GatewayRelay, presence: AreaPresence) -> None:
         self.choice: GatewayChoice | None = None
         self._relay = relay
+        self._presence = presence
         self._schemes: Mapping[FilterBroker, int]
         self._table: SubscriptionTable
         self._grace: Grace
@@ -122,7 +125,7 @@ class EventSelection:
         """
         table = self._table
         gateways, groups = None, []
-        clients, handles = recipients(table, publication, rows)
+        clients, handles = self._recipients(table, publication, rows)
         if self.choice is not None and len(clients):
             gateways, clients, handles = self._relay.assign(
                 self.choice, self._schemes, publication, clients, handles
@@ -131,10 +134,19 @@ class EventSelection:
             groups.append(Recipients(clients, handles, False))
         for each in unknown:
             if len(each):
-                clients, handles = recipients(table, publication, each)
+                clients, handles = self._recipients(table, publication, each)
                 if len(clients):
                     groups.append(Recipients(clients, handles, True))
         return Delivery(publication, gateways, groups, late) if gateways or groups else None
+
+    def _recipients(self, table: SubscriptionTable, publication: Publish, rows: Ints) -> tuple[Ints, Handles]:
+        """As `recipients`, less those who cannot be in the area that an event is for."""
+        clients, handles = recipients(table, publication, rows)
+        area = publication.area
+        if area is None or not len(clients):
+            return clients, handles
+        there = self._presence.among(area, clients.tolist(), table.place)
+        return clients[there], [handles[i] for i in there]
 
     def _known(self, flag: int, publication: Publish) -> Publish:
         """An event as the scheme with this number understands it. A channel is a word of its publisher's

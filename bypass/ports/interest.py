@@ -15,11 +15,12 @@ class Interest:
     """Tests events against a client's subscriptions, as they and the client's place are at this moment."""
 
     __slots__ = ("_accepting", "_all", "_event", "_handles", "_least", "_most", "_place", "_publication",
-                 "_subscriptions")  # fmt: skip
+                 "_sensor", "_subscriptions")  # fmt: skip
 
     def __init__(self, subscriptions: Subscriptions, location: LocationSensor) -> None:
         self._subscriptions = subscriptions
         self._place = location.place
+        self._sensor = location
         self._event: Event | None = None
         self._accepting: list[tuple[float, int]] = []  # squared radii of handles that accept the event
         self._all: tuple[int, ...] = ()  # these handles
@@ -41,7 +42,10 @@ class Interest:
             if place is not None:  # who does not know where it is takes what it gets
                 dx, dy = location[0] - place[0], location[1] - place[1]
                 squared = dx * dx + dy * dy
-        if squared <= self._least:
+        handles: tuple[int, ...]
+        if publication.area is not None and not publication.is_for(self._sensor.current()):
+            handles = ()
+        elif squared <= self._least:
             handles = self._all
         elif squared > self._most:
             handles = ()

@@ -48,6 +48,8 @@ class Subscriptions:
         """Handles of an earlier life of the client, which nobody has claimed yet."""
         self._intervals: Counter[float] = Counter()  # at which the place is wanted, and by how many
         self.beyond = 0  # events that came for an exact subscription and were not within its radius
+        self.elsewhere = 0  # events that came for who is in an area where the client was not
+        self.expired = 0  # events that came when their lifetime had passed
         self.last_number = 0  # new handles get higher ones
         self.on_change: Callable[[], None] = _nothing
         """Called whenever something is subscribed or withdrawn."""

@@ -16,6 +16,7 @@ from bypass.events.filters import Subscription
 
 if TYPE_CHECKING:
     from bypass.places.areas import Area
+    from bypass.places.sensor import Fix
 
 MOST_TOGETHER = 16
 """Publications in one frame at most."""
@@ -132,6 +133,16 @@ class Publish(Message):
     raw: bytes = field(default=b"", kw_only=True, repr=False, compare=False)
     repeated: bool = field(default=False, kw_only=True, repr=False, compare=False)
     _received: Event | None = field(default=None, init=False, repr=False, compare=False)
+
+    def expired(self, now: float) -> bool:
+        """Whether its lifetime has passed at this time in seconds."""
+        return self.lifetime is not None and now * 1e6 > self.at_us + self.lifetime
+
+    def is_for(self, fix: Fix | None) -> bool:
+        """Whether it is for who is there; None, who does not know it, takes what comes, and so does everybody
+        if the area is a place whose shape is not known here."""
+        area = self.area
+        return area is None or fix is None or area.shape is None or area.contains(fix.x, fix.y, fix.z)
 
     def received(self) -> Event:
         """The event as subscribers get it, with its origin. Every call gives the same object."""

@@ -40,6 +40,9 @@ SCHEMES = "schemes"
 OBJECTS = "objects"
 """The capability to store objects, to find them by their tags, and to send them in parts."""
 
+AREAS = "areas"
+"""The capability to read areas, and lifetimes of publications."""
+
 WINDOW = 2000
 WINDOW_BYTES = 1 << 20  # compiled into kernels
 """Events, and bytes of them, that may be on their way to a client at a time; others wait in the store."""
@@ -54,6 +57,7 @@ CAPABILITIES: tuple[str, ...] = (
     MISSED,
     SCHEMES,
     OBJECTS,
+    AREAS,
 )
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
@@ -72,7 +76,8 @@ def needed(message: Publish | Subscribe) -> frozenset[str]:
     """The capabilities without which a peer cannot read a message."""
     if isinstance(message, Publish):
         truths = any(value.__class__ is bool for _, value in message.event.attributes)
-        return frozenset((RICH_EVENTS,) if truths else ())
+        scoped = message.area is not None or message.lifetime is not None
+        return frozenset((RICH_EVENTS,) * truths + (AREAS,) * scoped)
     subscription = message.subscription
     types = {each.attribute.type for each in subscription.all_filters()}
     expressions = bool(subscription.compounds) or ANYTHING in types

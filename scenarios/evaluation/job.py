@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.core.client import LARGEST_RADIUS
+from bypass.core.scope import LARGEST_RADIUS
 from bypass.mechanisms.filters.kernels.window import Leg
 from bypass.models.traces import Trace
 from bypass.places.region import Place, Region

@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from bypass.core.client import LARGEST_RADIUS
+from bypass.core.scope import LARGEST_RADIUS
 from bypass.errors import UnusableMechanism
 from bypass.events.event import MAX_PAYLOAD
 from bypass.models.catalogue import INSTALLED_MODELS, INSTALLED_WORKLOADS, find_model

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
+from bypass.live.client.blocking_subscription import BlockingSubscription
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.objects.blocking_matches import BlockingMatches
 from bypass.live.client.objects.matches import ObjectMatches
 from bypass.live.client.sources.sensor import ClientPlace, Source
-from bypass.live.client.subscription import LiveSubscription
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.objects.tags import TagFormula
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
@@ -27,6 +27,9 @@ from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.datagrams import WorldMap
 from bypass.protocol.wire import CODEC, Codec
 from bypass.transitions import Outcome, Plan
+
+if TYPE_CHECKING:
+    from bypass.places.areas import Area
 
 T = TypeVar("T")
 
@@ -77,47 +80,6 @@ def connect_blocking(
         visiting=visiting,
     )
     return BlockingConnection(connection)
-
-
-class BlockingSubscription:
-    """A subscription to iterate over: `for event in it` ends when it is withdrawn or the connection closed.
-
-    An event counts as received when the next one is asked for.
-    """
-
-    def __init__(self, connection: BlockingConnection, subscription: LiveSubscription) -> None:
-        self._connection = connection
-        self._subscription = subscription
-
-    @property
-    def handle(self) -> SubHandle:
-        """The handle that callbacks get."""
-        return self._subscription.handle
-
-    @property
-    def error(self) -> Exception | None:
-        """As `LiveSubscription.error`."""
-        return self._subscription.error
-
-    def get(self, timeout: float | None = None) -> Event:
-        """The next event. Raises TimeoutError if none comes within `timeout` seconds, and NotConnected if
-        none will come any more."""
-        try:
-            return self._connection.run(_next(self._subscription, timeout))
-        except StopAsyncIteration:
-            raise NotConnected(f"{self._subscription}: it is over, no more events will come") from None
-
-    def __iter__(self) -> Iterator[Event]:
-        return self.events()
-
-    def events(self, timeout: float | None = None) -> Iterator[Event]:
-        """Events as they come, until none has come for `timeout` seconds."""
-        while True:
-            try:
-                event = self._connection.run(_next(self._subscription, timeout))
-            except (StopAsyncIteration, TimeoutError):
-                return
-            yield event
 
 
 class BlockingConnection:
@@ -178,13 +140,20 @@ class BlockingConnection:
         handle = subscription.handle if isinstance(subscription, BlockingSubscription) else subscription
         self.run(self._connection.unsubscribe(handle))
 
-    def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
+    def publish(
+        self,
+        event: Event,
+        location: PlanarLocation | GeoLocation | None = None,
+        *,
+        area: Area | None = None,
+        expires: float | None = None,
+    ) -> int:
         """As `Connection.publish`."""
-        return self.run(self._connection.publish(event, location))
+        return self.run(self._connection.publish(event, location, area=area, expires=expires))
 
-    def publish_local(self, event: Event) -> int:
+    def publish_local(self, event: Event, *, area: Area | None = None, expires: float | None = None) -> int:
         """As `Connection.publish_local`."""
-        return self.run(self._connection.publish_local(event))
+        return self.run(self._connection.publish_local(event, area=area, expires=expires))
 
     def insert(
         self,
@@ -385,8 +354,3 @@ class BlockingConnection:
             self._thread.join()
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
-
-
-async def _next(subscription: LiveSubscription, timeout: float | None) -> Event:
-    async with asyncio.timeout(timeout):
-        return await anext(aiter(subscription))

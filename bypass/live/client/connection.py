@@ -44,6 +44,7 @@ from bypass.transitions import Outcome, Plan
 
 if TYPE_CHECKING:
     from bypass.live.client.objects.live_objects import LiveObjects
+    from bypass.places.areas import Area
 
 
 def connect(
@@ -268,8 +269,18 @@ class Connection(ObjectCalls, SessionFigures):
         handle = subscription.handle if isinstance(subscription, LiveSubscription) else subscription
         await self._exchange.unsubscribe(handle)
 
-    async def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
+    async def publish(
+        self,
+        event: Event,
+        location: PlanarLocation | GeoLocation | None = None,
+        *,
+        area: Area | None = None,
+        expires: float | None = None,
+    ) -> int:
         """Publish an event; gives its number when the broker has it safe.
+
+        With an `area`, it is for those alone who are there when it arrives. When `expires` seconds have
+        passed, it is for nobody any more; that is told by the clocks of publisher and subscriber, too.
 
         Waits if too many others are not acknowledged. Who stops waiting does not stop the event. Raises as
         `Client.publish` does, PublicationRefused, MalformedMessage for what cannot travel, Unsupported, and
@@ -277,19 +288,32 @@ class Connection(ObjectCalls, SessionFigures):
         """
         exchange = self._exchange
         await exchange.place_for_publication()
-        return await exchange.publish(lambda client: client.publish(event, location), place_taken=True)
+        return await exchange.publish(
+            lambda client: client.publish(event, location, area=area, expires=expires), place_taken=True
+        )
 
-    async def publish_local(self, event: Event) -> int:
+    async def publish_local(
+        self, event: Event, *, area: Area | None = None, expires: float | None = None
+    ) -> int:
         """Publish an event where the client is, as `publish`. Raises InvalidLocation if that is not known."""
         exchange = self._exchange
         await exchange.place_for_publication()
-        return await exchange.publish(lambda client: client.publish_local(event), place_taken=True)
+        return await exchange.publish(
+            lambda client: client.publish_local(event, area=area, expires=expires), place_taken=True
+        )
 
     def publish_soon(
-        self, event: Event, location: PlanarLocation | GeoLocation | None = None
+        self,
+        event: Event,
+        location: PlanarLocation | GeoLocation | None = None,
+        *,
+        area: Area | None = None,
+        expires: float | None = None,
     ) -> asyncio.Future[int]:
         """As `publish`, but does not wait. Raises OutboxFull if too many are not acknowledged."""
-        return self._exchange.publish(lambda client: client.publish(event, location), place_taken=False)
+        return self._exchange.publish(
+            lambda client: client.publish(event, location, area=area, expires=expires), place_taken=False
+        )
 
     def decide(self, plan: Plan) -> Outcome:
         """Carry out a plan about storage and routing, and have all nodes in reach of each other follow it.

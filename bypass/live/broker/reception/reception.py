@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from bypass.core.broker import Broker
-from bypass.core.client import LARGEST_RADIUS
+from bypass.core.scope import LARGEST_RADIUS
 from bypass.errors import BypassError
 from bypass.live.broker.config import BrokerConfig, Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
