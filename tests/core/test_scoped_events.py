@@ -1,4 +1,4 @@
-"""Events for who is in an area, and events with a lifetime: under every scheme, and between devices nearby."""
+"""Events for who is in an area, and events with a lifetime: under every scheme, and nearby."""
 
 from __future__ import annotations
 
