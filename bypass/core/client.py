@@ -205,8 +205,7 @@ class Client:
         `InvalidEvent` for what is no event, or another `expires`, `InvalidLocation` for what is no place, and
         `InvalidArea` for what is no area; both also for degrees if the client has no `projection`.
         """
-        where = None if location is None else planar(location, self._projection)
-        return self._publish(event, Kind.PLAIN if where is None else Kind.PLACED, where, area, expires)
+        return self._publish(event, Kind.PLAIN if location is None else Kind.PLACED, location, area, expires)
 
     def publish_local(self, event: Event, *, area: Area | None = None, expires: float | None = None) -> int:
         """Publish an event where the client is; `area` and `expires` as in `publish`. Raises
@@ -214,7 +213,8 @@ class Client:
         fix = self.host.location.current()
         if fix is None:
             raise InvalidLocation(f"client {self.host.id}: its location is not known yet")
-        return self._publish(event, Kind.LOCAL, (fix.x, fix.y), area, expires, fix.z)
+        here = PlanarLocation(fix.x, fix.y, altitude=fix.z)
+        return self._publish(event, Kind.LOCAL, here, area, expires)
 
     @property
     def objects(self) -> ObjectAccess:
@@ -249,24 +249,19 @@ class Client:
             self._local.port(port).tune(Tuning())
 
     def _publish(
-        self,
-        event: Event,
-        kind: Kind,
-        location: tuple[float, float] | None,
-        area: Area | None,
-        expires: float | None,
-        z: float | None = None,
+        self, event: Event, kind: Kind, location: Any, area: Area | None, expires: float | None
     ) -> int:
         if not isinstance(event, Event):
             raise InvalidEvent(f"{shown(event)}: expected an Event")
-        scope = None if area is None else planar_area(area, self._projection)
-        lifetime = lifetime_of(expires)
-        self.published += 1
-        number = self.host.id << 32 | self.published
         now = round(self.host.now() * 1e6)
-        publication = Publish(
-            number, event, kind, now, location, client=self.host.id, z=z, area=scope, lifetime=lifetime
-        )
+        publication = Publish(0, event, kind, now, client=self.host.id, lifetime=lifetime_of(expires))
+        if location is not None:
+            at = planar(location, self._projection)
+            publication.location, publication.z = (at.x, at.y), at.altitude
+        if area is not None:
+            publication.area = planar_area(area, self._projection)
+        self.published += 1
+        number = publication.id = self.host.id << 32 | self.published
         to_broker = self.mode.to_broker(publication)
         if self.mode.nearby(publication):
             # On its way to the broker a publication is marked with what is no business of clients nearby.

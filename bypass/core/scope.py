@@ -16,7 +16,7 @@ LONGEST_LIFETIME = 1e9
 """Seconds that an event can be for somebody: thirty years."""
 
 
-def planar(location: Any, projection: Projection | None) -> tuple[float, float]:
+def planar(location: Any, projection: Projection | None) -> PlanarLocation:
     """A place in metres. Raises InvalidLocation for what is none, or for degrees without a projection."""
     if isinstance(location, GeoLocation):
         if projection is None:
@@ -26,7 +26,7 @@ def planar(location: Any, projection: Projection | None) -> tuple[float, float]:
         raise InvalidLocation(
             f"location {shown(location)}: expected PlanarLocation(x, y) or GeoLocation(lat, lon)"
         )
-    return location.x, location.y
+    return location
 
 
 def planar_area(area: Any, projection: Projection | None) -> Area:

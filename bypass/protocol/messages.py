@@ -148,7 +148,7 @@ class Publish(Message):
         """The event as subscribers get it, with its origin. Every call gives the same object."""
         if self._received is None:
             publisher = Publisher(self.client, self.publisher)
-            origin = Origin(self.id, publisher, self.at_us / 1e6, self.location)
+            origin = Origin(self.id, publisher, self.at_us / 1e6, self.location, self.z)
             self._received = self.event.published_as(origin)
         return self._received
 

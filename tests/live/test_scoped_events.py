@@ -144,15 +144,16 @@ def test_a_connection_hands_over_what_is_for_where_it_is(tmp_path: Path) -> None
     @on_loop
     async def dialogue() -> None:
         async with (
-            connect(at, open=True, name="me", location=lambda: PlanarLocation(10, 10)) as me,
+            connect(at, open=True, name="me", location=lambda: PlanarLocation(10, 10, altitude=20)) as me,
             connect(at, open=True, name="other") as other,
         ):
             heard: list[int] = []
             await me.subscribe(attr("kind") == "x", callback=lambda event, _: heard.append(event["n"]))
-            me.moved(PlanarLocation(10, 10))
-            for n, area in enumerate((THERE, HERE)):
+            high = Area.circle((10, 10), 5, altitude=(50, 100))
+            for n, area in enumerate((high, HERE)):
                 await other.publish(Event(kind="x", n=n), area=area, expires=60)
             await eventually(lambda: heard == [1])
+            assert (me.elsewhere, me.expired) == (1, 0)
             with pytest.raises(PublicationRefused, match="area of place 'pond'"):
                 await other.publish(Event(kind="x"), area=Area.of_place("pond"))
 

@@ -271,6 +271,16 @@ class BlockingConnection:
         return self._connection.beyond_radius
 
     @property
+    def elsewhere(self) -> int:
+        """As `Connection.elsewhere`."""
+        return self._connection.elsewhere
+
+    @property
+    def expired(self) -> int:
+        """As `Connection.expired`."""
+        return self._connection.expired
+
+    @property
     def places_refused(self) -> int:
         """As `Connection.places_refused`."""
         return self._connection.places_refused
