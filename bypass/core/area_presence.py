@@ -1,4 +1,4 @@
-"""What a broker knows about who is in an area, whatever filter schemes run."""
+"""The clients that may be in an area, by the places that a broker knows, whatever filter schemes run."""
 
 from __future__ import annotations
 
