@@ -51,6 +51,10 @@ class InvalidRadius(BypassError):
     """A radius is not a distance in metres."""
 
 
+class InvalidWatch(BypassError):
+    """A watch of borders asks for something that there is not."""
+
+
 class InvalidInterval(BypassError):
     """The time between two fixes is not a positive number of seconds."""
 
@@ -61,6 +65,10 @@ class InvalidCallback(BypassError, TypeError):
 
 class UnknownHandle(BypassError):
     """A subscription handle was never given out, or its subscription was withdrawn."""
+
+
+class FollowingRefused(BypassError):
+    """A subscription is to be around a client who does not allow that."""
 
 
 class InvalidFormula(BypassError):

@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from bypass.core.area_presence import AreaPresence, resolved
+from bypass.core.areas.broker_areas import BrokerAreas
+from bypass.core.areas.expiry import Expiry
+from bypass.core.areas.presence import AreaPresence, resolve
+from bypass.core.borders.making import make_borders
+from bypass.core.borders.permissions import WatchPermissions
 from bypass.core.downlink import Downlink
 from bypass.core.plans.isolation import ClientDirectory, Isolation, NumberedClients
 from bypass.core.plans.rollout import Rollout
@@ -25,8 +29,11 @@ from bypass.ports.host import Host, Lease
 from bypass.ports.proxies import GatewaySelection
 from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.protocol.messages import (
+    AllowFollowing,
     Assignment,
     ContextMessage,
+    FollowedPlace,
+    Kind,
     Message,
     OutcomeMessage,
     Publish,
@@ -34,7 +41,6 @@ from bypass.protocol.messages import (
     Unsubscribe,
 )
 from bypass.protocol.scheme_context import SchemeContext
-from bypass.protocol.wire import with_area
 from bypass.support.arrays import Ints
 from bypass.transitions import Action, AtomicTransition, Engine, Group, InvalidPlan, Outcome, Plan, Record
 
@@ -110,10 +116,10 @@ class Broker:
         self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
         self.brought_proxies = registry.create_brought(self.engine, "broker")
         names = NumberedClients() if clients is None else clients
-        self._events = EventSelection(
-            GatewayRelay(self.selection, self.addresses, host.monitor),
-            AreaPresence(host.now, names.knows_areas),
-        )
+        self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region)
+        relay = GatewayRelay(self.selection, self.addresses, host.monitor)
+        self._events = EventSelection(relay, self.areas, AreaPresence(host.now, names.knows_areas))
+        self.expiry = Expiry(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
             self.engine,
@@ -124,6 +130,8 @@ class Broker:
             lambda rollout: RolloutTracker(rollout, host, names, isolation, pending_changed),
             resubscribe=not state_transfer,
         )
+        self.permissions = WatchPermissions(names, self.areas.allows)
+        self.borders = make_borders(self, self.permissions)
         self.engine.add_listener(self)
         if not state_transfer:
             self.engine.register_transition(FILTER_PROXY, StartFromNothing())
@@ -152,6 +160,7 @@ class Broker:
         self.watch_indexes()
         active = self.engine.active("gateway-selection")
         self._events.choice = active if isinstance(active, GatewayChoice) else None
+        self.borders.schemes_changed()
 
     def watch_indexes(self) -> None:
         """Have the table tell exactly the indexes in use of changes."""
@@ -159,7 +168,9 @@ class Broker:
         self.table = schemes[0].table
         self._grace = schemes[0].grace
         self._events.use({scheme: self.flag_of(scheme) for scheme in schemes})
-        self.table.listeners = (*(scheme.index for scheme in schemes), self._grace)
+        self.areas.use(self.table)
+        indexes = [index for scheme in schemes for index in scheme.indexes]
+        self.table.listeners = (*indexes, self.areas, self._grace)
 
     # -- messages -----------------------------------------------------------------------------------------
 
@@ -171,7 +182,7 @@ class Broker:
         if len(messages) == 1:  # as always in a simulation
             (message,) = messages
             self._process(message)
-            if isinstance(message, Publish):
+            if isinstance(message, Publish) and message.kind is not Kind.BORDER:
                 delivery = self._events.select(message)
                 if delivery is not None:
                     self.downlink.notify((delivery,))
@@ -193,7 +204,7 @@ class Broker:
                     self.downlink.notify(self._events.select_many(row, done))
                     row = []
                 self._process(message)
-                if isinstance(message, Publish):
+                if isinstance(message, Publish) and message.kind is not Kind.BORDER:
                     row.append(message)
                 else:
                     done.append(message)
@@ -213,31 +224,32 @@ class Broker:
         elif self.addresses:
             self.addresses.pop(message.client, None)
         if isinstance(message, Publish):
-            self._resolve(message)
+            resolve(message, self.filter_schemes[0].region)
             self.published += 1
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
                 message.piggyback = None  # the publisher's place is no business of the subscribers
+            if message.kind is Kind.BORDER:
+                self.borders.reported(message)
+        elif isinstance(message, FollowedPlace):
+            self.areas.followed(message)
         elif isinstance(message, ContextMessage):
             self._context(message.client, message.scheme, message)
         elif isinstance(message, Subscribe):
             self._subscribe(message)
         elif isinstance(message, Unsubscribe):
             self.withdraw(message.client, message.handle)
+        elif isinstance(message, AllowFollowing):
+            self.areas.allowed(message)
+            self.borders.allowed(message.client)
         elif isinstance(message, OutcomeMessage):
             self.rollout.tracker.answered(message.client, Outcome.from_bytes(message.outcome))
 
-    def _resolve(self, publication: Publish) -> None:
-        """Give an event for who is at a named place the shape of that place. Raises InvalidArea for another
-        name."""
-        area = publication.area
-        if area is not None and area.shape is None:
-            publication.area = resolved(area, self.filter_schemes[0].region)
-            if publication.raw:
-                publication.raw = with_area(publication.raw, publication.area)
-
     def withdraw(self, client: int, handle: int) -> None:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
+        if self.borders.unwatch(client, handle):
+            return
+        self.expiry.forget(client, handle)
         if self.table.remove(client, handle) is not None:
             self.scheme_of(client).unsubscribed()
 
@@ -255,6 +267,7 @@ class Broker:
             scheme.reconnected(client)
         switch = bool(schemes) and flag != self.flag_of(schemes[0])
         self.rollout.tracker.returned(client, epoch, served=bool(schemes), switch=switch)
+        self.borders.returned(client)
 
     def admit(
         self,
@@ -271,16 +284,21 @@ class Broker:
             x, y, vx, vy, at = place
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
-            row = self.table.add(client, each.handle, each.subscription, each.radius)
-            scheme.subscribed(client, row)
+            if each.watch is not None:
+                self.borders.watch(client, each.handle, each.watch)
+            else:
+                self._take(scheme, each, client)
 
     def disconnect(self, client: int) -> None:
         """Forget a client that has left for good, with its subscriptions."""
         scheme = self.scheme_of(client)
         self.table.remove_client(client)
+        self.areas.left(client)
+        self.expiry.forget_all(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
         self._velocities.forget(client)
+        self.borders.left(client)
         self.rollout.forget(client)
         for listener in self.listeners:
             listener.client_left(client)
@@ -303,19 +321,42 @@ class Broker:
         new = not any(client in scheme.clients for scheme in self.filter_schemes)
         scheme = self.scheme_of(client)
         if new:
+            self.borders.returned(client)
             self.rollout.tell_all(client, new=True, switch=flag != self.flag_of(scheme))
         return scheme
 
     def _subscribe(self, message: Subscribe) -> None:
         client = message.client
+        self.check(message)
         self.subscribed += 1
         if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
-        row = self.table.add(client, message.handle, message.subscription, message.radius)
+        if message.watch is not None:
+            self.borders.watch(client, message.handle, message.watch)
+            return
         if message.piggyback is not None:
+            self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
             self._context(client, message.scheme, message.piggyback)
         # Asked for again: the place that came along may have moved the client to another scheme.
-        self.scheme_of(client).subscribed(client, row)
+        self._take(self.scheme_of(client), message, client)
+
+    def check(self, message: Subscribe) -> None:
+        """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
+        before, with the same areas, is never refused."""
+        if message.watch is not None:
+            self.borders.check(message.client, message.watch)
+        interest = message.interest
+        if interest is not None and interest != self.table.interest_of(message.client, message.handle):
+            self.areas.check(message.client, interest)
+
+    def _take(self, scheme: FilterBroker, message: Subscribe, client: int) -> None:
+        """Have a subscription of a scheme's client in the table, and indexed."""
+        handle = message.handle
+        row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
+        self.expiry.set(client, handle, message)
+        if row in self.table.interests and not self.table.is_for_schemes(row):
+            self.areas.insert(row)
+        scheme.subscribed(client, row)
 
     def _context(self, client: int, flag: int, message: ContextMessage) -> None:
         if isinstance(message, Assignment):
@@ -331,15 +372,16 @@ class Broker:
             self._velocities.report(client, Reading(place, self.host.now()))
         for listener in self.listeners:
             listener.client_located(client, *place)
+        if scheme.reports_places:
+            at, z = getattr(message, "at", None), getattr(message, "z", None)
+            self.borders.located(client, *place, at, z)
 
     # -- what schemes communicate through -----------------------------------------------------------------
 
     def deliver(self, publication: Publish, rows: Ints) -> None:
-        """Deliver an event that has waited at a scheme to the owners of these rows, unless its lifetime has
-        passed."""
-        if publication.expired(self.host.now()):
-            return
-        delivery = self._events.deliver(publication, rows, late=True)
+        """Deliver an event that has waited at a scheme, unless it has expired, to the owners of these rows."""
+        expired = publication.expired(self.host.now())
+        delivery = None if expired else self._events.deliver(publication, rows, late=True)
         if delivery is not None:
             self.downlink.notify((delivery,))
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bypass.core.area_presence import AreaPresence
+from bypass.core.areas.broker_areas import BrokerAreas
+from bypass.core.areas.presence import AreaPresence
 from bypass.core.downlink import Delivery, Handles, Recipients
 from bypass.core.relaying import GatewayRelay
 from bypass.events.event import Event
@@ -67,13 +68,14 @@ def _accepting(table: SubscriptionTable, event: Event, rows: Ints) -> Ints:
 class EventSelection:
     """Selects the clients that events are for.
 
-    `choice` is the mechanism that chooses gateways, None without gateways. `presence` tells who may be in an
-    area.
+    `choice` is the mechanism that chooses gateways, None without gateways. `broker_areas` are areas that
+    filter schemes know nothing of, `presence` tells who may be in the area that an event is for.
     """
 
-    def __init__(self, relay: GatewayRelay, presence: AreaPresence) -> None:
+    def __init__(self, relay: GatewayRelay, broker_areas: BrokerAreas, presence: AreaPresence) -> None:
         self.choice: GatewayChoice | None = None
         self._relay = relay
+        self._broker_areas = broker_areas
         self._presence = presence
         self._schemes: Mapping[FilterBroker, int]
         self._table: SubscriptionTable
@@ -155,6 +157,14 @@ class EventSelection:
             return publication
         return replace(publication, channel=None)
 
+    def _with_areas(self, publication: Publish) -> list[Ints]:
+        """The rows in whose areas an event lies, or may lie."""
+        found = [self._broker_areas.match(publication)]
+        for scheme, flag in self._schemes.items():
+            if scheme.areas is not None:
+                found.append(scheme.match_areas(self._known(flag, publication)))
+        return found
+
     def _everywhere(self, publication: Publish) -> Delivery | None:
         return self.deliver(publication, self._table.rows())
 
@@ -162,6 +172,8 @@ class EventSelection:
         """Add to the rows that schemes have `found` those that an event concerns anyway."""
         if self._grace.overlapping:
             found += self._grace.match(publication)
+        if self._table.interests:
+            found += self._with_areas(publication)
         plain = self._table.plain()
         if len(plain):
             found.append(plain)

@@ -40,8 +40,11 @@ SCHEMES = "schemes"
 OBJECTS = "objects"
 """The capability to store objects, to find them by their tags, and to send them in parts."""
 
+BORDERS = "borders"
+"""The capability to watch borders of areas, and to be watched."""
+
 AREAS = "areas"
-"""The capability to read areas, and lifetimes of publications."""
+"""The capability to read areas, in subscriptions and publications, ends of both, and who may follow whom."""
 
 WINDOW = 2000
 WINDOW_BYTES = 1 << 20  # compiled into kernels
@@ -58,6 +61,7 @@ CAPABILITIES: tuple[str, ...] = (
     SCHEMES,
     OBJECTS,
     AREAS,
+    BORDERS,
 )
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
@@ -81,7 +85,10 @@ def needed(message: Publish | Subscribe) -> frozenset[str]:
     subscription = message.subscription
     types = {each.attribute.type for each in subscription.all_filters()}
     expressions = bool(subscription.compounds) or ANYTHING in types
-    return frozenset((EXPRESSIONS,) * expressions + (RICH_EVENTS,) * (BOOLEAN in types))
+    areas = message.interest is not None or message.expires is not None
+    forms = {EXPRESSIONS: expressions, RICH_EVENTS: BOOLEAN in types, AREAS: areas}
+    forms[BORDERS] = message.watch is not None
+    return frozenset(form for form, is_used in forms.items() if is_used)
 
 
 @dataclass(slots=True)

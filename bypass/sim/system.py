@@ -166,7 +166,8 @@ class SimulatedSystem:
         network = client.network
         wanted = [] if network.silent else [each.handle.id for each in client.subscriptions]
         known = self.broker.table.handle[self.broker.table.rows_of(number)]
-        for handle in sorted(set(known.tolist()).difference(wanted)):  # withdrawn meanwhile
+        held = {*known.tolist(), *self.broker.borders.handles(number)}
+        for handle in sorted(held.difference(wanted)):  # withdrawn meanwhile
             self.broker.withdraw(number, handle)
         self.broker.reconnect(number, network.flag, network.epoch)
         for each in list(client.subscriptions):

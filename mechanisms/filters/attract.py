@@ -26,6 +26,7 @@ from bypass.transitions import MechanismState, TransferState
 
 if TYPE_CHECKING:
     from bypass.mechanisms.filters.indexes.circles import CircleIndex
+    from bypass.mechanisms.filters.indexes.index import Index
     from bypass.support.arrays import Ints
 
 EVERYWHERE = (-math.inf, -math.inf, math.inf, math.inf)
@@ -120,6 +121,8 @@ class CircleBroker(FilterBroker):
     average (`mean`) radius of this scheme's subscriptions, or by a number of metres.
     """
 
+    reports_places: ClassVar[bool] = False
+
     channels_by_place: ClassVar[bool] = True
 
     channels: Annotated[ChannelMap | None, TransferState("channels", optional=True)] = None
@@ -145,6 +148,11 @@ class CircleBroker(FilterBroker):
         return CircleIndex(
             self.table, self.resolver, self.channels.circles, self.channels.generation, self.grace.seconds > 0
         )
+
+    def make_area_index(self) -> Index:
+        from bypass.mechanisms.filters.indexes.circle_areas import CircleAreas
+
+        return CircleAreas(self.circles)
 
     @property
     def circles(self) -> CircleIndex:

@@ -76,6 +76,7 @@ class BrokerServer:
         publications = PendingPublications(
             config.limits, self.broker, self.deliveries, self.counters, self.attendance
         )
+        self.broker.expiry.end = self._expired
         self.reception = Reception(*parts, self.attendance, publications, self.objects)
         self.intake = Intake(
             self.listener,
@@ -215,6 +216,12 @@ class BrokerServer:
         self.objects = ObjectService(
             config, self.loop, self.sessions, self.deliveries.to_route, self.counters
         )
+
+    def _expired(self, client: int, handle: int) -> None:
+        """The time of a subscription is over, and its client has not ended it."""
+        session = self.sessions.by_number.get(client)
+        if session is not None:
+            self.attendance.withdraw(session, handle)
 
     def _expected_delay(self, client: int) -> Reading[float] | None:
         now = self.loop.now()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
+from bypass.core.areas.arguments import Areas
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
-from bypass.live.client.blocking_subscription import BlockingSubscription
+from bypass.live.client.blocking_subscription import BlockingSubscription as BlockingSubscription
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.objects.blocking_matches import BlockingMatches
@@ -128,10 +129,22 @@ class BlockingConnection:
         exact: bool = False,
         location_request: LocationRequest | None = None,
         callback: Callback | None = None,
+        area: Areas | None = None,
+        relative: bool = False,
+        around: str | None = None,
+        expires: float | None = None,
     ) -> BlockingSubscription:
         """As `Connection.subscribe`."""
         asked = self._connection.subscribe(
-            subscription, radius=radius, exact=exact, location_request=location_request, callback=callback
+            subscription,
+            radius=radius,
+            exact=exact,
+            location_request=location_request,
+            callback=callback,
+            area=area,
+            relative=relative,
+            around=around,
+            expires=expires,
         )
         return BlockingSubscription(self, self.run(asked))
 
@@ -139,6 +152,20 @@ class BlockingConnection:
         """As `Connection.unsubscribe`."""
         handle = subscription.handle if isinstance(subscription, BlockingSubscription) else subscription
         self.run(self._connection.unsubscribe(handle))
+
+    def allow_following(
+        self,
+        names: Collection[str] = (),
+        *,
+        everybody: bool = False,
+        location_request: LocationRequest | None = None,
+    ) -> None:
+        """As `Connection.allow_following`."""
+
+        async def allow() -> None:
+            self._connection.allow_following(names, everybody=everybody, location_request=location_request)
+
+        self.run(allow())
 
     def publish(
         self,

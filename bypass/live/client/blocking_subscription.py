@@ -1,18 +1,25 @@
-"""Subscriptions of programs without asyncio."""
+"""A subscription for programs without asyncio."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine, Iterator
+from typing import Any, Protocol, TypeVar
 
+from bypass.core.areas.arguments import Areas
 from bypass.events.event import Event
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.subscription import LiveSubscription
 from bypass.ports.subscriptions import SubHandle
 
-if TYPE_CHECKING:
-    from bypass.live.client.blocking import BlockingConnection
+T = TypeVar("T")
+
+
+class Runner(Protocol):
+    """Runs what is asynchronous to its end."""
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Give its result. Raises what it raises."""
 
 
 class BlockingSubscription:
@@ -21,7 +28,7 @@ class BlockingSubscription:
     An event counts as received when the next one is asked for.
     """
 
-    def __init__(self, connection: BlockingConnection, subscription: LiveSubscription) -> None:
+    def __init__(self, connection: Runner, subscription: LiveSubscription) -> None:
         self._connection = connection
         self._subscription = subscription
 
@@ -54,6 +61,12 @@ class BlockingSubscription:
             except (StopAsyncIteration, TimeoutError):
                 return
             yield event
+
+    def change(
+        self, *, radius: int | None = None, area: Areas | None = None, expires: float | None = None
+    ) -> None:
+        """As `LiveSubscription.change`."""
+        self._connection.run(self._subscription.change(radius=radius, area=area, expires=expires))
 
 
 async def _next(subscription: LiveSubscription, timeout: float | None) -> Event:

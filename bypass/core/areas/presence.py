@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from bypass.core.areas.broker_areas import area_of_place
 from bypass.errors import InvalidArea
 from bypass.places.areas import Area
 from bypass.places.areas.shapes import rectangle_distance
 from bypass.places.region import Region
+from bypass.protocol.messages import Publish
+from bypass.protocol.wire import with_area
 
 FASTEST = 60.0
 """Metres per second: nobody is taken to have gone further than this since the last report of a place."""
@@ -46,12 +49,25 @@ class AreaPresence:
         return found
 
 
+def resolve(publication: Publish, region: Region) -> None:
+    """Give an event for who is at a named place the shape of that place, also in its raw form.
+
+    Raises InvalidArea for a name that no place of the region has.
+    """
+    area = publication.area
+    if area is None or area.shape is not None:
+        return
+    publication.area = resolved(area, region)
+    if publication.raw:
+        publication.raw = with_area(publication.raw, publication.area)
+
+
 def resolved(area: Area, region: Region) -> Area:
     """The shape of a named place, with the altitudes of `area`. Raises InvalidArea for a name that is
     none."""
     for place in region.places:
         if place.name == area.place:
-            shape = place.area or Area.circle((place.x, place.y), place.radius)
+            shape = area_of_place(place)
             return Area(shape.shape, None, area.altitude or shape.altitude)
     known = ", ".join(repr(place.name) for place in region.places) or "none"
     raise InvalidArea(f"area of place {area.place!r}: expected one of the region's: {known}")
