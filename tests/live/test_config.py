@@ -265,10 +265,10 @@ def test_places_may_be_areas(file: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "complaint"),
     [
-        ("{name: lawn, x: 1}", "region.places.0 expected x, y and radius, or an area"),
+        ("{name: lawn, x: 1}", "'x': 1}: expected x, y and radius, or an area"),
         (
             "{name: lawn, area: 'POLYGON ((0 0, 1 1))', x: 1}",
-            "region.places.0 expected x, y and radius, or an area",
+            "'x': 1}: expected x, y and radius, or an area",
         ),
         ("{name: lawn, area: 'POLYGON ((0 0, 1 1))'}", "region.places.0 lawn: polygon of 2 vertices"),
     ],
