@@ -50,6 +50,11 @@ class Action(BaseModel):
     members: Annotated[tuple[int | str, ...], Field(min_length=1)] | None = None
     area: str | list[float] | dict[str, JsonValue] | None = None
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether some members move, and not all."""
+        return self.members is not None or self.area is not None
+
     @field_validator("set", "area")
     @classmethod
     def _is_finite(cls, values: JsonValue) -> JsonValue:
