@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bypass.core.areas.broker_areas import BrokerAreas
 from bypass.core.downlink import Delivery, Handles, Recipients
 from bypass.core.relaying import GatewayRelay
 from bypass.events.event import Event
@@ -66,12 +67,14 @@ def _accepting(table: SubscriptionTable, event: Event, rows: Ints) -> Ints:
 class EventSelection:
     """Selects the clients that events are for.
 
-    `choice` is the mechanism that chooses gateways, None without gateways.
+    `choice` is the mechanism that chooses gateways, None without gateways. `broker_areas` are areas that
+    filter schemes know nothing of.
     """
 
-    def __init__(self, relay: GatewayRelay) -> None:
+    def __init__(self, relay: GatewayRelay, broker_areas: BrokerAreas) -> None:
         self.choice: GatewayChoice | None = None
         self._relay = relay
+        self._broker_areas = broker_areas
         self._schemes: Mapping[FilterBroker, int]
         self._table: SubscriptionTable
         self._grace: Grace
@@ -94,6 +97,8 @@ class EventSelection:
         if publication.kind is PLAIN:
             return self._everywhere(publication)
         found = [scheme.match(self._known(flag, publication)) for scheme, flag in self._schemes.items()]
+        if self._table.interests:
+            found += map(next, self._areas_of([publication]))
         return self._among(publication, found)
 
     def select_many(self, publications: Sequence[Publish], done: list[Message]) -> Iterator[Delivery]:
@@ -104,6 +109,8 @@ class EventSelection:
             scheme.match_many([self._known(flag, each) for each in placed])
             for scheme, flag in self._schemes.items()
         ]
+        if self._table.interests:
+            matching += self._areas_of(placed)
         for publication in publications:
             if publication.kind is PLAIN:
                 delivery = self._everywhere(publication)
@@ -114,11 +121,16 @@ class EventSelection:
             done.append(publication)
 
     def deliver(
-        self, publication: Publish, rows: Ints, unknown: Iterable[Ints] = (), late: bool = False
+        self,
+        publication: Publish,
+        rows: Ints,
+        unknown: Iterable[Ints] = (),
+        late: bool = False,
+        direct: Ints = NO_ROWS,
     ) -> Delivery | None:
         """Find the owners of those rows whose attribute filters accept an event; None if there are none.
 
-        `unknown` are rows whose owners test the place themselves.
+        `unknown` are rows whose owners test the place themselves, `direct` those that no gateway serves.
         """
         table = self._table
         gateways, groups = None, []
@@ -129,6 +141,10 @@ class EventSelection:
             )
         if len(clients):
             groups.append(Recipients(clients, handles, False))
+        if len(direct):
+            clients, handles = recipients(table, publication, direct)
+            if len(clients):
+                groups.append(Recipients(clients, handles, False))
         for each in unknown:
             if len(each):
                 clients, handles = recipients(table, publication, each)
@@ -143,6 +159,14 @@ class EventSelection:
             return publication
         return replace(publication, channel=None)
 
+    def _areas_of(self, publications: Sequence[Publish]) -> list[Iterator[Ints]]:
+        """The rows with areas that schemes find for one event after the other."""
+        return [
+            scheme.match_areas([self._known(flag, each) for each in publications])
+            for scheme, flag in self._schemes.items()
+            if scheme.areas is not None
+        ]
+
     def _everywhere(self, publication: Publish) -> Delivery | None:
         return self.deliver(publication, self._table.rows())
 
@@ -150,8 +174,15 @@ class EventSelection:
         """Add to the rows that schemes have `found` those that an event concerns anyway."""
         if self._grace.overlapping:
             found += self._grace.match(publication)
+        direct = NO_ROWS
+        if self._table.interests and len(known := self._broker_areas.match(publication)):
+            if self.choice is None:
+                found.append(known)
+            else:  # devices nearby could not test these, as gateways have them do
+                direct = known
         plain = self._table.plain()
         if len(plain):
             found.append(plain)
         rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-        return self.deliver(publication, rows, [scheme.unfiltered() for scheme in self._schemes])
+        unknown = [scheme.unfiltered() for scheme in self._schemes]
+        return self.deliver(publication, rows, unknown, direct=direct)

@@ -35,7 +35,7 @@ from bypass.protocol.storage import StorageMessage
 from bypass.transitions import MechanismState
 from bypass.transitions.recent import Recent
 
-Area = tuple[float, float, float, float]
+Bounds = tuple[float, float, float, float]
 
 SURE_BEACONS = 3.0
 """After a search that found no cell nearer to a target, none is begun for so many beacon periods."""
@@ -65,7 +65,7 @@ class CellRouting(RoutingMechanism):
     name: ClassVar[str] = "cells"
     offers: ClassVar[frozenset[str]] = frozenset((CELL, FLOOD, HOP))
 
-    area: Annotated[Area, MechanismState("area")] = (0.0, 0.0, 1000.0, 1000.0)
+    area: Annotated[Bounds, MechanismState("area")] = (0.0, 0.0, 1000.0, 1000.0)
     reach_m: Annotated[float, MechanismState("reach_m"), Field(gt=0)] = 113.0
     side: Annotated[float | None, MechanismState("side"), Field(gt=0)] = None
     beacon_s: Annotated[float, MechanismState("beacon_s"), Field(ge=0.01, le=3600)] = 1.0
@@ -96,7 +96,7 @@ class CellRouting(RoutingMechanism):
 
     # -- parameters that change while it runs -------------------------------------------------------------
 
-    def set_area(self, value: Area) -> None:
+    def set_area(self, value: Bounds) -> None:
         """Lay the cells out over another area."""
         self._use(CellGrid.over(value, self._side()))
         self.area = value
