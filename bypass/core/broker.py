@@ -282,7 +282,7 @@ class Broker:
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
             if each.watch is not None:
-                self.borders.watch(client, each.handle, each.watch)
+                self.borders.watch(client, each.handle, each.watch, kept=True)
             else:
                 self._take(scheme, each, client)
 

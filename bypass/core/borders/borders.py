@@ -86,6 +86,8 @@ class Borders:
         self._fixes: dict[int, PathPoint] = {}
         self._flushing = False
         self._timed = inf
+        self._granted: set[tuple[KeptWatch, int]] = set()  # before a restart; clients will say it again
+        self._met: set[int] = set()  # clients that may not be served by any scheme yet
         self._numbers = 0
         self._turn = 0
 
@@ -98,18 +100,22 @@ class Borders:
             raise InvalidWatch("a watch of everybody: expected a key with the right 'admin'")
         self._resolved(terms)
 
-    def watch(self, watcher: int, handle: int, terms: BorderWatch) -> None:
-        """A subscription is a watch, or has other areas now. Raises as `check` does."""
+    def watch(self, watcher: int, handle: int, terms: BorderWatch, kept: bool = False) -> None:
+        """A subscription is a watch, or has other areas now. Raises as `check` does, unless it is one that a broker
+        before this one has `kept`: places that there are no more are left out of it."""
         self.flush()
-        self.check(watcher, terms)
-        areas = self._resolved(terms)
+        if not kept:
+            self.check(watcher, terms)
+        self._put(watcher, handle, terms, self._resolved(terms, lenient=True))
+
+    def _put(self, watcher: int, handle: int, terms: BorderWatch, areas: dict[str, Area]) -> None:
         kept = self._watches.get((watcher, handle))
         if kept is None:
             self._numbers += 1
             kept = KeptWatch(self._numbers, watcher, handle, terms, areas)
             self._watches[watcher, handle] = self._by_number[kept.number] = kept
             self._fences.put(kept)
-            self._look_again(self._clients())
+            self._look_again({*self._clients(), *self._met})
             for client in [each for each in self._watched.values() if kept in each.watches]:
                 self._begin(client, kept)
         elif terms != kept.terms or areas != kept.areas:
@@ -210,13 +216,15 @@ class Borders:
         self.changed.add(client.number)
         for number, event in report.events:
             kept = self._by_number.get(number)
-            if kept is None or kept not in client.watches:
+            if kept is None:
                 self._count("withdrawn")
+            elif kept not in client.watches:
+                self._count("forbidden")
             elif event.area not in kept.areas:
                 self._count("removed")
             else:
                 event = replace(event, client=client.number, name=client.name)
-                self._tell(kept, (event,))
+                self.announcer.announce(kept.watcher, kept.handle, event, is_reported=True)
         if (report.turn, report.number) < client.reported:
             return  # it was refused when it came first, and later ones were not
         client.reported = (report.turn, report.number)
@@ -235,6 +243,7 @@ class Borders:
     def left(self, number: int, why: Why = "left") -> None:
         """A client has left for good: it is in no area any more, and watches nobody."""
         self.flush()
+        self._met.discard(number)
         for kept in [each for each in self._watches.values() if each.watcher == number]:
             self._drop(kept)
         client = self._watched.pop(number, None)
@@ -245,6 +254,7 @@ class Borders:
 
     def returned(self, number: int) -> None:
         """A client has a connection again, or for the first time: it may not know what it is to do."""
+        self._met.add(number)
         client = self._watched.get(number)
         if client is None:
             if self._watches:
@@ -255,6 +265,8 @@ class Borders:
     def allowed(self, number: int) -> None:
         """Others may watch a client that could not, or the other way round."""
         self.flush()
+        self._met.add(number)
+        self._granted = {each for each in self._granted if each[1] != number}
         client = self._watched.get(number)
         if client is not None:
             for kept in client.watches:
@@ -266,7 +278,7 @@ class Borders:
         """Clients may be served by other filter schemes now: others may have to find what they pass."""
         if self._watched:
             self.flush()
-            for client in self._watched.values():
+            for client in [*self._watched.values()]:
                 self._hand_over(client)
 
     # -- stores -------------------------------------------------------------------------------------------
@@ -281,24 +293,29 @@ class Borders:
     ) -> None:
         """Go on as a broker before this one, after its watches are known again. `places` are x, y and the time of
         clients that are known; others that were in an area have left."""
-        self._look_again(places)
+        gone = []
         for number, each in dumped.items():
+            watches = [kept for kept in self._watches.values() if kept.name in each["states"]]
+            self._granted.update((kept, number) for kept in watches)
             client = self._watched.get(number) or WatchedClient(number, self._permissions.name(number))
-            client.watches = client.watches or tuple(
-                kept for kept in self._watches.values() if kept.name in each["states"]
-            )
+            client.watches = (*client.watches, *(kept for kept in watches if kept not in client.watches))
             client.load(each)
-            if number not in self._watched:
-                self._watched[number] = client
-                self.left(number)
+            self._watched[number] = client
+            if not client.name:
+                gone.append(number)
+        self._look_again(places)
         for number, (x, y, at) in places.items():
             found = self._watched.get(number)
             if found is not None and (found.last is None or at > found.heard):
                 later = at if found.last is None else found.last.at + at - found.heard
                 found.last, found.heard = PathPoint(x, y, later), at
-        for client in self._watched.values():
-            client.begun.update(each.number for each in client.watches if client.computes is Computes.BROKER)
+        for client in [*self._watched.values()]:
+            if client.computes is Computes.BROKER and client.last is not None:
+                client.begun.update(each.number for each in client.watches)
+            self._hand_over(client)
             self._wake_up(client)
+        for number in gone:
+            self.left(number)
 
     # -- internals ----------------------------------------------------------------------------------------
 
@@ -323,7 +340,9 @@ class Borders:
             return kept.watcher == client
         name = self._permissions.name(client)
         named = name in kept.terms.whom or name.partition("/")[0] in kept.terms.whom
-        return named and self._permissions.may_watch(kept.watcher, client)
+        if not named:
+            return False
+        return (kept, client) in self._granted or self._permissions.may_watch(kept.watcher, client)
 
     def _look_again(self, clients: Iterable[int]) -> None:
         """Find out which watches are about clients, of which there may be more or fewer than before."""

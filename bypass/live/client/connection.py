@@ -137,7 +137,7 @@ def connect(
     )
 
 
-class Connection(ObjectCalls, NodeCalls, SessionFigures):
+class Connection(ObjectCalls, NodeCalls, WatchCalls, SessionFigures):
     """One application's session with a live broker. Made by `connect`; belongs to the loop it is opened in.
 
     A connection that is lost is made again, for as long as it takes: what is published and subscribed
