@@ -79,8 +79,9 @@ def evaluate(
     """Judge filter schemes on a trace: recall, precision, deliveries and context traffic.
 
     TRACES is a folder that `bypass traces` made. Any other Parquet of positions (columns t, client, x and y,
-    or lat and lon, in any order) is laid out first, to DIR/trace. The broker's rules decide, and messages take
-    no time: a run of the simulator with a network without latency gives the same figures, event by event.
+    or lat and lon, in any order) is laid out first, to DIR/trace. The broker's rules decide, and messages
+    take no time: a run of the simulator with a network without latency gives the same figures, event by
+    event.
 
     \b
     DIR gets

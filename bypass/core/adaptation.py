@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 
 from bypass.core.broker import Broker
-from bypass.places.geo import within
 from bypass.places.region import Place
 from bypass.ports.state_info import EXPECTED_DELAY
 from bypass.transitions import RuleBook, RuleEngine
@@ -24,7 +23,8 @@ TOPICS = {
 `location`: a client reported that it is at (`x`, `y`), in the area number `area`, named `place`, and was in
 the area number `before`; `scheme` serves it, and an event for it waits for `delay` seconds on average, which
 is None as long as nobody can tell. `density`: the number of clients in an area has changed to
-`count`; `members` are their numbers, and `rho` is how many there would be in a circle of 100 m radius.
+`count`; `members` are their numbers, and `rho` is how many there would be in a circle of 100 m radius, by the
+area's true size.
 `workload`: once in half a minute, how many `clients` there are, and in a minute how many `came` and `left`,
 the share of all that did either (`churn`), the `events` and the `subscriptions` that were placed; `ratio` is
 events per subscription, None without any.
@@ -36,9 +36,12 @@ WINDOW_S = 30.0
 """Seconds over which a workload is counted."""
 
 
-def density(count: int, radius: float) -> float:
-    """Clients in a circle of `radius` metres, as if it were one of 100 m."""
-    return count * 10_000.0 / radius**2
+def density(count: int, place: Place) -> float:
+    """Clients at a place, as if it were a circle of 100 m radius: by its area's size or, without one, by its
+    circle's."""
+    if place.area is not None:
+        return count * 10_000.0 * math.pi / place.area.size
+    return count * 10_000.0 / place.radius**2
 
 
 class Adaptation:
@@ -100,8 +103,8 @@ class Adaptation:
             "radius": place.radius,
             "members": members,
             "count": len(members),
-            "rho": density(len(members), place.radius),
-            "rho_before": density(before, place.radius),
+            "rho": density(len(members), place),
+            "rho_before": density(before, place),
         }
         self.rules.observe("density", area, facts)
 
@@ -129,11 +132,11 @@ class Adaptation:
         return clients, self._broker.published, self._broker.subscribed
 
     def _area_of(self, x: float, y: float) -> int:
-        """The area that a place lies deepest in, by the share of its radius."""
+        """The area that a place lies deepest in, by the share of its circle's radius."""
         depths = [
             (math.hypot(x - place.x, y - place.y) / place.radius, number)
             for number, place in enumerate(self._places, 1)
-            if within(x, y, place.x, place.y, place.radius)
+            if place.contains(x, y)
         ]
         return min(depths, default=(0.0, NOWHERE))[1]
 

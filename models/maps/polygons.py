@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bypass.models.maps.street_map import AttractionPoint, Polygon, Ring, StreetMap
+from bypass.places.areas.rings import MOST_PARTS, MOST_VERTICES
 from bypass.places.geo import Projection
 from bypass.support.arrays import Floats, Ints
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 DECIMALS = 3
 """Coordinates are rounded to so many digits behind the point: to millimetres."""
+
+SIMPLER = 1.0
+"""Metres by which a line may first be off so that it has fewer corners."""
 
 SETBACK = 6.0
 """Metres from the middle of a street to the houses beside it."""
@@ -41,11 +45,20 @@ def outlined(polygons: Iterable[Sequence[Sequence[tuple[float, float]]]], plane:
 
 
 def polygons_inside(shape: Geometry, width: float, height: float) -> tuple[Polygon, ...]:
-    """The polygons of a shape in [0, width] × [0, height] m, to the millimetre."""
+    """The polygons of a shape in [0, width] × [0, height] m, to the millimetre, the largest first.
+
+    They make an area: outlines with too many corners for one are made simpler, by a metre at first, and the
+    smallest of too many polygons are left out.
+    """
     import shapely
 
-    world = shapely.box(0, 0, width, height)
-    return _polygons(shapely.intersection(shape, world), width, height)
+    shape = shapely.intersection(shape, shapely.box(0, 0, width, height))
+    off = SIMPLER
+    while shapely.get_num_coordinates(shape) > MOST_VERTICES:
+        shape, off = shapely.make_valid(shapely.simplify(shape, off)), 2 * off
+    parts = shapely.get_parts(shape)
+    largest = parts[np.argsort(-shapely.area(parts), kind="stable")][:MOST_PARTS]
+    return tuple(polygon for part in largest for polygon in _polygons(part, width, height))[:MOST_PARTS]
 
 
 def blocks(street_map: StreetMap) -> tuple[Polygon, ...]:

@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from bypass.errors import BypassError
 from bypass.models.maps.distances import Distances
+from bypass.places.areas import Area
 from bypass.places.geo import Projection
+from bypass.places.region import Place
 from bypass.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:  # scipy takes long to import: functions that use it do that
@@ -51,6 +53,12 @@ class AttractionPoint(BaseModel):
     radius: float = Field(gt=0)
     weight: float = Field(gt=0)
     polygons: tuple[Polygon, ...] = ()
+
+    def place(self) -> Place:
+        """The place as a broker knows it: its polygons, or its circle."""
+        if not self.polygons:
+            return Place(self.name, self.x, self.y, self.radius)
+        return Place.of_area(self.name, Area.polygons((outer, holes) for outer, *holes in self.polygons))
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.infrastructure import InfrastructureSettings
 from bypass.scenarios.experiments.mechanism_defaults import check_defaults
-from bypass.scenarios.experiments.models import Churn, Mobility, Publishing
+from bypass.scenarios.experiments.models import Churn, Mobility, Publishing, WorldSize, in_metres
 from bypass.scenarios.experiments.objects import ObjectSettings
 from bypass.scenarios.experiments.plans import check_members, check_plan
 from bypass.scenarios.experiments.rulebooks import load_rules
@@ -45,13 +45,6 @@ M = TypeVar("M", bound=BaseModel)
 
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class WorldSize(Strict):
-    """Width and height of a world, in metres."""
-
-    width: float = Field(default=1300.0, gt=0)
-    height: float = Field(default=1300.0, gt=0)
 
 
 class LocationSettings(Strict):
@@ -202,6 +195,11 @@ class Scenario(Strict):
     main: str = ""
     baseline: str = ""
     checks: tuple[Check, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_metres(cls, given: Any) -> Any:
+        return in_metres(given) if isinstance(given, dict) else given
 
     @property
     def all_radios(self) -> dict[str, RadioModel]:

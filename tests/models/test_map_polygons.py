@@ -20,10 +20,11 @@ from bypass.models.maps import (
     write_map,
 )
 from bypass.models.maps.picture import draw
-from bypass.models.maps.polygons import SETBACK, Triangles, blocks, shape_of
+from bypass.models.maps.polygons import SETBACK, Triangles, blocks, polygons_inside, shape_of
 from bypass.models.maps.street_map import Polygon
 from bypass.models.maps.walking import around
 from bypass.models.mobility import MapMovement
+from bypass.places.region import Place
 from bypass.support.arrays import Floats
 
 L_SHAPE: Polygon = (
@@ -95,6 +96,29 @@ def test_targets_lie_in_whatever_polygon_there_is(corners: int, seed: int) -> No
     polygon = (tuple((x, y) for x, y in [*ring.tolist(), ring[0].tolist()]),)
     point = AttractionPoint(name="any", x=650, y=650, radius=100, weight=1, polygons=(polygon,))
     assert shapely.dwithin(shape, shapely.points(targets((point,), 200, seed)), 1e-6).all()
+
+
+def test_outlines_that_are_too_long_for_an_area_are_made_simpler() -> None:
+    angle = np.linspace(0, 2 * np.pi, 9000, endpoint=False)
+    reach = 300 + 20 * np.cos(40 * angle)
+    coast = shapely.Polygon(650 + reach[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]))
+    dots = shapely.union_all(shapely.buffer(shapely.points(np.arange(300) * 4.0, 20.0), 1.0, quad_segs=1))
+    polygons = polygons_inside(shapely.union(coast, dots), 1300, 1300)
+    assert len(polygons) == 256
+    point = AttractionPoint(name="coast", x=650, y=650, radius=300, weight=1, polygons=polygons)
+    place = point.place()
+    assert place.area is not None
+    assert place.area.vertices <= 4096
+    assert place.area.size == pytest.approx(coast.area, rel=0.01)
+
+
+def test_a_place_is_known_by_its_outline_and_others_by_their_circle() -> None:
+    place = PARK.place()
+    assert place.contains(110, 110)
+    assert not place.contains(150, 150)
+    assert place.contains(800, 800)
+    assert not place.contains(500, 500)
+    assert SQUARE.place() == Place("square", 600.0, 300.0, 60.0)
 
 
 def test_clients_walk_to_polygons() -> None:

@@ -39,7 +39,9 @@ Ended: TypeAlias = Callable[[OperationResult], None]
 class _Pending:
     """An operation that has not ended."""
 
-    __slots__ = ("attempt", "begun_s", "ended", "first_wait", "known", "left", "retries", "timer", "wait")
+    __slots__ = (
+        "attempt", "begun_s", "ended", "first_wait", "known", "left", "retries", "timer", "tries", "wait",
+    )  # fmt: skip
 
     def __init__(self, attempt: Try, ended: Ended, retries: int, wait: float, begun_s: float) -> None:
         self.attempt = attempt
@@ -47,19 +49,21 @@ class _Pending:
         self.ended = ended
         self.retries = self.left = retries
         self.first_wait = self.wait = wait
+        self.tries = 0
         self.timer: Timer | None = None
         self.known = False  # its number, to who has begun it
 
     def begin_anew(self) -> None:
         """Count no attempt so far."""
-        self.left, self.wait = self.retries, self.first_wait
+        self.left, self.wait, self.tries = self.retries, self.first_wait, 0
 
 
 class Operations:
     """The operations of one client that have not ended. Numbers go on after `begun` earlier ones.
 
     An operation is attempted at once, and again whenever `timeout_s` have passed without an answer, at most
-    `retries` times; it then ends with TIMEOUT. What has ended is forgotten: a late answer is ignored.
+    `retries` times; it then ends with TIMEOUT. One that never ends so is then tried after twice the time,
+    again and again, up to LONGEST_WAIT_S. What has ended is forgotten: a late answer is ignored.
     """
 
     def __init__(self, host: Host, timeout_s: float, retries: int, begun: int = 0) -> None:
@@ -125,6 +129,7 @@ class Operations:
     def _try(self, op: int, pending: _Pending) -> None:
         if pending.timer is not None:
             pending.timer.cancel()
+        pending.tries += 1
         pending.timer = self._host.after(pending.wait, self._expired, op, pending)
         pending.attempt(op)
 
@@ -136,7 +141,8 @@ class Operations:
             self.done(op, OperationStatus.TIMEOUT, f"operation {op}: {taken}")
             return
         if pending.left == FOREVER:
-            pending.wait = min(2.0 * pending.wait, max(LONGEST_WAIT_S, pending.wait))
+            if pending.tries > self._retries:
+                pending.wait = min(2.0 * pending.wait, max(LONGEST_WAIT_S, pending.wait))
         else:
             pending.left -= 1
         self.retried += 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bypass.mechanisms.storage.cells.state.placement import misplaced, orphans, proxy_of
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import MOST_NAMED, JoinRequest
+from bypass.transitions.recent import Recent
 
 if TYPE_CHECKING:
     from bypass.mechanisms.storage.cells.mechanism import Cells
@@ -27,6 +28,12 @@ MOST_DEFERRED = 64
 """Questions to a cell whose state is being collected that wait for that."""
 
 
+class _Keepers(Recent[tuple[int | None, int], None]):
+    """Nodes that have offered what they keep for a cell, by node and cell."""
+
+    LIMIT = 256
+
+
 class HandOver:
     """The cells whose keys a node keeps, beside its own one, and those that it has to pass on.
 
@@ -44,6 +51,7 @@ class HandOver:
         self._settled: set[int] = set()  # cells whose state is here as far as it is anywhere
         self._collecting: dict[int, list[Callable[[], None]]] = {}
         self._offered: dict[int, tuple[int, ...]] = {}
+        self._keepers = _Keepers()
         self._unjoined: list[tuple[int, Callable[[], None]]] = []
         self._probed_at = 0.0
 
@@ -92,6 +100,15 @@ class HandOver:
     def settle(self, cells: Collection[int]) -> None:
         """The state of these cells has come from another node that kept it."""
         self._settled.update(cells)
+
+    def offered(self, origin: NodeAddress, cell: int) -> None:
+        """Another node has offered what it keeps for a cell."""
+        self._keepers[origin.node, cell] = None
+
+    def learned(self, origin: NodeAddress, cell: int) -> None:
+        """A part of a cell's state has come: that of a keeper is whole; owners and holders register some."""
+        if self._keepers.pop((origin.node, cell), self) is None:
+            self._settled.add(cell)
 
     def is_settled(self, cell: int) -> bool:
         """Whether the state of a cell is here as far as it is anywhere."""

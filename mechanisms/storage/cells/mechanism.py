@@ -322,7 +322,7 @@ class Cells(StorageMechanism):
         if joining:
             self.membership.part_arrived(part)
         elif origin.cell != self.cell and part.cell is not None:
-            self.hand_over.settle((part.cell,))
+            self.hand_over.learned(origin, part.cell)
             self.spreading.tell(part)
 
     def bury(self, tombstone: Tombstone) -> None:

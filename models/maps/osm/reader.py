@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from bypass.models.maps.clipping import cut, largest_part, tidy
-from bypass.models.maps.georeference import plane_around
+from bypass.models.maps.georeference import plane_over
 from bypass.models.maps.osm.extract import Attractive, Box, Extract, LonLatPolygon
 from bypass.models.maps.polygons import outlined, polygons_inside
 from bypass.models.maps.street_map import AttractionPoint, InvalidMap, Polygon, StreetMap
-from bypass.places.geo import GeoLocation, Projection, haversine
+from bypass.places.geo import Projection
 from bypass.support.arrays import Floats
 
 DEFAULT_RADIUS = 25.0
@@ -113,15 +113,13 @@ def _world_of(box: Box, margin: float = 0.0) -> _World:
             f"the box {tuple(box)} spans {span:g} degrees of longitude: expected at most 180,"
             " nothing across the date line"
         )
-    middle = GeoLocation((box.min_lat + box.max_lat) / 2, (box.min_lon + box.max_lon) / 2)
-    width = haversine(middle.lat, box.min_lon, middle.lat, box.max_lon) + 2 * margin
-    height = haversine(box.min_lat, middle.lon, box.max_lat, middle.lon) + 2 * margin
+    plane, width, height = plane_over(*box, margin)
     if not max(width, height) <= LONGEST_SIDE:
         raise InvalidMap(
             f"the box {tuple(box)} is {width / 1000:.0f} × {height / 1000:.0f} km:"
             f" expected at most {LONGEST_SIDE / 1000:.0f} km, by a bbox"
         )
-    return _World(plane_around(middle, width, height), width, height)
+    return _World(plane, width, height)
 
 
 def _world_around(lon_lat: Floats) -> _World:

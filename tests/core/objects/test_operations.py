@@ -37,10 +37,10 @@ def test_attempts_before_an_exchange_do_not_count() -> None:
     assert len(ends) == 1
 
 
-def test_times_between_attempts_are_as_at_first_after_an_exchange() -> None:
+def test_times_between_attempts_grow_after_the_usual_ones_and_begin_anew_after_an_exchange() -> None:
     clock, operations, tries, ends = begun(FOREVER)
-    clock.run_until(15 * MICROSECONDS)
+    clock.run_until(25 * MICROSECONDS)
     operations.try_again()
-    clock.run_until(22 * MICROSECONDS)
-    assert tries == [0.0, 2.0, 6.0, 14.0, 15.0, 17.0, 21.0]
+    clock.run_until(38 * MICROSECONDS)
+    assert tries == [0.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0, 25.0, 27.0, 29.0, 31.0, 33.0, 37.0]
     assert not ends

@@ -6,6 +6,7 @@ from collections import deque
 from importlib.metadata import version
 from typing import Any
 
+from bypass.live.broker.operations.outlines import place_entry
 from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.server import BrokerServer
 
@@ -69,7 +70,7 @@ class Status:
             "open": config.open,
             "region": {
                 "area": list(region.area),
-                "places": [place.model_dump() for place in region.places],
+                "places": [place_entry(place) for place in broker.filter_schemes[0].region.places],
                 "origin": None if region.origin is None else list(region.origin),
             },
             "schemes": [

@@ -207,6 +207,21 @@ def test_a_cell_that_vanishes_is_built_up_again_from_holders_and_subscribers() -
     assert told.names == ["x", "y"]
 
 
+def test_a_cell_is_mourned_though_holders_have_registered_some_of_its_objects_meanwhile() -> None:
+    """Its nearest neighbour took a copy that was registered for all that the cell had had."""
+    world = begun([8, 4, 1, 3])
+    tag = tag_of(world, 8)
+    ends = [world.insert(node, f"o{node}", tag) for node in (1, 2, 3)]
+    world.run(3.0)
+    assert ends == [OK] * 3
+    world.die(0)
+    while any(8 in world.cells(node).hand_over.populated for node in (1, 2, 3)):
+        world.run(0.1)
+    world.cells(2).repair.offer_own([8])
+    world.run(12.0)
+    assert world.found_by(1, tag) == ["o1", "o2", "o3"]
+
+
 def test_without_repair_a_vanished_cell_is_lost() -> None:
     world = begun([0, 1, 2, 3, 4, 5, 6, 7, 8], settings={"as_published": True})
     tag = tag_of(world, 4)
