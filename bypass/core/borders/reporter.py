@@ -35,8 +35,11 @@ class BorderReporter:
         self._reports = 0
 
     def task(self, task: BorderTask) -> None:
-        """Do as the broker says; one that was done already changes nothing."""
+        """Do as the broker says. One that was done already is said to a client that is connected again: the broker
+        may not have got its latest place."""
         if task.turn <= self._turn:
+            if self._interval:
+                self._locate(self._interval)
             return
         self._turn = task.turn
         continues = self._computes
