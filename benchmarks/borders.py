@@ -1,8 +1,8 @@
 """Border events of many clients that move, at a broker that has their fixes: processor time for each second.
 
 All clients say once a second where they are. The fences are polygons of 8 to 200 vertices, so large that each
-client is in about 12 of them. Beside it the same by the tracker alone, which looks at every fence whose bounds
-the way meets, for a part of the clients: it has to find the same events.
+client is in about 12 of them. Beside it the same by the tracker alone, which looks at every fence whose
+bounds the way meets, for a part of the clients: it has to find the same events.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ from collections.abc import Iterator
 import numpy as np
 from common import arguments, integer, pin, print_table, write
 
-from bypass.core.borders.borders import Borders
-from bypass.core.downlink import Delivery
 from bypass.core.borders.announcer import Announcer
+from bypass.core.borders.assignments import Assignments
+from bypass.core.borders.borders import Borders
+from bypass.core.borders.permissions import WatchPermissions
+from bypass.core.borders.watch_scope import WatchScope
+from bypass.core.downlink import Delivery
+from bypass.core.plans.isolation import NumberedClients
 from bypass.places.areas import Area
 from bypass.places.borders import BorderOptions, BorderTracker, PathPoint
 from bypass.places.sensor import NoSensor
@@ -31,22 +35,6 @@ SIDE_M = 20_000.0
 WATCHER = -2
 
 
-class Everybody:
-    """All clients may be watched."""
-
-    def name(self, client: int) -> str:
-        return str(client)
-
-    def may_watch(self, watcher: int, client: int) -> bool:  # noqa: ARG002
-        return True
-
-    def may_watch_all(self, watcher: int) -> bool:  # noqa: ARG002
-        return True
-
-    def can_compute(self, client: int) -> bool:  # noqa: ARG002
-        return True
-
-
 def fences(count: int, rng: np.random.Generator) -> dict[str, Area]:
     """Stars of 8 to 200 vertices, each client being in HITS of them on average."""
     radius = float(np.sqrt(HITS * SIDE_M**2 / (count * np.pi)))
@@ -58,7 +46,9 @@ def fences(count: int, rng: np.random.Generator) -> dict[str, Area]:
             turns = np.sort(rng.uniform(0, 2 * np.pi, vertices))
         reach = radius * rng.uniform(0.8, 1.2, vertices)
         x, y = rng.uniform(0, SIDE_M, 2)
-        made[str(i)] = Area.polygon(np.column_stack((x + reach * np.cos(turns), y + reach * np.sin(turns))).tolist())
+        made[str(i)] = Area.polygon(
+            np.column_stack((x + reach * np.cos(turns), y + reach * np.sin(turns))).tolist()
+        )
     return made
 
 
@@ -74,16 +64,17 @@ def ways(clients: int, speed: float, seconds: int, rng: np.random.Generator) -> 
 
 def measured(areas: dict[str, Area], clients: int, speed: float, seconds: int) -> dict[str, float]:
     """Processor time (s) of each second, and the events in it."""
-    clock, told = VirtualClock(), []
-
-    def notify(deliveries: tuple[Delivery, ...]) -> None:
-        told.extend(deliveries)
+    clock, told = VirtualClock(), list[Delivery]()
 
     host = SimHost(-1, clock, NoSensor(), Monitor(), 1)
+    permissions = WatchPermissions(NumberedClients(), lambda *_: True)
     borders = Borders(
-        host, Everybody(), dict, lambda _: True, lambda: range(clients), lambda *_: None,
-        Announcer(notify, clock.now),  # type: ignore[arg-type]
-    )  # fmt: skip
+        host,
+        WatchScope(permissions, dict),
+        Assignments(permissions, lambda _: True, clock.now, lambda *_: None),
+        lambda: range(clients),
+        Announcer(told.extend, clock.now),
+    )
     borders.watch(WATCHER, 1, BorderWatch(BorderOptions(), tuple(areas.items()), whom=None))
     times, events, rng = [], [], np.random.default_rng(2)
     sample = range(0, clients, max(1, clients // 12))
@@ -104,7 +95,11 @@ def measured(areas: dict[str, Area], clients: int, speed: float, seconds: int) -
         if each.publication.event["client"] in sample
     )
     assert found == by_tracker(areas, sample, path), "kernels and tracker differ"
-    return {"cpu_s": statistics.median(times[2:]), "most_s": max(times[2:]), "events": statistics.mean(events[2:])}
+    return {
+        "cpu_s": statistics.median(times[2:]),
+        "most_s": max(times[2:]),
+        "events": statistics.mean(events[2:]),
+    }
 
 
 def by_tracker(areas: dict[str, Area], sample: range, path: list[Floats]) -> list[tuple[int, str, float]]:
@@ -133,7 +128,9 @@ def main() -> None:
     results = {
         f"{speed:g} m/s": measured(areas, given.clients, speed, given.seconds) for speed in (1.5, 5.0, 15.0)
     }
-    rows = [(name, 1000 * each["cpu_s"], 1000 * each["most_s"], each["events"]) for name, each in results.items()]
+    rows = [
+        (name, 1000 * each["cpu_s"], 1000 * each["most_s"], each["events"]) for name, each in results.items()
+    ]
     title = f"{given.clients:,} clients at 1 Hz, {given.fences:,} fences"
     print_table(title, ("speed", "CPU ms a second", "at most", "border events a second"), rows)
     write("borders", given.out, {"clients": given.clients, "fences": given.fences, "results": results})

@@ -16,10 +16,10 @@ VISITS = {
 }
 """The facts of the topics about visits.
 
-`enter`, `leave`: a client has passed the border of the area number `area`, named `place`, at (`x`, `y`) at the time
-`at` (s), on the straight way from where it was before; `seconds` is how long it was inside. `dwell`: a client that
-reports its place has been inside for `seconds`, and was so for `before` seconds when it did so last. `members` are
-the clients that are in the area then, and `scheme` serves the client.
+`enter`, `leave`: a client has passed the border of the area number `area`, named `place`, at (`x`, `y`) at
+the time `at` (s), on the straight way from where it was before; `seconds` is how long it was inside. `dwell`:
+a client that reports its place has been inside for `seconds`, and was so for `before` seconds when it did so
+last. `members` are the clients that are in the area then, and `scheme` serves the client.
 """
 
 OPTIONS = BorderOptions(frozenset(("enter", "exit")), initial=True)

@@ -17,6 +17,7 @@ from bypass.core.plans.rollout_tracker import RolloutTracker
 from bypass.core.plans.standing_plans import StandingPlans
 from bypass.core.relaying import GatewayRelay
 from bypass.core.selection import EventSelection
+from bypass.core.start_from_nothing import StartFromNothing
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY
 from bypass.mechanisms.filters import FilterBroker
@@ -41,7 +42,7 @@ from bypass.protocol.messages import (
 )
 from bypass.protocol.scheme_context import SchemeContext
 from bypass.support.arrays import Ints
-from bypass.transitions import Action, AtomicTransition, Engine, Group, InvalidPlan, Outcome, Plan, Record
+from bypass.transitions import Action, Engine, Group, InvalidPlan, Outcome, Plan, Record
 
 
 class ClientListener(Protocol):
@@ -52,15 +53,6 @@ class ClientListener(Protocol):
 
     def client_left(self, client: int) -> None:
         """A client has left for good."""
-
-
-class StartFromNothing(AtomicTransition[FilterBroker, FilterBroker]):
-    """A transition without state transfer, for comparison: clients must subscribe again."""
-
-    def transfer_state(self, a: FilterBroker, b: FilterBroker) -> None:
-        b.table = SubscriptionTable()
-        b.grace = Grace(0.0, a.host.after)
-        b.region = a.region
 
 
 class Broker:

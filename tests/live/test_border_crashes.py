@@ -58,7 +58,9 @@ async def visits(endpoint: str, broker: Child) -> list[BorderEvent]:
     async with bus, me:
         bus.moved(INSIDE)
         bus.allow_following(["me"])
-        async with me.watch({"square": SQUARE}, on={"enter", "exit"}, whom=["bus"], interval=0.02, initial=True) as watch:
+        async with me.watch(
+            {"square": SQUARE}, on={"enter", "exit"}, whom=["bus"], interval=0.02, initial=True
+        ) as watch:
             told.append(await soon(anext(watch)))  # it is known where the client is
             for visit in range(VISITS):
                 for place in (OUTSIDE, INSIDE):
@@ -80,4 +82,3 @@ async def visits(endpoint: str, broker: Child) -> list[BorderEvent]:
                 told.append(extra.result())
             extra.cancel()
     return told
-

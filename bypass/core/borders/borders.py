@@ -1,4 +1,5 @@
-"""Border events at a broker: from the places of its clients, or from their reports, to those who watch them."""
+"""Border events at a broker: from the places of its clients, or from their reports, to those who watch
+them."""
 
 from __future__ import annotations
 
@@ -6,18 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bypass.core.borders.announcer import Announcer
+from bypass.core.borders.assignments import Assignments
 from bypass.core.borders.fences import Fences
 from bypass.core.borders.report import BorderReport
+from bypass.core.borders.watch_scope import WatchScope
 from bypass.core.borders.watched_client import Computes, KeptWatch, WatchedClient
-from bypass.errors import InvalidWatch
 from bypass.places.borders import BorderEvent, PathPoint, Why
-from bypass.protocol.borders import BorderTask, BorderWatch, WatchedAreas
-from bypass.protocol.messages import Message, Publish
+from bypass.protocol.borders import BorderWatch
+from bypass.protocol.messages import Publish
 
 if TYPE_CHECKING:
     from bypass.places.areas import Area
@@ -36,49 +38,29 @@ MOST_STATES = 1_000_000
 """Clients in areas, of all watches of one watcher together."""
 
 
-class Permissions(Protocol):
-    """Knows who may watch whom, and what clients are called."""
-
-    def name(self, client: int) -> str:
-        """Give the name of a client; empty if it is gone for good."""
-
-    def may_watch(self, watcher: int, client: int) -> bool:
-        """Whether a client has allowed another one to follow it."""
-
-    def may_watch_all(self, watcher: int) -> bool:
-        """Whether a client is an operator's."""
-
-    def can_compute(self, client: int) -> bool:
-        """Whether a client's version knows border tasks."""
-
-
 class Borders:
     """All watches of one broker.
 
-    `has_fixes` says whether the filter scheme that serves a client reports its places; `send` reaches one client,
-    `announcer` tells watchers. `changed` are the clients whose states a store does not know yet. `undelivered`
-    counts, by reason, border events that were found and that no watcher was told.
+    `scope` knows whom they are about, `assignments` who finds out what; `clients` gives those that schemes
+    serve, `announcer` tells watchers. `changed` are the clients whose states a store does not know yet.
+    `undelivered` counts, by reason, border events that were found and that no watcher was told.
     """
 
     def __init__(
         self,
         host: Host,
-        permissions: Permissions,
-        places: Callable[[], Mapping[str, Area]],
-        has_fixes: Callable[[int], bool],
+        scope: WatchScope,
+        assignments: Assignments,
         clients: Callable[[], Iterable[int]],
-        send: Callable[[int, Message], None],
         announcer: Announcer,
     ) -> None:
         self.changed: set[int] = set()
         self.undelivered: Counter[str] = Counter()
         self.announcer = announcer
         self._host = host
-        self._permissions = permissions
-        self._places = places
-        self._has_fixes = has_fixes
+        self._scope = scope
+        self._assignments = assignments
         self._clients = clients
-        self._send = send
         self._watches: dict[tuple[int, int], KeptWatch] = {}
         self._by_number: dict[int, KeptWatch] = {}
         self._watched: dict[int, WatchedClient] = {}
@@ -86,27 +68,22 @@ class Borders:
         self._fixes: dict[int, PathPoint] = {}
         self._flushing = False
         self._timed = inf
-        self._granted: set[tuple[KeptWatch, int]] = set()  # before a restart; clients will say it again
         self._met: set[int] = set()  # clients that may not be served by any scheme yet
         self._numbers = 0
-        self._turn = 0
 
     # -- watchers -----------------------------------------------------------------------------------------
 
     def check(self, watcher: int, terms: BorderWatch) -> None:
-        """Raises InvalidWatch for a watch that is not possible here: of everybody by a client that is no
-        operator's, or in a place that there is not."""
-        if terms.whom is None and not self._permissions.may_watch_all(watcher):
-            raise InvalidWatch("a watch of everybody: expected a key with the right 'admin'")
-        self._resolved(terms)
+        """Raises as `WatchScope.check` does."""
+        self._scope.check(watcher, terms)
 
     def watch(self, watcher: int, handle: int, terms: BorderWatch, kept: bool = False) -> None:
-        """A subscription is a watch, or has other areas now. Raises as `check` does, unless it is one that a broker
-        before this one has `kept`: places that there are no more are left out of it."""
+        """A subscription is a watch, or has other areas now. Raises as `WatchScope.check` does, unless it is
+        one that a broker before this one has `kept`: places that there are no more are left out of it."""
         self.flush()
         if not kept:
-            self.check(watcher, terms)
-        self._put(watcher, handle, terms, self._resolved(terms, lenient=True))
+            self._scope.check(watcher, terms)
+        self._put(watcher, handle, terms, self._scope.areas(terms))
 
     def _put(self, watcher: int, handle: int, terms: BorderWatch, areas: dict[str, Area]) -> None:
         kept = self._watches.get((watcher, handle))
@@ -142,16 +119,18 @@ class Borders:
     def places_changed(self) -> None:
         """Named places have come, gone, or changed their shape."""
         for kept in [*self._watches.values()]:
-            if kept.terms.every_place or any(area.place for _, area in kept.terms.areas):
+            if kept.terms.names_places:
                 self.flush()
-                before, kept.areas = kept.areas, self._resolved(kept.terms, lenient=True)
+                before, kept.areas = kept.areas, self._scope.areas(kept.terms)
                 self._fences.put(kept)
                 for client in [each for each in self._watched.values() if kept in each.watches]:
                     self._reshape(client, kept, before)
 
     # -- watched clients ----------------------------------------------------------------------------------
 
-    def located(self, client: int, x: float, y: float, at: float | None = None, z: float | None = None) -> None:
+    def located(
+        self, client: int, x: float, y: float, at: float | None = None, z: float | None = None
+    ) -> None:
         """A client was at a place, at a time by its own clock if it has said when."""
         watched = self._watched.get(client)
         if watched is None:
@@ -260,17 +239,17 @@ class Borders:
             if self._watches:
                 self._look_again((number,))
         elif client.turn:
-            self._assign(client)
+            self._assignments.tell(client)
 
     def allowed(self, number: int) -> None:
         """Others may watch a client that could not, or the other way round."""
         self.flush()
         self._met.add(number)
-        self._granted = {each for each in self._granted if each[1] != number}
+        self._scope.renewed(number)
         client = self._watched.get(number)
         if client is not None:
             for kept in client.watches:
-                if not self._concerns(kept, number):
+                if not self._scope.concerns(kept, number):
                     self._end(client, kept, "forbidden")
         self._look_again((number,))
 
@@ -291,13 +270,13 @@ class Borders:
     def restore(
         self, dumped: Mapping[int, Mapping[str, Any]], places: Mapping[int, tuple[float, float, float]]
     ) -> None:
-        """Go on as a broker before this one, after its watches are known again. `places` are x, y and the time of
-        clients that are known; others that were in an area have left."""
+        """Go on as a broker before this one, after its watches are known again. `places` are x, y and the
+        time of clients that are known; others that were in an area have left."""
         gone = []
         for number, each in dumped.items():
             watches = [kept for kept in self._watches.values() if kept.name in each["states"]]
-            self._granted.update((kept, number) for kept in watches)
-            client = self._watched.get(number) or WatchedClient(number, self._permissions.name(number))
+            self._scope.granted.update((kept, number) for kept in watches)
+            client = self._watched.get(number) or WatchedClient(number, self._scope.name(number))
             client.watches = (*client.watches, *(kept for kept in watches if kept not in client.watches))
             client.load(each)
             self._watched[number] = client
@@ -319,42 +298,18 @@ class Borders:
 
     # -- internals ----------------------------------------------------------------------------------------
 
-    def _resolved(self, terms: BorderWatch, lenient: bool = False) -> dict[str, Area]:
-        """The areas of a watch, by name. Raises InvalidWatch for a place that there is not, unless `lenient`."""
-        places = self._places() if terms.every_place or any(area.place for _, area in terms.areas) else {}
-        areas = dict(places) if terms.every_place else {}
-        for key, area in terms.areas:
-            if not area.place:
-                areas[key] = area
-            elif area.place in places:
-                areas[key] = places[area.place]
-            elif not lenient:
-                raise InvalidWatch(f"place {area.place!r}: expected one of the region's")
-        return areas
-
-    def _concerns(self, kept: KeptWatch, client: int) -> bool:
-        """Whether a watch is about a client, and the client's wish."""
-        if kept.terms.whom is None:
-            return kept.watcher != client
-        if not kept.terms.whom:
-            return kept.watcher == client
-        name = self._permissions.name(client)
-        named = name in kept.terms.whom or name.partition("/")[0] in kept.terms.whom
-        if not named:
-            return False
-        return (kept, client) in self._granted or self._permissions.may_watch(kept.watcher, client)
-
     def _look_again(self, clients: Iterable[int]) -> None:
         """Find out which watches are about clients, of which there may be more or fewer than before."""
         for number in clients:
-            watches = tuple(kept for kept in self._watches.values() if self._concerns(kept, number))
+            watches = tuple(kept for kept in self._watches.values() if self._scope.concerns(kept, number))
             client = self._watched.get(number)
             if client is None:
                 if not watches:
                     continue
-                client = self._watched[number] = WatchedClient(number, self._permissions.name(number))
+                client = self._watched[number] = WatchedClient(number, self._scope.name(number))
                 client.watches = watches
-                self._hand_over(client, new=True)
+                self._assignments.fits(client)
+                self._renew(client)
                 continue
             new = [kept for kept in watches if kept not in client.watches]
             if watches == client.watches:
@@ -362,45 +317,21 @@ class Borders:
             client.watches = watches
             for kept in new:
                 self._begin(client, kept)
-            self._assign_anew(client)
+            self._renew(client)
 
-    def _hand_over(self, client: WatchedClient, new: bool = False) -> None:
+    def _hand_over(self, client: WatchedClient) -> None:
         """Have those find the passages of a client who can."""
-        fixes = self._has_fixes(client.number)
-        if fixes and client.computes is Computes.CLIENT:
-            client.computes = Computes.RETURNING
-        elif not fixes and client.computes is not Computes.CLIENT:
-            if not self._permissions.can_compute(client.number):
-                self._count("unsupported")
-                return
-            client.computes = Computes.CLIENT
-        elif not new:
-            return
-        self._assign_anew(client)
+        if not self._assignments.fits(client):
+            self._renew(client)
+        elif not self._assignments.can(client):
+            self._count("unsupported")
 
-    def _assign_anew(self, client: WatchedClient) -> None:
-        # Later than what any broker before this one has said, which may have forgotten the client meanwhile.
-        self._turn = client.turn = max(self._turn + 1, round(self._host.now() * 1e3))
+    def _renew(self, client: WatchedClient) -> None:
+        """Tell a client what it is to do now; one that nobody watches is forgotten."""
+        self._assignments.renew(client)
         self.changed.add(client.number)
-        self._assign(client)
         if not client.watches:
             del self._watched[client.number]
-
-    def _assign(self, client: WatchedClient) -> None:
-        """Tell a client what it is to do."""
-        if not self._permissions.can_compute(client.number):
-            return
-        computes = client.computes is Computes.CLIENT
-        watches: list[WatchedAreas] = []
-        for kept in client.watches if client.computes is not Computes.BROKER else ():
-            tracker = kept.trackers.get(client.number)
-            states = None
-            if kept.number in client.begun:
-                states = {} if tracker is None else tracker.dump()
-            watches.append(WatchedAreas(kept.number, kept.terms.options, tuple(kept.areas.items()), states))
-        interval = min((kept.terms.options.interval for kept in client.watches), default=0.0)
-        task = BorderTask(client.turn, computes, interval, tuple(watches), client.last)
-        self._send(client.number, task)
 
     def _begin(self, client: WatchedClient, kept: KeptWatch) -> None:
         """A watch begins to be about a client whose place may be known."""
@@ -433,14 +364,15 @@ class Borders:
                 self._found(client, kept, tracker.go(areas.items(), start, end))
 
     def _reshape(self, client: WatchedClient, kept: KeptWatch, before: Mapping[str, Area]) -> None:
-        """A watch has other areas. A client that finds its passages itself is told; what is gone, ends here."""
+        """A watch has other areas. A client that finds its passages itself is told; what is gone, ends
+        here."""
         tracker = kept.tracker(client.number, client.name)
         if client.computes is Computes.BROKER:
             self._found(client, kept, tracker.change(before, kept.areas, client.last))
             return
         rest = {key: before[key] for key in before.keys() & kept.areas.keys()}
         self._found(client, kept, tracker.change(before, rest, client.last))
-        self._assign_anew(client)
+        self._renew(client)
 
     def _end(self, client: WatchedClient, kept: KeptWatch, why: Why) -> None:
         """A watch is not about a client any more."""

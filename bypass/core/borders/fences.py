@@ -82,8 +82,8 @@ def find_passed(
     ways: Floats, spans: Ints, columns: int, starts: Ints, members: Ints, bounds: Floats,
     first_edge: Ints, edges: Floats, slack: float, stamps: Ints, found: Ints,
 ) -> int:  # fmt: skip
-    """Write pairs of ways and fences whose border the way may pass, and give how many there are; only so many as
-    fit are written. A fence without edges is told by its bounds alone."""
+    """Write pairs of ways and fences whose border the way may pass, and give how many there are; only so many
+    as fit are written. A fence without edges is told by its bounds alone."""
     count = 0
     for i in range(len(ways)):
         ax, ay, bx, by = ways[i]
@@ -131,8 +131,8 @@ class Fences:
         self._stale = True
 
     def passed(self, ways: Floats) -> tuple[Sequence[Fence], Ints]:
-        """Find the fences whose border each way (x0, y0, x1, y1) may pass: all fences, and pairs of the number of
-        a way and of a fence. None that is passed is missing."""
+        """Find the fences whose border each way (x0, y0, x1, y1) may pass: all fences, and pairs of the
+        number of a way and of a fence. None that is passed is missing."""
         if self._stale:
             self._build()
         if not self._fences or not len(ways):
@@ -192,7 +192,9 @@ class Fences:
         x1, y1 = self._bounds[:, 2:].max(0)
         width, height = x1 - x0, y1 - y0
         extent = float(np.mean(self._bounds[:, 2:] - self._bounds[:, :2]))
-        side = max(extent, np.sqrt(width * height / min(4 * count, MOST_CELLS)), max(width, height) / 1024, 1e-3)
+        side = max(
+            extent, np.sqrt(width * height / min(4 * count, MOST_CELLS)), max(width, height) / 1024, 1e-3
+        )
         self._columns, self._rows = int(width // side) + 1, int(height // side) + 1
         self._grid = np.array([x0, y0, side])
         spans = np.empty((count, 4), np.int64)
@@ -204,7 +206,8 @@ class Fences:
 
 
 def border_edges(area: Area) -> Floats:
-    """The edges of an area's border; none for one with arcs, or a band of altitudes, which its bounds tell."""
+    """The edges of an area's border; none for one with arcs, or a band of altitudes, which its bounds
+    tell."""
     if area.altitude is not None or not isinstance(area.shape, BoxShape | PolygonShape):
         return np.empty((0, 4))
     rings = [ring for part in area.shape.outline().parts for ring in part]

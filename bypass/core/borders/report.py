@@ -21,9 +21,9 @@ States = Mapping[str, Sequence[Any]]
 class BorderReport:
     """What a client has found since its last report, in the order in which it came.
 
-    `events` are with the numbers of their watches; `states` are by watch, those of all areas in which the client
-    has one; `last` is where it is. `is_final`: the broker goes on from here. `number` counts the reports
-    of a client.
+    `events` are with the numbers of their watches; `states` are by watch, those of all areas in which the
+    client has one; `last` is where it is. `is_final`: the broker goes on from here. `number` counts the
+    reports of a client.
     """
 
     turn: int
@@ -41,9 +41,7 @@ class BorderReport:
             last = [x, y, at, z if isfinite(z) else None]
         content = {
             "turn": self.turn,
-            "events": [
-                [number, e.kind, e.area, e.x, e.y, e.at, e.since, e.why] for number, e in self.events
-            ],
+            "events": [[number, e.kind, e.area, e.x, e.y, e.at, e.since, e.why] for number, e in self.events],
             "states": [[number, states] for number, states in self.states.items()],
             "last": last,
             "final": self.is_final,
@@ -70,7 +68,9 @@ class BorderReport:
                 for state in each.values():
                     AreaState.load(state)
                 states[int(number)] = each
-            return cls(int(content["turn"]), events, states, last, bool(content["final"]), int(content["number"]))
+            return cls(
+                int(content["turn"]), events, states, last, bool(content["final"]), int(content["number"])
+            )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InvalidEvent(f"report of borders: {error}") from error
 

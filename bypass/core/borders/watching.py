@@ -87,13 +87,14 @@ class BorderWatching:
         whom: Iterable[str] | None = None,
         expires: float | None = None,
     ) -> WatchHandle:
-        """Be told when this client, or others, pass the border of an area; `callback(border_event)` is called.
+        """Be told when this client, or others, pass the border of an area; `callback(border_event)` is
+        called.
 
-        `areas` is an area, "place:NAME" for a place of the broker's region, "places" for all of them, or a list of
-        these, or areas by name. Those without a name are called "1", "2" and so on. `whom` are the names of other
-        clients, which have to allow it, EVERYBODY for an operator; None: oneself, for which no broker is needed
-        unless places are named. The other options are those of `BorderOptions`. The watch ends in `expires`
-        seconds: the client leaves what it is in.
+        `areas` is an area, "place:NAME" for a place of the broker's region, "places" for all of them, or a
+        list of these, or areas by name. Those without a name are called "1", "2" and so on. `whom` are the
+        names of other clients, which have to allow it, EVERYBODY for an operator; None: oneself, for which no
+        broker is needed unless places are named. The other options are those of `BorderOptions`. The watch
+        ends in `expires` seconds: the client leaves what it is in.
 
         Raises InvalidWatch, InvalidArea, InvalidCallback, InvalidInterval for another `expires`, and
         InvalidLocation for a watch of oneself where the client's place will never be known.
@@ -243,7 +244,7 @@ def wanted_kinds(terms: BorderWatch) -> Subscription:
 
 def is_own(terms: BorderWatch) -> bool:
     """Whether a watch takes no broker: it is one of oneself, in areas that need not be looked up."""
-    return terms.whom == () and not terms.every_place and not any(area.place for _, area in terms.areas)
+    return terms.whom == () and not terms.names_places
 
 
 def _hand_over(callback: BorderCallback, event: Event, _: SubHandle) -> None:

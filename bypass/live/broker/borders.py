@@ -24,8 +24,6 @@ FIRST_NUMBERS = 1 << 30
 KEY = "border_events"
 
 
-
-
 class LiveBorders:
     """Has turns store what a broker knows of watched clients, and goes on with it after a restart.
 
@@ -78,8 +76,8 @@ class LiveBorders:
             turn.setting(KEY, str(self._reserved))
 
     def lost(self, turn: Turn) -> None:
-        """A turn could not be stored, and nobody was told: a later one tells all that was found here. What clients
-        have reported, they report again."""
+        """A turn could not be stored, and nobody was told: a later one tells all that was found here. What
+        clients have reported, they report again."""
         borders = self._broker.borders
         borders.changed |= turn.borders_changed
         self._reserved = 0

@@ -78,9 +78,7 @@ class BorderTracker:
         """Begin to watch the client in these areas, none of which it was watched in: where it is now."""
         return _in_order(told for key, area in areas for told in self._begin(key, area, point))
 
-    def go(
-        self, areas: Iterable[tuple[str, Area]], start: PathPoint, end: PathPoint
-    ) -> list[BorderEvent]:
+    def go(self, areas: Iterable[tuple[str, Area]], start: PathPoint, end: PathPoint) -> list[BorderEvent]:
         """The client has gone from its latest point to another one. Areas that the way does not touch, and in
         which it has no state, may be left out."""
         return _in_order(told for key, area in areas for told in self._go(key, area, start, end))
@@ -183,7 +181,9 @@ class BorderTracker:
             told = (crossed, "moved") if crossed is not None else (point, why)
             yield from self._count(key, state, told[0], point.at, told[1])  # type: ignore[arg-type]
 
-    def _pass_border(self, key: str, state: AreaState, point: PathPoint) -> Iterator[tuple[float, BorderEvent]]:
+    def _pass_border(
+        self, key: str, state: AreaState, point: PathPoint
+    ) -> Iterator[tuple[float, BorderEvent]]:
         if state.crossed is not None:
             state.crossed = None  # it is back
             return
@@ -232,10 +232,14 @@ class BorderTracker:
     ) -> Iterator[tuple[float, BorderEvent]]:
         if kind in self._options.on:
             since = point.at if isnan(state.since) else state.since
-            yield known, BorderEvent(kind, key, point.x, point.y, point.at, since, why, self._client, self._name)
+            yield (
+                known,
+                BorderEvent(kind, key, point.x, point.y, point.at, since, why, self._client, self._name),
+            )
 
     def _dwells_at(self, state: AreaState) -> float:
-        """When the client has been inside for long enough; infinity: it was told, or there is nothing to tell.
+        """When the client has been inside for long enough; infinity: it was told, or there is nothing to
+        tell.
 
         While it may have left, that has to wait.
         """

@@ -1,4 +1,5 @@
-"""Border events by brute force: shapely says where the exact path of a client is inside, from its first fix on."""
+"""Border events by brute force: shapely says where the exact path of a client is inside, from its first fix
+on."""
 
 from __future__ import annotations
 
@@ -96,7 +97,6 @@ class ExactPath:
                     if not any(flip.at <= fix.at <= after.at for fix in self.fixes):
                         found.append(("cross", after.at, after.why))
         return [each for each in found if each[0] in options.on]
-
 
     def _left(self, entered: Flip, end: float) -> float:
         """When a client has left that may come back yet; the end if it is inside."""

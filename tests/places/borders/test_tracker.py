@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from math import cos, inf, pi, sin
+from math import cos, pi, sin
 
-import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from bypass.errors import InvalidWatch
 from bypass.places.areas import Area
-from bypass.places.borders import BorderEvent, BorderOptions, BorderTracker, PathPoint
+from bypass.places.borders import BorderOptions, BorderTracker, PathPoint
 from tests.places.borders.exact_path import ExactPath, Grazing
 
 ALL = frozenset(("enter", "exit", "cross"))

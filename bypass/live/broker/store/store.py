@@ -79,8 +79,8 @@ class StoredClient:
 
 @dataclass(slots=True)
 class Loaded:
-    """All that a broker starts with. `waiting` is in ascending order; `last_seq` is 0 at first. `borders` is what
-    was known of watched clients."""
+    """All that a broker starts with. `waiting` is in ascending order; `last_seq` is 0 at first. `borders` is
+    what was known of watched clients."""
 
     clients: list[StoredClient]
     waiting: list[Waiting]

@@ -15,7 +15,6 @@ from bypass.protocol.messages import AllowFollowing, FollowedPlace, Kind, Messag
 from bypass.protocol.session import AREAS, Ack, needed
 from bypass.protocol.wire import Codec, encode
 
-
 MOST_WITH_REPORTS = 2 * MOST_UNACKNOWLEDGED
 """Publications that are not acknowledged, reports of borders included."""
 
