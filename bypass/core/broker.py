@@ -121,7 +121,7 @@ class Broker:
             resubscribe=not state_transfer,
         )
         self.permissions = WatchPermissions(names, self.areas.allows)
-        self.borders = make_borders(self, self.permissions)
+        self.borders = make_borders(self)
         self.engine.add_listener(self)
         if not state_transfer:
             self.engine.register_transition(FILTER_PROXY, StartFromNothing())
@@ -333,7 +333,7 @@ class Broker:
         """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
         before, with the same areas, is never refused."""
         if message.watch is not None:
-            self.borders.check(message.client, message.watch)
+            self.borders.scope.check(message.client, message.watch)
         interest = message.interest
         if interest is not None and interest != self.table.interest_of(message.client, message.handle):
             self.areas.check(message.client, interest)
@@ -362,8 +362,7 @@ class Broker:
         for listener in self.listeners:
             listener.client_located(client, *place)
         if scheme.reports_places:
-            at, z = getattr(message, "at", None), getattr(message, "z", None)
-            self.borders.located(client, *place, at, z)
+            self.borders.located(client, *place, getattr(message, "at", None), getattr(message, "z", None))
 
     # -- what schemes communicate through -----------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bypass.core.areas.followed import Followed
-from bypass.core.borders.watching import BorderWatching
+from bypass.core.borders.client.watching import BorderWatching
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
 from bypass.core.subscriber import Subscriber

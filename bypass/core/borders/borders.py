@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,10 @@ import numpy as np
 
 from bypass.core.borders.announcer import Announcer
 from bypass.core.borders.assignments import Assignments
-from bypass.core.borders.fences import Fences
+from bypass.core.borders.kept_watches import KeptWatches
 from bypass.core.borders.report import BorderReport
+from bypass.core.borders.restoring import restore_clients, restore_place
+from bypass.core.borders.taking_reports import announce_report, follow_report
 from bypass.core.borders.watch_scope import WatchScope
 from bypass.core.borders.watched_client import Computes, KeptWatch, WatchedClient
 from bypass.places.borders import BorderEvent, PathPoint, Why
@@ -33,9 +34,6 @@ STILL_S = 10.0
 
 LOOKED_S = 1.0
 """How often clients that stand are looked for, at most."""
-
-MOST_STATES = 1_000_000
-"""Clients in areas, of all watches of one watcher together."""
 
 
 class Borders:
@@ -58,54 +56,49 @@ class Borders:
         self.undelivered: Counter[str] = Counter()
         self.announcer = announcer
         self._host = host
-        self._scope = scope
+        self.scope = scope
         self._assignments = assignments
         self._clients = clients
-        self._watches: dict[tuple[int, int], KeptWatch] = {}
-        self._by_number: dict[int, KeptWatch] = {}
+        self._watches = KeptWatches()
         self._watched: dict[int, WatchedClient] = {}
-        self._fences = Fences()
         self._fixes: dict[int, PathPoint] = {}
         self._flushing = False
         self._timed = inf
         self._met: set[int] = set()  # clients that may not be served by any scheme yet
-        self._numbers = 0
 
     # -- watchers -----------------------------------------------------------------------------------------
-
-    def check(self, watcher: int, terms: BorderWatch) -> None:
-        """Raises as `WatchScope.check` does."""
-        self._scope.check(watcher, terms)
 
     def watch(self, watcher: int, handle: int, terms: BorderWatch, kept: bool = False) -> None:
         """A subscription is a watch, or has other areas now. Raises as `WatchScope.check` does, unless it is
         one that a broker before this one has `kept`: places that there are no more are left out of it."""
         self.flush()
         if not kept:
-            self._scope.check(watcher, terms)
-        self._put(watcher, handle, terms, self._scope.areas(terms))
-
-    def _put(self, watcher: int, handle: int, terms: BorderWatch, areas: dict[str, Area]) -> None:
-        kept = self._watches.get((watcher, handle))
-        if kept is None:
-            self._numbers += 1
-            kept = KeptWatch(self._numbers, watcher, handle, terms, areas)
-            self._watches[watcher, handle] = self._by_number[kept.number] = kept
-            self._fences.put(kept)
+            self.scope.check(watcher, terms)
+        areas, known = self.scope.areas(terms), self._watches.get(watcher, handle)
+        if known is None:
+            known = self._watches.add(watcher, handle, terms, areas)
             self._look_again({*self._clients(), *self._met})
-            for client in [each for each in self._watched.values() if kept in each.watches]:
-                self._begin(client, kept)
-        elif terms != kept.terms or areas != kept.areas:
-            before, kept.terms, kept.areas = kept.areas, terms, areas
-            self._fences.put(kept)
-            for client in [each for each in self._watched.values() if kept in each.watches]:
-                self._reshape(client, kept, before)
+            for client in self._watched_by(known):
+                self._begin(client, known)
+        elif terms != known.terms or areas != known.areas:
+            self._change(known, terms, areas)
+        else:
+            return
         if terms.until is not None:
-            self._host.after(max(0.0, terms.until - self._host.now()), self._expire, kept)
+            self._host.after(max(0.0, terms.until - self._host.now()), self._expire, known)
+
+    def _change(self, kept: KeptWatch, terms: BorderWatch, areas: dict[str, Area]) -> None:
+        before = kept.areas
+        self._watches.reshape(kept, terms, areas)
+        for client in self._watched_by(kept):
+            self._reshape(client, kept, before)
+
+    def _watched_by(self, kept: KeptWatch) -> list[WatchedClient]:
+        return [client for client in self._watched.values() if kept in client.watches]
 
     def unwatch(self, watcher: int, handle: int) -> bool:
         """A subscription is over: its watcher is told nothing more. Gives whether it was a watch."""
-        kept = self._watches.get((watcher, handle))
+        kept = self._watches.get(watcher, handle)
         if kept is None:
             return False
         self.flush()
@@ -114,17 +107,14 @@ class Borders:
 
     def handles(self, watcher: int) -> list[int]:
         """The handles of a client's watches."""
-        return [handle for each, handle in self._watches if each == watcher]
+        return [kept.handle for kept in self._watches.of(watcher)]
 
     def places_changed(self) -> None:
         """Named places have come, gone, or changed their shape."""
-        for kept in [*self._watches.values()]:
+        self.flush()
+        for kept in self._watches:
             if kept.terms.names_places:
-                self.flush()
-                before, kept.areas = kept.areas, self._scope.areas(kept.terms)
-                self._fences.put(kept)
-                for client in [each for each in self._watched.values() if kept in each.watches]:
-                    self._reshape(client, kept, before)
+                self._change(kept, kept.terms, self.scope.areas(kept.terms))
 
     # -- watched clients ----------------------------------------------------------------------------------
 
@@ -163,7 +153,9 @@ class Borders:
         fixes, self._fixes = self._fixes, {}
         ways: list[tuple[WatchedClient, PathPoint, PathPoint]] = []
         for number, end in fixes.items():
-            client = self._watched[number]
+            client = self._watched.get(number)
+            if client is None:
+                continue
             start, client.last = client.last, end
             if start is None:
                 for kept in client.watches:
@@ -173,7 +165,7 @@ class Borders:
         if not ways:
             return
         corners = np.array([(start[0], start[1], end[0], end[1]) for _, start, end in ways])
-        fences, pairs = self._fences.passed(corners)
+        fences, pairs = self._watches.fences.passed(corners)
         touched: dict[int, dict[KeptWatch, dict[str, Area]]] = {}
         for i, row in pairs.tolist():
             fence = fences[row]
@@ -189,31 +181,12 @@ class Borders:
         """A client reports what it has found. Raises InvalidEvent for what is no report."""
         report = BorderReport.of_event(publication.event)
         client = self._watched.get(publication.client)
-        if client is None or client.computes is Computes.BROKER or report.turn > client.turn:
-            self._count("unwatched", len(report.events))
+        if client is None or report.turn > client.turn:
+            self.undelivered["unwatched"] += len(report.events)
             return
         self.changed.add(client.number)
-        for number, event in report.events:
-            kept = self._by_number.get(number)
-            if kept is None:
-                self._count("withdrawn")
-            elif kept not in client.watches:
-                self._count("forbidden")
-            elif event.area not in kept.areas:
-                self._count("removed")
-            else:
-                event = replace(event, client=client.number, name=client.name)
-                self.announcer.announce(kept.watcher, kept.handle, event, is_reported=True)
-        if (report.turn, report.number) < client.reported:
-            return  # it was refused when it came first, and later ones were not
-        client.reported = (report.turn, report.number)
-        for number, states in report.states.items():
-            kept = self._by_number.get(number)
-            if kept is not None and kept in client.watches:
-                own = {key: state for key, state in states.items() if key in kept.areas}
-                kept.tracker(client.number, client.name).load(own)
-                client.begun.add(number)
-        client.last, client.heard = report.last or client.last, self._host.now()
+        announce_report(report, client, self._watches, self.announcer, self.undelivered)
+        follow_report(report, client, self._watches, self._host.now())
         if report.is_final and report.turn == client.turn:
             client.computes = Computes.BROKER
             client.note_due()
@@ -223,7 +196,7 @@ class Borders:
         """A client has left for good: it is in no area any more, and watches nobody."""
         self.flush()
         self._met.discard(number)
-        for kept in [each for each in self._watches.values() if each.watcher == number]:
+        for kept in self._watches.of(number):
             self._drop(kept)
         client = self._watched.pop(number, None)
         if client is not None:
@@ -245,11 +218,11 @@ class Borders:
         """Others may watch a client that could not, or the other way round."""
         self.flush()
         self._met.add(number)
-        self._scope.renewed(number)
+        self.scope.renewed(number)
         client = self._watched.get(number)
         if client is not None:
             for kept in client.watches:
-                if not self._scope.concerns(kept, number):
+                if not self.scope.concerns(kept, number):
                     self._end(client, kept, "forbidden")
         self._look_again((number,))
 
@@ -272,41 +245,27 @@ class Borders:
     ) -> None:
         """Go on as a broker before this one, after its watches are known again. `places` are x, y and the
         time of clients that are known; others that were in an area have left."""
-        gone = []
-        for number, each in dumped.items():
-            watches = [kept for kept in self._watches.values() if kept.name in each["states"]]
-            self._scope.granted.update((kept, number) for kept in watches)
-            client = self._watched.get(number) or WatchedClient(number, self._scope.name(number))
-            client.watches = (*client.watches, *(kept for kept in watches if kept not in client.watches))
-            client.load(each)
-            self._watched[number] = client
-            if not client.name:
-                gone.append(number)
+        restore_clients(self._watched, dumped, self._watches, self.scope)
         self._look_again(places)
-        for number, (x, y, at) in places.items():
-            found = self._watched.get(number)
-            if found is not None and (found.last is None or at > found.heard):
-                later = at if found.last is None else found.last.at + at - found.heard
-                found.last, found.heard = PathPoint(x, y, later), at
         for client in [*self._watched.values()]:
-            if client.computes is Computes.BROKER and client.last is not None:
-                client.begun.update(each.number for each in client.watches)
+            if client.number in places:
+                restore_place(client, *places[client.number])
             self._hand_over(client)
             self._wake_up(client)
-        for number in gone:
-            self.left(number)
+            if not client.name:
+                self.left(client.number)
 
     # -- internals ----------------------------------------------------------------------------------------
 
     def _look_again(self, clients: Iterable[int]) -> None:
         """Find out which watches are about clients, of which there may be more or fewer than before."""
         for number in clients:
-            watches = tuple(kept for kept in self._watches.values() if self._scope.concerns(kept, number))
+            watches = tuple(kept for kept in self._watches if self.scope.concerns(kept, number))
             client = self._watched.get(number)
             if client is None:
                 if not watches:
                     continue
-                client = self._watched[number] = WatchedClient(number, self._scope.name(number))
+                client = self._watched[number] = WatchedClient(number, self.scope.name(number))
                 client.watches = watches
                 self._assignments.fits(client)
                 self._renew(client)
@@ -324,7 +283,7 @@ class Borders:
         if not self._assignments.fits(client):
             self._renew(client)
         elif not self._assignments.can(client):
-            self._count("unsupported")
+            self.undelivered["unsupported"] += 1
 
     def _renew(self, client: WatchedClient) -> None:
         """Tell a client what it is to do now; one that nobody watches is forgotten."""
@@ -339,8 +298,10 @@ class Borders:
             return
         client.begun.add(kept.number)
         x, y = client.last.x, client.last.y
-        areas = [(fence.key, fence.area) for fence in self._fences.around(x, y) if fence.watch is kept]
-        if areas and self._has_room(kept):
+        areas = [
+            (fence.key, fence.area) for fence in self._watches.fences.around(x, y) if fence.watch is kept
+        ]
+        if areas:
             events = kept.tracker(client.number, client.name).begin(areas, client.last)
             self._found(client, kept, events)
 
@@ -359,9 +320,8 @@ class Borders:
                     own = touched.setdefault(kept, {})
                     own.update((key, kept.areas[key]) for key in tracker.open)
         for kept, areas in touched.items():
-            if number in kept.trackers or self._has_room(kept):
-                tracker = kept.tracker(number, client.name)
-                self._found(client, kept, tracker.go(areas.items(), start, end))
+            tracker = kept.tracker(number, client.name)
+            self._found(client, kept, tracker.go(areas.items(), start, end))
 
     def _reshape(self, client: WatchedClient, kept: KeptWatch, before: Mapping[str, Area]) -> None:
         """A watch has other areas. A client that finds its passages itself is told; what is gone, ends
@@ -384,17 +344,16 @@ class Borders:
 
     def _expire(self, kept: KeptWatch) -> None:
         until = kept.terms.until
-        if self._by_number.get(kept.number) is not kept or until is None or until > self._host.now():
+        if self._watches.numbered(kept.number) is not kept or until is None or until > self._host.now():
             return  # it is over, or lasts longer than it did
         self.flush()
-        for client in [each for each in self._watched.values() if kept in each.watches]:
+        for client in self._watched_by(kept):
             self._end(client, kept, "expired")
         self._drop(kept)
 
     def _drop(self, kept: KeptWatch) -> None:
-        del self._watches[kept.watcher, kept.handle], self._by_number[kept.number]
-        self._fences.drop(kept)
-        self._look_again([each.number for each in self._watched.values() if kept in each.watches])
+        self._watches.drop(kept)
+        self._look_again([client.number for client in self._watched_by(kept)])
 
     def _found(self, client: WatchedClient, kept: KeptWatch, events: Sequence[BorderEvent]) -> None:
         self.changed.add(client.number)
@@ -405,16 +364,6 @@ class Borders:
     def _tell(self, kept: KeptWatch, events: Iterable[BorderEvent]) -> None:
         for event in events:
             self.announcer.announce(kept.watcher, kept.handle, event)
-
-    def _has_room(self, kept: KeptWatch) -> bool:
-        """Whether a watch may have a state of one more client."""
-        if len(kept.trackers) < MOST_STATES:
-            return True
-        self._count("too_many")
-        return False
-
-    def _count(self, why: str, events: int = 1) -> None:
-        self.undelivered[why] += events
 
     # -- time ---------------------------------------------------------------------------------------------
 

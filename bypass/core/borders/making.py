@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from bypass.core.borders.announcer import Announcer
 from bypass.core.borders.assignments import Assignments
 from bypass.core.borders.borders import Borders
-from bypass.core.borders.permissions import WatchPermissions
 from bypass.core.borders.watch_scope import WatchScope
 from bypass.places.areas import Area
 
@@ -15,8 +14,10 @@ if TYPE_CHECKING:
     from bypass.core.broker import Broker
 
 
-def make_borders(broker: Broker, permissions: WatchPermissions) -> Borders:
+def make_borders(broker: Broker) -> Borders:
     """Watches of what the clients of a broker do, whichever schemes run."""
+
+    permissions = broker.permissions
 
     def places() -> dict[str, Area]:
         return {

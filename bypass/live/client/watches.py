@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from bypass.core.borders.arguments import WatchAreas
 from bypass.core.borders.border_events import border_event
-from bypass.core.borders.watching import BorderCallback, WatchHandle, is_own
+from bypass.core.borders.client.arguments import WatchAreas
+from bypass.core.borders.client.watching import BorderCallback, WatchHandle, is_own
 from bypass.events.event import Event
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.session.session import ClientSession

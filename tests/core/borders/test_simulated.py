@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.core.borders.arguments import EVERYBODY
+from bypass.core.borders.client.arguments import EVERYBODY
 from bypass.events.filters import attr
 from bypass.places.areas import Area
 from bypass.places.borders import BorderEvent

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bypass.core.borders.arguments import WatchAreas, areas_of, names_of
 from bypass.core.borders.border_events import border_event
-from bypass.core.borders.own_fixes import Found, OwnFixes
+from bypass.core.borders.client.arguments import WatchAreas, areas_of, names_of
+from bypass.core.borders.client.own_fixes import Found, OwnFixes
 from bypass.errors import (
     InvalidCallback,
     InvalidInterval,
@@ -32,7 +32,7 @@ from bypass.protocol.messages import Kind, Publish
 from bypass.support.callbacks import is_plain_function
 
 if TYPE_CHECKING:
-    from bypass.core.borders.reporter import BorderReporter
+    from bypass.core.borders.client.reporter import BorderReporter
     from bypass.core.client_network import ClientNetwork
     from bypass.mechanisms.filters import FilterClient
 
@@ -207,7 +207,7 @@ class BorderWatching:
     def border_task(self, task: BorderTask) -> None:
         """Do what a broker asks of a watched client."""
         if self._reporter is None:
-            from bypass.core.borders.reporter import BorderReporter
+            from bypass.core.borders.client.reporter import BorderReporter
 
             self._reporter = BorderReporter(self.host, self._report, self._locate)
         self._reporter.task(task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from bypass.core.borders.own_fixes import Found, OwnFixes, point_of
+from bypass.core.borders.client.own_fixes import Found, OwnFixes, point_of
 from bypass.core.borders.report import BorderReport
 from bypass.events.event import Event
 from bypass.places.sensor import Fix, LocationRequest
