@@ -64,7 +64,8 @@ def ways(clients: int, speed: float, seconds: int, rng: np.random.Generator) -> 
 
 def measured(areas: dict[str, Area], clients: int, speed: float, seconds: int) -> dict[str, float]:
     """Processor time (s) of each second, and the events in it."""
-    clock, told = VirtualClock(), list[Delivery]()
+    clock = VirtualClock()
+    told: list[Delivery] = []
 
     host = SimHost(-1, clock, NoSensor(), Monitor(), 1)
     permissions = WatchPermissions(NumberedClients(), lambda *_: True)
@@ -108,7 +109,8 @@ def by_tracker(areas: dict[str, Area], sample: range, path: list[Floats]) -> lis
     for i, client in enumerate(sample):
         tracker, last = BorderTracker(BorderOptions(), client), None
         for second, places in enumerate(path):
-            point = PathPoint(*places[i].tolist(), float(second))
+            x, y = places[i].tolist()
+            point = PathPoint(x, y, float(second))
             if last is None:
                 tracker.begin(areas.items(), point)
             else:

@@ -81,7 +81,7 @@ class Adaptation:
         }
         self.rules.observe("location", client, facts)
         if any(map(self.rules.observes, VISITS)):
-            self._visits.located(client, x, y, self._broker.host.now(), facts["scheme"])
+            self._visits.located(client, x, y, self._broker.host.now(), str(facts["scheme"]))
         if area != before:
             self._areas[client] = area
             self._leave(client, before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from bypass.places.areas import Area
@@ -29,7 +29,9 @@ class AreaVisits:
     """Finds the visits in the places that clients report; `observe(topic, client, facts)` is told. Places may
     overlap: a client visits each of them."""
 
-    def __init__(self, places: Sequence[Place], observe: Callable[[str, int, dict[str, Any]], None]) -> None:
+    def __init__(
+        self, places: Sequence[Place], observe: Callable[[str, Hashable, dict[str, Any]], object]
+    ) -> None:
         self._names = {str(number): place.name for number, place in enumerate(places, 1)}
         self._areas = {
             str(number): place.area or Area.circle((place.x, place.y), place.radius)

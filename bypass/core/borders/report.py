@@ -28,7 +28,7 @@ class BorderReport:
 
     turn: int
     events: list[tuple[int, BorderEvent]]
-    states: dict[int, States] = field(default_factory=dict)
+    states: Mapping[int, States] = field(default_factory=dict)
     last: PathPoint | None = None
     is_final: bool = False
     number: int = 0
@@ -62,7 +62,9 @@ class BorderReport:
             for number, kind, area, x, y, at, since, why in content["events"]:
                 if kind not in KINDS or why not in REASONS or not isinstance(area, str):
                     raise ValueError(f"{shown(kind)} {shown(area)} {shown(why)}: no border event")
-                events.append((int(number), BorderEvent(kind, area, *map(_finite, (x, y, at, since)), why)))
+                place = _finite(x), _finite(y)
+                found = BorderEvent(kind, area, *place, _finite(at), _finite(since), why)
+                events.append((int(number), found))
             states = {}
             for number, each in content["states"]:
                 for state in each.values():

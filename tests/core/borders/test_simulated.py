@@ -66,18 +66,18 @@ def test_transitions_and_cuts_lose_and_double_nothing(
     for client in system.clients[1:]:
         client.watch(AREAS, own.append, on=KINDS, dwell=7, interval=2)
     away: set[int] = set()
-    changes = [(at, "to", to) for at, to in transitions]
-    changes += [(at, "cut", data.draw(st.integers(0, 2))) for at in cuts]
-    for at, what, which in sorted(changes, key=lambda each: each[0]):
+    changes: list[tuple[float, str | int]] = [*transitions]
+    changes += [(at, data.draw(st.integers(0, 2))) for at in cuts]
+    for at, which in sorted(changes, key=lambda each: each[0]):
         system.run_until(at)
-        if what == "to":
-            system.broker.execute(Plan(plan="other", actions=[Action(proxy="filter", to=str(which))]))
+        if isinstance(which, str):
+            system.broker.execute(Plan(plan="other", actions=(Action(proxy="filter", to=which),)))
         elif which in away:
-            away.discard(int(which))
-            system.reconnect(int(which))
+            away.discard(which)
+            system.reconnect(which)
         else:
-            away.add(int(which))
-            system.cut_off(int(which))
+            away.add(which)
+            system.cut_off(which)
     system.run_until(130)
     for number in away:
         system.reconnect(number)
@@ -85,18 +85,18 @@ def test_transitions_and_cuts_lose_and_double_nothing(
     if (
         cuts
     ):  # a broker that hears nothing for a while sees a straight way: what is inside in the end is the same
-        for client in (1, 2):
+        for number in (1, 2):
             for area in AREAS:
                 sides = [
                     e.kind
                     for e in told
-                    if (e.client, e.area) == (client, area) and e.kind in ("enter", "exit")
+                    if (e.client, e.area) == (number, area) and e.kind in ("enter", "exit")
                 ]
                 assert all(before != after for before, after in pairwise(sides))
                 inside = [
                     e.kind
                     for e in own
-                    if (e.client, e.area) == (client, area) and e.kind in ("enter", "exit")
+                    if (e.client, e.area) == (number, area) and e.kind in ("enter", "exit")
                 ]
                 assert (sides[-1:] == ["enter"]) == (inside[-1:] == ["enter"])
     else:

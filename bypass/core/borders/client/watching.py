@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bypass.core.borders.border_events import border_event
-from bypass.core.borders.client.arguments import WatchAreas, areas_of, names_of
+from bypass.core.borders.client.arguments import Everybody, WatchAreas, areas_of, names_of
 from bypass.core.borders.client.own_fixes import Found, OwnFixes
 from bypass.errors import (
     InvalidCallback,
@@ -84,7 +84,7 @@ class BorderWatching:
         margin: float = 0.0,
         initial: bool = False,
         interval: float = 5.0,
-        whom: Iterable[str] | None = None,
+        whom: Iterable[str] | Everybody | None = None,
         expires: float | None = None,
     ) -> WatchHandle:
         """Be told when this client, or others, pass the border of an area; `callback(border_event)` is
