@@ -165,12 +165,10 @@ class Borders:
         if not ways:
             return
         corners = np.array([(start[0], start[1], end[0], end[1]) for _, start, end in ways])
-        fences, pairs = self._watches.fences.passed(corners)
-        touched: dict[int, dict[KeptWatch, dict[str, Area]]] = {}
-        for i, row in pairs.tolist():
-            fence = fences[row]
+        touched: dict[int, dict[KeptWatch, dict[str, list[float] | None]]] = {}
+        for i, fence, shares in self._watches.fences.passed(corners):
             if fence.watch in ways[i][0].watches:
-                touched.setdefault(i, {}).setdefault(fence.watch, {})[fence.key] = fence.area
+                touched.setdefault(i, {}).setdefault(fence.watch, {})[fence.key] = shares
         for i, (client, _, end) in enumerate(ways):
             if client.due <= end[2]:
                 touched.setdefault(i, {})
@@ -310,18 +308,20 @@ class Borders:
         client: WatchedClient,
         start: PathPoint,
         end: PathPoint,
-        touched: dict[KeptWatch, dict[str, Area]],
+        touched: dict[KeptWatch, dict[str, list[float] | None]],
     ) -> None:
+        """A client has passed borders, or something is due to it; it has passed no others."""
         number = client.number
         if client.due <= end.at:
             for kept in client.watches:
                 tracker = kept.trackers.get(number)
                 if tracker is not None and tracker.due <= end.at:
                     own = touched.setdefault(kept, {})
-                    own.update((key, kept.areas[key]) for key in tracker.open)
-        for kept, areas in touched.items():
-            tracker = kept.tracker(number, client.name)
-            self._found(client, kept, tracker.go(areas.items(), start, end))
+                    own.update((key, []) for key in tracker.open if key not in own)
+        for kept, shares in touched.items():
+            areas = [(key, kept.areas[key]) for key in shares]
+            events = kept.tracker(number, client.name).go(areas, start, end, shares)
+            self._found(client, kept, events)
 
     def _reshape(self, client: WatchedClient, kept: KeptWatch, before: Mapping[str, Area]) -> None:
         """A watch has other areas. A client that finds its passages itself is told; what is gone, ends

@@ -140,7 +140,8 @@ def test_all_places_of_the_region_may_be_watched_for_oneself() -> None:
 
 def test_transitions_hand_over_in_the_middle_of_a_stay() -> None:
     system, told = started(INSIDE)
-    system.clients[0].watch(SQUARE, told.append, on={"enter", "dwell"}, dwell=50, whom=EVERYBODY, initial=True)
+    on = {"enter", "dwell"}
+    system.clients[0].watch(SQUARE, told.append, on=on, dwell=50, whom=EVERYBODY, initial=True)
     for at, to in ((10, "grid"), (20, "ste"), (30, "multi"), (40, "radial"), (45, "attract")):
         system.run_until(at)
         system.broker.execute(Plan(plan="other", actions=(Action(proxy="filter", to=to),)))
