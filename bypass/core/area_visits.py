@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from bypass.places.areas import Area
@@ -30,17 +30,32 @@ class AreaVisits:
     overlap: a client visits each of them."""
 
     def __init__(
-        self, places: Sequence[Place], observe: Callable[[str, Hashable, dict[str, Any]], object]
+        self, places: Mapping[int, Place], observe: Callable[[str, Hashable, dict[str, Any]], object]
     ) -> None:
-        self._names = {str(number): place.name for number, place in enumerate(places, 1)}
-        self._areas = {
-            str(number): place.area or Area.circle((place.x, place.y), place.radius)
-            for number, place in enumerate(places, 1)
-        }
-        self._members: dict[str, set[int]] = {key: set() for key in self._areas}
+        """`places` are by number."""
+        self._names: dict[str, str] = {}
+        self._areas: dict[str, Area] = {}
+        self._members: dict[str, set[int]] = {}
         self._trackers: dict[int, BorderTracker] = {}
         self._last: dict[int, PathPoint] = {}
         self._observe = observe
+        self.places_changed(places)
+
+    def places_changed(self, places: Mapping[int, Place]) -> None:
+        """There are these places now: clients leave those that are gone, and enter those that are new."""
+        before = self._areas
+        self._areas = {
+            str(number): place.area or Area.circle((place.x, place.y), place.radius)
+            for number, place in places.items()
+        }
+        self._names |= {str(number): place.name for number, place in places.items()}
+        for key in self._areas:
+            self._members.setdefault(key, set())
+        for client, tracker in self._trackers.items():
+            for event in tracker.change(before, self._areas, self._last[client]):
+                self._passed(event, "")
+        for key in before.keys() - self._areas.keys():
+            del self._members[key], self._names[key]
 
     def located(self, client: int, x: float, y: float, at: float, scheme: str) -> None:
         """A client reported its place."""

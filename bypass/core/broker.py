@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from bypass.core.areas.broker_areas import BrokerAreas
 from bypass.core.areas.expiry import Expiry
+from bypass.core.areas.named_places import NamedPlaces
 from bypass.core.borders.making import make_borders
 from bypass.core.borders.permissions import WatchPermissions
+from bypass.core.client_listener import ClientListener
 from bypass.core.downlink import Downlink
+from bypass.core.plans.fresh_start import StartFromNothing
 from bypass.core.plans.isolation import ClientDirectory, Isolation, NumberedClients
+from bypass.core.plans.plan_areas import PlanAreas
 from bypass.core.plans.rollout import Rollout
 from bypass.core.plans.rollout_tracker import RolloutTracker
 from bypass.core.plans.standing_plans import StandingPlans
 from bypass.core.relaying import GatewayRelay
 from bypass.core.selection import EventSelection
-from bypass.core.start_from_nothing import StartFromNothing
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.filters.base.grace import Grace
 from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.mechanisms.gateways import GatewayChoice
+from bypass.places.geo import Projection
 from bypass.places.region import Region
 from bypass.ports.host import Host, Lease
 from bypass.ports.proxies import GatewaySelection
@@ -45,16 +49,6 @@ from bypass.support.arrays import Ints
 from bypass.transitions import Action, Engine, Group, InvalidPlan, Outcome, Plan, Record
 
 
-class ClientListener(Protocol):
-    """Is told where clients are; it may execute plans."""
-
-    def client_located(self, client: int, x: float, y: float) -> None:
-        """A client reported its place (m)."""
-
-    def client_left(self, client: int) -> None:
-        """A client has left for good."""
-
-
 class Broker:
     """One broker for one region. Feed it what arrives with `receive`; change it with `execute`.
 
@@ -62,7 +56,8 @@ class Broker:
     long, in seconds, what a transition replaced goes on matching (0: not at all). `state_transfer=False`
     makes every transition start from nothing. `begin` is what clients do first. `registry` has the mechanisms
     that there are, those built in if it is not given. `clients` names clients and knows the schemes that they
-    say they have; `pending_changed` is called with a client whose pending plans have changed.
+    say they have; `pending_changed` is called with a client whose pending plans have changed. Plans about
+    areas in degrees take a `projection`.
     """
 
     def __init__(
@@ -79,6 +74,7 @@ class Broker:
         registry: Registry | None = None,
         clients: ClientDirectory | None = None,
         pending_changed: Callable[[int], None] = lambda _: None,
+        projection: Projection | None = None,
     ) -> None:
         self.host = host
         self.registry = registry = registry or Registry()
@@ -122,6 +118,8 @@ class Broker:
         )
         self.permissions = WatchPermissions(names, self.areas.allows)
         self.borders = make_borders(self)
+        self.places = NamedPlaces(self)
+        self.plan_areas = PlanAreas(self, projection)
         self.engine.add_listener(self)
         if not state_transfer:
             self.engine.register_transition(FILTER_PROXY, StartFromNothing())
@@ -135,15 +133,16 @@ class Broker:
     def execute(self, plan: Plan) -> list[Record]:
         """Execute a plan here, then at the clients concerned; gives the broker's records.
 
-        Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer and for
-        one plan too many, before anything is changed. An action that fails is in the records; clients are
-        told what succeeded here.
+        Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer, for
+        what is no area and for one plan too many, before anything is changed. An action that fails is in the
+        records; clients are told what succeeded here. For an area in which nobody is nothing is done.
         """
         self.registry.check(plan)
+        plan = self.plan_areas.resolved(plan)
         self.registry.prepare(self.engine, "broker", plan.actions)
         if not self._state_transfer and any(action.members for action in plan.actions):
             raise InvalidPlan(f"plan {plan.plan!r} names members: expected none, without state transfer")
-        return self.rollout.execute(plan)
+        return self.rollout.execute(plan) if plan.actions else []
 
     def transition_finished(self, record: Record) -> None:  # noqa: ARG002 - whatever it was
         """The schemes may be others now, or how gateways are chosen."""

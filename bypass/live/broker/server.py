@@ -30,6 +30,7 @@ from bypass.live.broker.store.store import Store
 from bypass.live.broker.turns import Turns
 from bypass.live.broker.warmup import warm_up
 from bypass.live.host import LiveHost
+from bypass.places.geo import GeoLocation, Projection
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
 from bypass.ports.state_info import EXPECTED_DELAY, Reading
@@ -176,7 +177,14 @@ class BrokerServer:
             config.registry.codec,
         )
         config.registry.flags.restore(self.settings.flags)
-        region = replace(config.region.region(), generations=self.settings.generations())
+        configured = config.region.region()
+        region = replace(
+            configured,
+            places=self.settings.places.applied(configured.places),
+            generations=self.settings.generations(),
+        )
+        origin = config.region.origin
+        self.projection = None if origin is None else Projection.around(GeoLocation(*origin))
         host = LiveHost(0, self.loop, NoSensor(), Monitor())
         self.broker = Broker(
             host,
@@ -188,6 +196,7 @@ class BrokerServer:
             registry=config.registry,
             clients=self.sessions,
             pending_changed=self.settings.pending_plans.changed,
+            projection=self.projection,
         )
         self.borders = LiveBorders(self.broker, self.sessions, config.registry.codec, loaded.settings)
         for stored in loaded.clients:

@@ -1,4 +1,4 @@
-"""Transitions of filter schemes that hand over nothing."""
+"""Transitions without state transfer, for comparison."""
 
 from __future__ import annotations
 
