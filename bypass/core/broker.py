@@ -119,7 +119,7 @@ class Broker:
             resubscribe=not state_transfer,
         )
         self.permissions = WatchPermissions(names, self.areas.allows)
-        self.borders = make_borders(self, self.permissions)
+        self.borders = make_borders(self)
         self.places = NamedPlaces(self)
         self.plan_areas = PlanAreas(self, projection)
         self.engine.add_listener(self)
@@ -276,7 +276,7 @@ class Broker:
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
             if each.watch is not None:
-                self.borders.watch(client, each.handle, each.watch)
+                self.borders.watch(client, each.handle, each.watch, kept=True)
             else:
                 self._take(scheme, each, client)
 
@@ -335,7 +335,7 @@ class Broker:
         """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
         before, with the same areas, is never refused."""
         if message.watch is not None:
-            self.borders.check(message.client, message.watch)
+            self.borders.scope.check(message.client, message.watch)
         interest = message.interest
         if interest is not None and interest != self.table.interest_of(message.client, message.handle):
             self.areas.check(message.client, interest)
@@ -364,8 +364,7 @@ class Broker:
         for listener in self.listeners:
             listener.client_located(client, *place)
         if scheme.reports_places:
-            at, z = getattr(message, "at", None), getattr(message, "z", None)
-            self.borders.located(client, *place, at, z)
+            self.borders.located(client, *place, getattr(message, "at", None), getattr(message, "z", None))
 
     # -- what schemes communicate through -----------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bypass.core.areas.event_scope import area_of_event, lifetime_of, planar
 from bypass.core.areas.followed import Followed
-from bypass.core.borders.watching import BorderWatching
+from bypass.core.borders.client.watching import BorderWatching
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
 from bypass.core.subscriber import Subscriber

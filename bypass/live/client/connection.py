@@ -135,7 +135,7 @@ def connect(
     )
 
 
-class Connection(PublishCalls, ObjectCalls, NodeCalls, SessionFigures):
+class Connection(PublishCalls, ObjectCalls, NodeCalls, WatchCalls, SessionFigures):
     """One application's session with a live broker. Made by `connect`; belongs to the loop it is opened in.
 
     A connection that is lost is made again, for as long as it takes: what is published and subscribed
