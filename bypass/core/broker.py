@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from bypass.core.areas.broker_areas import BrokerAreas
-from bypass.core.areas.expiry import Expiry
 from bypass.core.areas.named_places import NamedPlaces
 from bypass.core.areas.presence import AreaPresence, resolve
+from bypass.core.areas.subscription_ends import SubscriptionEnds
 from bypass.core.borders.making import make_borders
 from bypass.core.borders.permissions import WatchPermissions
 from bypass.core.client_listener import ClientListener
@@ -107,7 +107,7 @@ class Broker:
         self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region)
         relay = GatewayRelay(self.selection, self.addresses, host.monitor)
         self._events = EventSelection(relay, self.areas, AreaPresence(host.now, names.knows_areas))
-        self.expiry = Expiry(host.now, host.after, self.withdraw)
+        self.ends = SubscriptionEnds(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
             self.engine,
@@ -240,7 +240,7 @@ class Broker:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
         if self.borders.unwatch(client, handle):
             return
-        self.expiry.forget(client, handle)
+        self.ends.forget(client, handle)
         if self.table.remove(client, handle) is not None:
             self.scheme_of(client).unsubscribed()
 
@@ -285,7 +285,7 @@ class Broker:
         scheme = self.scheme_of(client)
         self.table.remove_client(client)
         self.areas.left(client)
-        self.expiry.forget_all(client)
+        self.ends.forget_all(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
         self._velocities.forget(client)
@@ -344,7 +344,7 @@ class Broker:
         """Have a subscription of a scheme's client in the table, and indexed."""
         handle = message.handle
         row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
-        self.expiry.set(client, handle, message)
+        self.ends.set(client, handle, message)
         if row in self.table.interests and not self.table.is_for_schemes(row):
             self.areas.insert(row)
         scheme.subscribed(client, row)

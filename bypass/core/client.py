@@ -12,7 +12,7 @@ from bypass.core.areas.followed import Followed
 from bypass.core.borders.client.watching import BorderWatching
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
-from bypass.core.subscriber import Subscriber
+from bypass.core.subscribing_client import SubscribingClient
 from bypass.errors import InvalidEvent, InvalidLocation, shown
 from bypass.events.event import Event
 from bypass.mechanisms import Registry
@@ -55,7 +55,7 @@ NODE_PROXIES = STORE_PROXIES | {STABILITY_PROXY}
 """The proxies that a client has from the moment on when it uses objects."""
 
 
-class Client(Subscriber, BorderWatching):
+class Client(SubscribingClient, BorderWatching):
     """One application's access to publish/subscribe. `uplink` sends to the broker, reliably and in order.
 
     `set` are parameters, for `scheme` and for all that come after it as far as they have them. `projection`

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from bypass.core.areas.arguments import Areas
+from bypass.core.areas.arguments import GivenAreas
 from bypass.errors import shown
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
@@ -230,7 +230,7 @@ class Connection(PublishCalls, ObjectCalls, NodeCalls, WatchCalls, SessionFigure
         exact: bool = False,
         location_request: LocationRequest | None = None,
         callback: Callback | None = None,
-        area: Areas | None = None,
+        area: GivenAreas | None = None,
         relative: bool = False,
         around: str | None = None,
         expires: float | None = None,
