@@ -164,13 +164,7 @@ def evaluate(
     write_provenance(
         out / PROVENANCE,
         {
-            "inputs": input_hashes(
-                [
-                    path
-                    for path in (traces, publications, areas, *map(file_of, (*mechanisms, *sources)))
-                    if path
-                ]
-            ),
+            "inputs": input_hashes([path for path in files if path]),
             "asked": {
                 "traces": str(traces),
                 "schemes": asked,
