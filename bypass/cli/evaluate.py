@@ -109,7 +109,7 @@ def evaluate(
     """
     need_lab("pyspark")
     from bypass.models.traces import Trace, lay_out, recognise
-    from bypass.models.traces.source import count_rows
+    from bypass.models.traces.source import count_rows, parts_of
     from bypass.scenarios.evaluation import check_evaluation, draw
     from bypass.scenarios.evaluation import evaluate as judge
     from bypass.scenarios.experiments.provenance import FILE as PROVENANCE
@@ -131,13 +131,17 @@ def evaluate(
         raise click.UsageError(f"--out {out} is in {traces}: expected another folder")
     if crs is not None and kind == "trace":
         raise click.UsageError(f"--crs with {traces}, a trace of ours: expected other Parquet")
+    if publications is not None and kind == "parquet" and parts_of(traces, crs or "")[0].on_earth:
+        raise click.UsageError(
+            f"--publications with {traces}, which is on earth: expected the metres of publications"
+        )
     trace = Trace.open(traces) if kind == "trace" else None
     if publications is not None:
         size = count_rows(publications)
     elif trace is not None:
         size = trace.clients * (trace.samples - 1) * len(sources)
     else:
-        size = count_rows(traces) * len(sources)
+        size = count_rows(traces, crs or "") * len(sources)
     laid = out / "trace"
     with chosen_engine(engine, master, size, "events") as running, _taken_back(laid) as keep:
         if trace is None:

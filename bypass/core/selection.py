@@ -97,6 +97,8 @@ class EventSelection:
         if publication.kind is PLAIN:
             return self._everywhere(publication)
         found = [scheme.match(self._known(flag, publication)) for scheme, flag in self._schemes.items()]
+        if self._table.interests:
+            found += map(next, self._areas_of([publication]))
         return self._among(publication, found)
 
     def select_many(self, publications: Sequence[Publish], done: list[Message]) -> Iterator[Delivery]:
@@ -107,6 +109,8 @@ class EventSelection:
             scheme.match_many([self._known(flag, each) for each in placed])
             for scheme, flag in self._schemes.items()
         ]
+        if self._table.interests:
+            matching += self._areas_of(placed)
         for publication in publications:
             if publication.kind is PLAIN:
                 delivery = self._everywhere(publication)
@@ -117,11 +121,16 @@ class EventSelection:
             done.append(publication)
 
     def deliver(
-        self, publication: Publish, rows: Ints, unknown: Iterable[Ints] = (), late: bool = False
+        self,
+        publication: Publish,
+        rows: Ints,
+        unknown: Iterable[Ints] = (),
+        late: bool = False,
+        direct: Ints = NO_ROWS,
     ) -> Delivery | None:
         """Find the owners of those rows whose attribute filters accept an event; None if there are none.
 
-        `unknown` are rows whose owners test the place themselves.
+        `unknown` are rows whose owners test the place themselves, `direct` those that no gateway serves.
         """
         table = self._table
         gateways, groups = None, []
@@ -132,6 +141,10 @@ class EventSelection:
             )
         if len(clients):
             groups.append(Recipients(clients, handles, False))
+        if len(direct):
+            clients, handles = recipients(table, publication, direct)
+            if len(clients):
+                groups.append(Recipients(clients, handles, False))
         for each in unknown:
             if len(each):
                 clients, handles = recipients(table, publication, each)
@@ -146,13 +159,13 @@ class EventSelection:
             return publication
         return replace(publication, channel=None)
 
-    def _with_areas(self, publication: Publish) -> list[Ints]:
-        """The rows in whose areas an event lies, or may lie."""
-        found = [self._broker_areas.match(publication)]
-        for scheme, flag in self._schemes.items():
-            if scheme.areas is not None:
-                found.append(scheme.match_areas(self._known(flag, publication)))
-        return found
+    def _areas_of(self, publications: Sequence[Publish]) -> list[Iterator[Ints]]:
+        """The rows with areas that schemes find for one event after the other."""
+        return [
+            scheme.match_areas([self._known(flag, each) for each in publications])
+            for scheme, flag in self._schemes.items()
+            if scheme.areas is not None
+        ]
 
     def _everywhere(self, publication: Publish) -> Delivery | None:
         return self.deliver(publication, self._table.rows())
@@ -161,10 +174,15 @@ class EventSelection:
         """Add to the rows that schemes have `found` those that an event concerns anyway."""
         if self._grace.overlapping:
             found += self._grace.match(publication)
-        if self._table.interests:
-            found += self._with_areas(publication)
+        direct = NO_ROWS
+        if self._table.interests and len(known := self._broker_areas.match(publication)):
+            if self.choice is None:
+                found.append(known)
+            else:  # devices nearby could not test these, as gateways have them do
+                direct = known
         plain = self._table.plain()
         if len(plain):
             found.append(plain)
         rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-        return self.deliver(publication, rows, [scheme.unfiltered() for scheme in self._schemes])
+        unknown = [scheme.unfiltered() for scheme in self._schemes]
+        return self.deliver(publication, rows, unknown, direct=direct)

@@ -78,9 +78,10 @@ def test_edges_may_be_in_degrees(tmp_path: Path) -> None:
     )
     edges = load(path).infrastructure
     assert edges is not None
-    assert edges.places[1] == (5, 6)
+    first, second = edges.places
+    assert second == (5, 6)
     there = Projection.around(GeoLocation(*CORNER)).to_planar(GeoLocation(**HERRNGARTEN))
-    assert edges.places[0] == pytest.approx(tuple(there), abs=0.0005)
+    assert first == pytest.approx((there.x, there.y), abs=0.0005)
 
 
 @pytest.mark.parametrize(

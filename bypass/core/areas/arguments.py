@@ -118,7 +118,7 @@ def interest_of(
             f"around {shown(around)}: expected the name of a client, of 1 to {LONGEST_NAME} characters"
         )
     if area is None:
-        if radius is None:
+        if radius is None or around is None:
             raise InvalidArea(f"around {shown(around)} without radius and area: expected one of them")
         return AreaOfInterest((Area.circle((0.0, 0.0), radius),), True, around)
     if radius is not None:

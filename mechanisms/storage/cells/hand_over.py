@@ -73,10 +73,10 @@ class HandOver:
             return
         held = [cell for cell, state in node.service.states.items() if len(state) and cell != own]
         for cell in misplaced(grid, held, own, self.populated):
-            self.misplace(cell, RANK_S * self._rank())
+            self.misplace(cell, RANK_S * self.rank())
         for lost in before - self.populated - {own}:
             if proxy_of(grid, lost, self.populated | {own}) == own:
-                node.host.after(node.settle_s + RANK_S * self._rank(), self._collect_lost, lost)
+                node.host.after(node.settle_s + RANK_S * self.rank(), self._collect_lost, lost)
 
     def misplace(self, cell: int, delay: float = 0.0) -> None:
         """Pass the keys of a cell on, from `delay` seconds on."""
@@ -201,7 +201,7 @@ class HandOver:
             else:
                 self._offer(cell)
                 self.misplaced[cell] = now + RETRY_S
-        if now - self._probed_at >= node.repair_s and node.membership.is_member and not self._rank():
+        if now - self._probed_at >= node.repair_s and node.membership.is_member and not self.rank():
             self._probed_at = now
             for cell, state in node.service.states.items():
                 if cell != node.cell and cell not in self.misplaced and len(state):
@@ -241,6 +241,6 @@ class HandOver:
         self._settled.discard(cell)
         self._node.service.drop(cell)
 
-    def _rank(self) -> int:
+    def rank(self) -> int:
         """How many nodes of the cell have a smaller number."""
         return sum(each < self._node.host.id for each in self._node.mates())

@@ -111,10 +111,11 @@ class CellRepair:
             self._offer_all(found, cells)
 
     def offer_copies(self, cells: Collection[int] | None = None) -> None:
-        """Offer the metadata of copies to their cells, or to some of these."""
-        grid, found = self._node.grid, dict[int, set[int]]()
+        """Offer the metadata of copies to their cells; of all that are here to those that ask for it."""
+        node = self._node
+        grid, found = node.grid, dict[int, set[int]]()
         if grid is not None:
-            for metadata in self._node.store.replicas:
+            for metadata in node.cell_copies.to_tell() if cells is None else node.store.replicas:
                 _enter(found, tag_cells(grid, metadata), metadata_entry(metadata))
             self._offer_all(found, cells)
 

@@ -104,7 +104,7 @@ class OperatorControl:
 
     def _tell_status(self, session: Session, arguments: StatusArguments) -> Any:  # noqa: ARG002
         self._status.refresh()
-        snapshot = self._status.snapshot
+        snapshot = {name: value for name, value in self._status.snapshot.items() if name != "areas"}
         return {**snapshot, "positions": snapshot["positions"][:POSITIONS_TOLD]}
 
     def _tell_log(self, session: Session, arguments: LogArguments) -> Any:  # noqa: ARG002

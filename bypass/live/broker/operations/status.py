@@ -6,11 +6,13 @@ from collections import deque
 from importlib.metadata import version
 from typing import Any
 
-from bypass.live.broker.operations.outlines import place_entry
+from bypass.live.broker.operations.outlines import outline, place_entry
 from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.server import BrokerServer
+from bypass.places.areas import Area
 
 MOST_POSITIONS = 5000
+MOST_AREAS = 300
 MOST_TRANSITIONS = 20
 QUOTAS = (
     "limited",
@@ -104,7 +106,18 @@ class Status:
             "objects": server.objects.figures(),
             "transitions": self._plans.latest(MOST_TRANSITIONS),
             "positions": self._positions(),
+            "areas": self._areas(),
         }
+
+    def _areas(self) -> list[dict[str, Any]]:
+        """The distinct areas of subscriptions, as they are now."""
+        broker = self._server.broker
+        found: dict[Area, None] = {}
+        for row in broker.table.interests:
+            found.update(dict.fromkeys(broker.areas.now(row)))
+            if len(found) >= MOST_AREAS:
+                break
+        return [{"kind": "subscription", "outline": outline(area)} for area in [*found][:MOST_AREAS]]
 
     def _rates(self, now: float) -> dict[str, float]:
         server = self._server

@@ -126,7 +126,7 @@ def draw_world(axes: Axes, region: Region) -> None:
 
 def draw_area(axes: Axes, area: Area, **style: Any) -> None:
     """Draw an area in metres, with its holes."""
-    shape = area.to_geojson()
+    shape = area.geometry().__geo_interface__
     polygons = [shape["coordinates"]] if shape["type"] == "Polygon" else shape["coordinates"]
     for polygon in polygons:
         axes.add_patch(outline(polygon, **style))
