@@ -144,7 +144,7 @@ class Step(Strict):
     def _heals(self) -> Self:
         if self.spread == "healing":
             for action in self.plan.actions:
-                if action.proxy not in PORT_OF or action.to is None or action.members is not None:
+                if action.proxy not in PORT_OF or action.to is None or action.is_partial:
                     raise Misfit(
                         ("plan",),
                         f"spreads by healing: expected transitions of {' and '.join(PORT_OF)} alone",
@@ -221,7 +221,7 @@ class Scenario(Strict):
     @classmethod
     def _for_all(cls, actions: tuple[Action, ...]) -> tuple[Action, ...]:
         for i, action in enumerate(actions):
-            if action.to is None or action.members is not None or action.proxy == FILTER_PROXY:
+            if action.to is None or action.is_partial or action.proxy == FILTER_PROXY:
                 raise Misfit((i,), "is no beginning: expected a proxy other than filter, with `to`, for all")
         return actions
 

@@ -55,7 +55,9 @@ def test_transitions_and_cuts_lose_and_double_nothing(
     """A client watches itself, an operator everybody: both find the same, whichever schemes run, also if
     connections break."""
     walks = Walks([[(0.0, 0.0, 0.0)], first, second])
-    system = SimulatedSystem(3, walks, REGION, scheme=scheme, durable=True, seed=data.draw(st.integers(1, 99)))
+    system = SimulatedSystem(
+        3, walks, REGION, scheme=scheme, durable=True, seed=data.draw(st.integers(1, 99))
+    )
     told: list[BorderEvent] = []
     own: list[BorderEvent] = []
     for client in system.clients[1:]:
@@ -81,12 +83,22 @@ def test_transitions_and_cuts_lose_and_double_nothing(
     for number in away:
         system.reconnect(number)
     system.run_until(200)
-    if cuts:  # a broker that hears nothing for a while sees a straight way: what is inside in the end is the same
+    if (
+        cuts
+    ):  # a broker that hears nothing for a while sees a straight way: what is inside in the end is the same
         for client in (1, 2):
             for area in AREAS:
-                sides = [e.kind for e in told if (e.client, e.area) == (client, area) and e.kind in ("enter", "exit")]
+                sides = [
+                    e.kind
+                    for e in told
+                    if (e.client, e.area) == (client, area) and e.kind in ("enter", "exit")
+                ]
                 assert all(before != after for before, after in pairwise(sides))
-                inside = [e.kind for e in own if (e.client, e.area) == (client, area) and e.kind in ("enter", "exit")]
+                inside = [
+                    e.kind
+                    for e in own
+                    if (e.client, e.area) == (client, area) and e.kind in ("enter", "exit")
+                ]
                 assert (sides[-1:] == ["enter"]) == (inside[-1:] == ["enter"])
     else:
         assert brief(told) == brief(own)
