@@ -23,11 +23,17 @@ from bypass.live.broker.sessions.unacknowledged_kernels import NONE
 from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
+from bypass.places.area_of_interest import AreaOfInterest
+from bypass.places.areas import Area
 from bypass.places.region import Place, Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe, Unsubscribe
 from bypass.transitions import Action, Plan
+
+_BOX = Area.box((-50.0, -50.0), (150.0, 150.0))
+FIXED, MOVING = AreaOfInterest((_BOX,)), AreaOfInterest((_BOX,), relative=True)
+"""Areas of subscriptions."""
 
 
 class _NoTime:
@@ -100,8 +106,14 @@ def _match(registry: Registry, schemes: Iterable[str]) -> None:
             context = ContextUpdate((100.0 * client, 100.0), (1.0, 0.5))
             for handle, radius in ((1, 150), (2, 250)):
                 broker.receive(Subscribe(handle, wanted, radius, context, client=client, scheme=flag))
+            if client == 1:
+                for handle, interest in ((3, FIXED), (4, MOVING)):
+                    subscribe = Subscribe(handle, wanted, None, None, interest, client=1, scheme=flag)
+                    broker.receive(subscribe)
             broker.receive(ContextUpdate((90.0 * client, 100.0), (1.0, 0.5), client=client, scheme=flag))
         for kind, place in ((Kind.PLAIN, None), (Kind.PLACED, (120.0, 100.0)), (Kind.LOCAL, (500.0, 500.0))):
             broker.receive(Publish(1, event, kind, 0, place, client=1, scheme=flag))
             broker.receive(*(Publish(1, event, kind, 0, place, client=1, scheme=flag) for _ in range(2)))
         broker.receive(Unsubscribe(1, client=3, scheme=flag))
+        for handle in (3, 4):
+            broker.receive(Unsubscribe(handle, client=1, scheme=flag))

@@ -155,7 +155,8 @@ class InstantSystem:
                     self._context(client, message.piggyback, piggyback_size(message))
                     message.piggyback = None
                 self.deliver(message, self._broker.match(message))
-                self.deliver(message, self._broker.match_areas(message))
+                for rows in self._broker.match_areas([message]):
+                    self.deliver(message, rows)
                 self.deliver(message, self._broker.unfiltered(), unfiltered=True)
             elif isinstance(message, Subscribe):
                 self._broker.connected(client)
