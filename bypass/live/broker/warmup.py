@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from bypass.core.borders.fences import Fences
+from bypass.core.borders.watched_client import KeptWatch
 from bypass.core.broker import Broker
 from bypass.core.downlink import Delivery
 from bypass.events.event import Event
@@ -25,12 +27,13 @@ from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.places.area_of_interest import AreaOfInterest
 from bypass.places.areas import Area
+from bypass.places.borders import BorderOptions
 from bypass.places.region import Place, Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
+from bypass.protocol.borders import BorderWatch
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe, Unsubscribe
 from bypass.transitions import Action, Plan
-
 
 _RING = [(0, 0), (400, 0), (400, 300)]
 _INTERESTS = (
@@ -83,6 +86,7 @@ def _warm_up_builtin() -> None:
     registry = Registry()
     _match(registry, registry.kinds(FILTER))
     _deliver()
+    _pass_borders()
 
 
 def _deliver() -> None:
@@ -103,6 +107,14 @@ def _deliver() -> None:
     awaited.all_moved()
     awaited.mark(slot)
     awaited.give_up(slot, 2)
+
+
+def _pass_borders() -> None:
+    square = Area.polygon([(0, 0), (10, 0), (10, 10)])
+    fences = Fences()
+    terms = BorderWatch(BorderOptions(), (("warm", square),))
+    fences.put(KeptWatch(1, 1, 1, terms, {"warm": square}))
+    fences.passed(np.array([[-5.0, 1.0, 5.0, 1.0]]))
 
 
 def _match(registry: Registry, schemes: Iterable[str]) -> None:
