@@ -332,13 +332,10 @@ class Broker:
         self._take(self.scheme_of(client), message, client)
 
     def check(self, message: Subscribe) -> None:
-        """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
-        before, with the same areas, is never refused."""
+        """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be, unless it has them."""
         if message.watch is not None:
             self.borders.scope.check(message.client, message.watch)
-        interest = message.interest
-        if interest is not None and interest != self.table.interest_of(message.client, message.handle):
-            self.areas.check(message.client, interest)
+        self.areas.check(message)
 
     def _take(self, scheme: FilterBroker, message: Subscribe, client: int) -> None:
         """Have a subscription of a scheme's client in the table, and indexed."""
