@@ -332,7 +332,7 @@ class Broker:
         self._take(self.scheme_of(client), message, client)
 
     def check(self, message: Subscribe) -> None:
-        """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be and are not there."""
+        """Raises InvalidArea, InvalidWatch and FollowingRefused for what cannot be, and is not there yet."""
         if message.watch is not None:
             self.borders.scope.check(message.client, message.watch)
         self.areas.check(message)
