@@ -370,7 +370,7 @@ class Broker:
     # -- what schemes communicate through -----------------------------------------------------------------
 
     def deliver(self, publication: Publish, rows: Ints) -> None:
-        """Deliver an event that has waited at a scheme to the owners of these rows, unless it has expired."""
+        """Deliver an event that has waited at a scheme, unless it has expired, to those who own these."""
         expired = publication.expired(self.host.now())
         delivery = None if expired else self._events.deliver(publication, rows, late=True)
         if delivery is not None:

@@ -36,6 +36,7 @@ from bypass.live.client.session.figures import SessionFigures
 from bypass.live.client.session.session import ClientSession
 from bypass.live.client.sources.sensor import ClientPlace, LiveSensor, Source, check_source
 from bypass.live.client.subscription import LiveSubscription
+from bypass.live.client.watches import WatchCalls
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.mechanisms import Registry
 from bypass.places.sensor import LocationRequest
