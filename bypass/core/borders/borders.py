@@ -231,6 +231,12 @@ class Borders:
             for client in [*self._watched.values()]:
                 self._hand_over(client)
 
+    def figures(self) -> dict[str, Any]:
+        """Give the numbers of watches and of watched clients, and of border events that no watcher was
+        told."""
+        counts = dict(self.undelivered)
+        return {"watches": len(self._watches), "watched": len(self._watched), "undelivered": counts}
+
     # -- stores -------------------------------------------------------------------------------------------
 
     def dump(self, number: int) -> dict[str, Any] | None:
