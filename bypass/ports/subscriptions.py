@@ -69,6 +69,8 @@ class Subscriptions:
         self.kept: dict[int, SubHandle] = {}
         """Handles of an earlier life of the client, which nobody has claimed yet."""
         self._intervals: Counter[float] = Counter()  # at which the place is wanted, and by how many
+        self.elsewhere = 0  # events that came for who is in an area where the client was not
+        self.expired = 0  # events that came when their lifetime had passed
         self.watched: float | None = None
         """The interval at which a broker wants the place for those who watch the client; None: it does
         not."""

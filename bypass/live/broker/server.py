@@ -78,7 +78,7 @@ class BrokerServer:
         publications = PendingPublications(
             config.limits, self.broker, self.deliveries, self.counters, self.attendance
         )
-        self.broker.expiry.end = self._expired
+        self.broker.ends.end = self._expired
         self.reception = Reception(*parts, self.attendance, publications, self.objects)
         self.intake = Intake(
             self.listener,

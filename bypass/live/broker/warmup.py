@@ -25,6 +25,7 @@ from bypass.live.broker.sessions.unacknowledged_kernels import NONE
 from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
+from bypass.places.area_of_interest import AreaOfInterest
 from bypass.places.areas import Area
 from bypass.places.borders import BorderOptions
 from bypass.places.region import Place, Region
@@ -33,6 +34,21 @@ from bypass.ports.monitor import Monitor
 from bypass.protocol.borders import BorderWatch
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe, Unsubscribe
 from bypass.transitions import Action, Plan
+
+_RING = [(0, 0), (400, 0), (400, 300)]
+_INTERESTS = (
+    AreaOfInterest(
+        (
+            Area.circle((100, 100), 50),
+            Area.box((0, 0), (600, 600)),
+            Area.polygon(_RING, [[(300, 50), (350, 50), (350, 80)]]),
+            Area.corridor(_RING, 20),
+            Area.sector((100, 100), 50, 0, 60),
+        )
+    ),
+    AreaOfInterest((Area.circle((0, 0), 50),), relative=True),
+    AreaOfInterest((Area.of_place("somewhere"),)),
+)
 
 
 class _NoTime:
@@ -114,8 +130,12 @@ def _match(registry: Registry, schemes: Iterable[str]) -> None:
             context = ContextUpdate((100.0 * client, 100.0), (1.0, 0.5))
             for handle, radius in ((1, 150), (2, 250)):
                 broker.receive(Subscribe(handle, wanted, radius, context, client=client, scheme=flag))
+            for handle, interest in enumerate(_INTERESTS, 3):
+                asked = Subscribe(handle, wanted, interest=interest, client=client, scheme=flag)
+                broker.receive(asked)
             broker.receive(ContextUpdate((90.0 * client, 100.0), (1.0, 0.5), client=client, scheme=flag))
         for kind, place in ((Kind.PLAIN, None), (Kind.PLACED, (120.0, 100.0)), (Kind.LOCAL, (500.0, 500.0))):
             broker.receive(Publish(1, event, kind, 0, place, client=1, scheme=flag))
             broker.receive(*(Publish(1, event, kind, 0, place, client=1, scheme=flag) for _ in range(2)))
-        broker.receive(Unsubscribe(1, client=3, scheme=flag))
+        for handle in range(1, 3 + len(_INTERESTS)):
+            broker.receive(Unsubscribe(handle, client=3, scheme=flag))

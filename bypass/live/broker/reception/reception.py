@@ -206,7 +206,7 @@ class Reception:
     def _as_kept(self, message: Subscribe, known: Subscribe | None) -> Subscribe:
         """A subscription as the store has it: when it ends, it says by the broker's clock. A client that says
         again what is `known` says so a little later, which is no other end."""
-        until = self._broker.expiry.until(message)
+        until = self._broker.ends.until(message)
         if known is not None and known.until is not None and until is not None:
             until = known.until if abs(known.until - until) < SAME_END_S else until
         return replace(message, piggyback=None, expires=None, until=until)
