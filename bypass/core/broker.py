@@ -276,10 +276,7 @@ class Broker:
             x, y, vx, vy, at = place
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
-            if each.watch is not None:
-                self.borders.watch(client, each.handle, each.watch, kept=True)
-            else:
-                self._take(scheme, each, client)
+            self._take(scheme, each, client)
 
     def disconnect(self, client: int) -> None:
         """Forget a client that has left for good, with its subscriptions."""
@@ -323,11 +320,9 @@ class Broker:
         self.subscribed += 1
         if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
-        if message.watch is not None:
-            self.borders.watch(client, message.handle, message.watch)
-            return
         if message.piggyback is not None:
-            self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
+            if message.watch is None:
+                self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
             self._context(client, message.scheme, message.piggyback)
         # Asked for again: the place that came along may have moved the client to another scheme.
         self._take(self.scheme_of(client), message, client)
@@ -336,14 +331,17 @@ class Broker:
         """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
         before, with the same areas, is never refused."""
         if message.watch is not None:
-            self.borders.scope.check(message.client, message.watch)
+            self.borders.check(message.client, message.handle, message.watch)
         interest = message.interest
         if interest is not None and interest != self.table.interest_of(message.client, message.handle):
             self.areas.check(message.client, interest)
 
     def _take(self, scheme: FilterBroker, message: Subscribe, client: int) -> None:
-        """Have a subscription of a scheme's client in the table, and indexed."""
+        """Have a subscription of a scheme's client in the table, and indexed; or a watch."""
         handle = message.handle
+        if message.watch is not None:
+            self.borders.watch(client, handle, message.watch)
+            return
         row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
         self.ends.set(client, handle, message)
         if row in self.table.interests and not self.table.is_for_schemes(row):
