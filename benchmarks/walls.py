@@ -52,7 +52,13 @@ def losses(name: str, pairs: int) -> tuple[Floats, Floats, Floats]:
     houses = blocks(street_map)
     walls = Walls.around(ring for polygon in houses for ring in polygon)
     seen = np.full(len(walls.ends), -1)
-    counts = np.array([count_walls(walls, *way, 1 << 30, seen, i) for i, way in enumerate(ways)], np.float64)
+    counts = np.array(
+        [
+            count_walls(walls, x1, y1, x2, y2, 1 << 30, seen, i)
+            for i, (x1, y1, x2, y2) in enumerate(ways.tolist())
+        ],
+        np.float64,
+    )
     town = shapely.union_all([shapely.Polygon(outer, holes) for outer, *holes in houses])
     shapely.prepare(town)
     inside = shapely.length(shapely.intersection(shapely.linestrings(ways.reshape(-1, 2, 2)), town))

@@ -43,6 +43,12 @@ from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable
     help="Recorded publications instead: columns t (s), client, x, y (m; empty: at the publisher's place).",
 )
 @click.option(
+    "--areas",
+    type=click.Path(path_type=Path),
+    metavar="GEOJSON",
+    help="What clients subscribe to instead of --radius: areas of the property `client`, others everybody's.",
+)
+@click.option(
     "--radius", default=125.0, show_default=True, help="What events concern: clients within so many m."
 )
 @click.option("--interval", default=5.0, show_default=True, help="Seconds between two fixes of a client.")
@@ -66,6 +72,7 @@ def evaluate(
     mechanisms: tuple[str, ...],
     workloads: str | None,
     publications: Path | None,
+    areas: Path | None,
     radius: float,
     interval: float,
     cell: float | None,
@@ -98,10 +105,11 @@ def evaluate(
       bypass evaluate out/da --schemes attract,multi --workloads ar,lbs,rnd --out out/da-channels
       bypass evaluate out/city --engine spark --master spark://host:7077 --out /shared/city-schemes
       bypass evaluate positions.parquet --publications messages.parquet --out out/recorded
+      bypass evaluate out/da --areas zones.geojson --out out/zones
     """
     need_lab("pyspark")
     from bypass.models.traces import Trace, lay_out, recognise
-    from bypass.models.traces.source import count_rows
+    from bypass.models.traces.source import count_rows, parts_of
     from bypass.scenarios.evaluation import check_evaluation, draw
     from bypass.scenarios.evaluation import evaluate as judge
     from bypass.scenarios.experiments.provenance import FILE as PROVENANCE
@@ -123,13 +131,17 @@ def evaluate(
         raise click.UsageError(f"--out {out} is in {traces}: expected another folder")
     if crs is not None and kind == "trace":
         raise click.UsageError(f"--crs with {traces}, a trace of ours: expected other Parquet")
+    if publications is not None and kind == "parquet" and parts_of(traces, crs or "")[0].on_earth:
+        raise click.UsageError(
+            f"--publications with {traces}, which is on earth: expected the metres of publications"
+        )
     trace = Trace.open(traces) if kind == "trace" else None
     if publications is not None:
         size = count_rows(publications)
     elif trace is not None:
         size = trace.clients * (trace.samples - 1) * len(sources)
     else:
-        size = count_rows(traces) * len(sources)
+        size = count_rows(traces, crs or "") * len(sources)
     laid = out / "trace"
     with chosen_engine(engine, master, size, "events") as running, _taken_back(laid) as keep:
         if trace is None:
@@ -149,14 +161,14 @@ def evaluate(
                 cell=cell,
                 progress=progress,
                 mechanisms=mechanisms,
+                areas=areas,
             )
         keep()
+    files = (traces, publications, areas, *map(file_of, (*mechanisms, *sources)))
     write_provenance(
         out / PROVENANCE,
         {
-            "inputs": input_hashes(
-                [path for path in (traces, publications, *map(file_of, (*mechanisms, *sources))) if path]
-            ),
+            "inputs": input_hashes([path for path in files if path]),
             "asked": {
                 "traces": str(traces),
                 "schemes": asked,
@@ -168,6 +180,7 @@ def evaluate(
                 "cell": cell,
                 "step": step,
                 **({} if crs is None else {"crs": crs}),
+                **({} if areas is None else {"areas": str(areas)}),
             },
             "seeds": [seed],
         },

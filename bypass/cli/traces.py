@@ -158,7 +158,7 @@ def traces(
         if statistics:
             _tell_statistics(*_sampled(movement, step), step, source.size)
         return
-    rows = count_rows(source) if isinstance(source, Path) else clients * samples
+    rows = count_rows(source, crs or "") if isinstance(source, Path) else clients * samples
     with chosen_engine(engine, master, rows, "rows") as running:
         began = time.perf_counter()
         with watched(name) as progress:

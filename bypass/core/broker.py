@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from bypass.core.areas.broker_areas import BrokerAreas
-from bypass.core.areas.expiry import Expiry
+from bypass.core.areas.named_places import NamedPlaces
+from bypass.core.areas.presence import AreaPresence, resolve
+from bypass.core.areas.subscription_ends import SubscriptionEnds
 from bypass.core.borders.making import make_borders
 from bypass.core.borders.permissions import WatchPermissions
+from bypass.core.client_listener import ClientListener
 from bypass.core.downlink import Downlink
+from bypass.core.plans.fresh_start import StartFromNothing
 from bypass.core.plans.isolation import ClientDirectory, Isolation, NumberedClients
+from bypass.core.plans.plan_areas import PlanAreas
 from bypass.core.plans.rollout import Rollout
 from bypass.core.plans.rollout_tracker import RolloutTracker
 from bypass.core.plans.standing_plans import StandingPlans
@@ -23,6 +28,7 @@ from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.filters.base.grace import Grace
 from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.mechanisms.gateways import GatewayChoice
+from bypass.places.geo import Projection
 from bypass.places.region import Region
 from bypass.ports.host import Host, Lease
 from bypass.ports.proxies import GatewaySelection
@@ -41,26 +47,7 @@ from bypass.protocol.messages import (
 )
 from bypass.protocol.scheme_context import SchemeContext
 from bypass.support.arrays import Ints
-from bypass.transitions import Action, AtomicTransition, Engine, Group, InvalidPlan, Outcome, Plan, Record
-
-
-class ClientListener(Protocol):
-    """Is told where clients are; it may execute plans."""
-
-    def client_located(self, client: int, x: float, y: float) -> None:
-        """A client reported its place (m)."""
-
-    def client_left(self, client: int) -> None:
-        """A client has left for good."""
-
-
-class StartFromNothing(AtomicTransition[FilterBroker, FilterBroker]):
-    """A transition without state transfer, for comparison: clients must subscribe again."""
-
-    def transfer_state(self, a: FilterBroker, b: FilterBroker) -> None:
-        b.table = SubscriptionTable()
-        b.grace = Grace(0.0, a.host.after)
-        b.region = a.region
+from bypass.transitions import Action, Engine, Group, InvalidPlan, Outcome, Plan, Record
 
 
 class Broker:
@@ -70,7 +57,8 @@ class Broker:
     long, in seconds, what a transition replaced goes on matching (0: not at all). `state_transfer=False`
     makes every transition start from nothing. `begin` is what clients do first. `registry` has the mechanisms
     that there are, those built in if it is not given. `clients` names clients and knows the schemes that they
-    say they have; `pending_changed` is called with a client whose pending plans have changed.
+    say they have; `pending_changed` is called with a client whose pending plans have changed. Plans about
+    areas in degrees take a `projection`.
     """
 
     def __init__(
@@ -87,6 +75,7 @@ class Broker:
         registry: Registry | None = None,
         clients: ClientDirectory | None = None,
         pending_changed: Callable[[int], None] = lambda _: None,
+        projection: Projection | None = None,
     ) -> None:
         self.host = host
         self.registry = registry = registry or Registry()
@@ -116,8 +105,9 @@ class Broker:
         self.brought_proxies = registry.create_brought(self.engine, "broker")
         names = NumberedClients() if clients is None else clients
         self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region)
-        self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor), self.areas)
-        self.expiry = Expiry(host.now, host.after, self.withdraw)
+        relay = GatewayRelay(self.selection, self.addresses, host.monitor)
+        self._events = EventSelection(relay, self.areas, AreaPresence(host.now, names.knows_areas))
+        self.ends = SubscriptionEnds(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
             self.engine,
@@ -129,7 +119,9 @@ class Broker:
             resubscribe=not state_transfer,
         )
         self.permissions = WatchPermissions(names, self.areas.allows)
-        self.borders = make_borders(self, self.permissions)
+        self.borders = make_borders(self)
+        self.places = NamedPlaces(self)
+        self.plan_areas = PlanAreas(self, projection)
         self.engine.add_listener(self)
         if not state_transfer:
             self.engine.register_transition(FILTER_PROXY, StartFromNothing())
@@ -143,15 +135,16 @@ class Broker:
     def execute(self, plan: Plan) -> list[Record]:
         """Execute a plan here, then at the clients concerned; gives the broker's records.
 
-        Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer and for
-        one plan too many, before anything is changed. An action that fails is in the records; clients are
-        told what succeeded here.
+        Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer, for
+        what is no area and for one plan too many, before anything is changed. An action that fails is in the
+        records; clients are told what succeeded here. For an area in which nobody is nothing is done.
         """
         self.registry.check(plan)
+        plan = self.plan_areas.resolved(plan)
         self.registry.prepare(self.engine, "broker", plan.actions)
         if not self._state_transfer and any(action.members for action in plan.actions):
             raise InvalidPlan(f"plan {plan.plan!r} names members: expected none, without state transfer")
-        return self.rollout.execute(plan)
+        return self.rollout.execute(plan) if plan.actions else []
 
     def transition_finished(self, record: Record) -> None:  # noqa: ARG002 - whatever it was
         """The schemes may be others now, or how gateways are chosen."""
@@ -222,6 +215,7 @@ class Broker:
         elif self.addresses:
             self.addresses.pop(message.client, None)
         if isinstance(message, Publish):
+            resolve(message, self.filter_schemes[0].region)
             self.published += 1
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
@@ -246,7 +240,7 @@ class Broker:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
         if self.borders.unwatch(client, handle):
             return
-        self.expiry.forget(client, handle)
+        self.ends.forget(client, handle)
         if self.table.remove(client, handle) is not None:
             self.scheme_of(client).unsubscribed()
 
@@ -282,7 +276,7 @@ class Broker:
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
             if each.watch is not None:
-                self.borders.watch(client, each.handle, each.watch)
+                self.borders.watch(client, each.handle, each.watch, kept=True)
             else:
                 self._take(scheme, each, client)
 
@@ -291,7 +285,7 @@ class Broker:
         scheme = self.scheme_of(client)
         self.table.remove_client(client)
         self.areas.left(client)
-        self.expiry.forget_all(client)
+        self.ends.forget_all(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
         self._velocities.forget(client)
@@ -341,7 +335,7 @@ class Broker:
         """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
         before, with the same areas, is never refused."""
         if message.watch is not None:
-            self.borders.check(message.client, message.watch)
+            self.borders.scope.check(message.client, message.watch)
         interest = message.interest
         if interest is not None and interest != self.table.interest_of(message.client, message.handle):
             self.areas.check(message.client, interest)
@@ -350,7 +344,7 @@ class Broker:
         """Have a subscription of a scheme's client in the table, and indexed."""
         handle = message.handle
         row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
-        self.expiry.set(client, handle, message)
+        self.ends.set(client, handle, message)
         if row in self.table.interests and not self.table.is_for_schemes(row):
             self.areas.insert(row)
         scheme.subscribed(client, row)
@@ -370,14 +364,14 @@ class Broker:
         for listener in self.listeners:
             listener.client_located(client, *place)
         if scheme.reports_places:
-            at, z = getattr(message, "at", None), getattr(message, "z", None)
-            self.borders.located(client, *place, at, z)
+            self.borders.located(client, *place, getattr(message, "at", None), getattr(message, "z", None))
 
     # -- what schemes communicate through -----------------------------------------------------------------
 
     def deliver(self, publication: Publish, rows: Ints) -> None:
-        """Deliver an event that has waited at a scheme to the owners of these rows."""
-        delivery = self._events.deliver(publication, rows, late=True)
+        """Deliver an event that has waited at a scheme, unless it has expired, to those who own these."""
+        expired = publication.expired(self.host.now())
+        delivery = None if expired else self._events.deliver(publication, rows, late=True)
         if delivery is not None:
             self.downlink.notify((delivery,))
 

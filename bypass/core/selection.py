@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bypass.core.areas.broker_areas import BrokerAreas
+from bypass.core.areas.presence import AreaPresence
 from bypass.core.downlink import Delivery, Handles, Recipients
 from bypass.core.relaying import GatewayRelay
 from bypass.events.event import Event
@@ -68,13 +69,14 @@ class EventSelection:
     """Selects the clients that events are for.
 
     `choice` is the mechanism that chooses gateways, None without gateways. `broker_areas` are areas that
-    filter schemes know nothing of.
+    filter schemes know nothing of, `presence` tells who may be in the area that an event is for.
     """
 
-    def __init__(self, relay: GatewayRelay, broker_areas: BrokerAreas) -> None:
+    def __init__(self, relay: GatewayRelay, broker_areas: BrokerAreas, presence: AreaPresence) -> None:
         self.choice: GatewayChoice | None = None
         self._relay = relay
         self._broker_areas = broker_areas
+        self._presence = presence
         self._schemes: Mapping[FilterBroker, int]
         self._table: SubscriptionTable
         self._grace: Grace
@@ -97,6 +99,8 @@ class EventSelection:
         if publication.kind is PLAIN:
             return self._everywhere(publication)
         found = [scheme.match(self._known(flag, publication)) for scheme, flag in self._schemes.items()]
+        if self._table.interests:
+            found += map(next, self._areas_of([publication]))
         return self._among(publication, found)
 
     def select_many(self, publications: Sequence[Publish], done: list[Message]) -> Iterator[Delivery]:
@@ -107,6 +111,8 @@ class EventSelection:
             scheme.match_many([self._known(flag, each) for each in placed])
             for scheme, flag in self._schemes.items()
         ]
+        if self._table.interests:
+            matching += self._areas_of(placed)
         for publication in publications:
             if publication.kind is PLAIN:
                 delivery = self._everywhere(publication)
@@ -117,27 +123,45 @@ class EventSelection:
             done.append(publication)
 
     def deliver(
-        self, publication: Publish, rows: Ints, unknown: Iterable[Ints] = (), late: bool = False
+        self,
+        publication: Publish,
+        rows: Ints,
+        unknown: Iterable[Ints] = (),
+        late: bool = False,
+        direct: Ints = NO_ROWS,
     ) -> Delivery | None:
         """Find the owners of those rows whose attribute filters accept an event; None if there are none.
 
-        `unknown` are rows whose owners test the place themselves.
+        `unknown` are rows whose owners test the place themselves, `direct` those that no gateway serves.
         """
         table = self._table
         gateways, groups = None, []
-        clients, handles = recipients(table, publication, rows)
+        clients, handles = self._recipients(table, publication, rows)
         if self.choice is not None and len(clients):
             gateways, clients, handles = self._relay.assign(
                 self.choice, self._schemes, publication, clients, handles
             )
         if len(clients):
             groups.append(Recipients(clients, handles, False))
+        if len(direct):
+            clients, handles = recipients(table, publication, direct)
+            if len(clients):
+                groups.append(Recipients(clients, handles, False))
         for each in unknown:
             if len(each):
-                clients, handles = recipients(table, publication, each)
+                clients, handles = self._recipients(table, publication, each)
                 if len(clients):
                     groups.append(Recipients(clients, handles, True))
         return Delivery(publication, gateways, groups, late) if gateways or groups else None
+
+    def _recipients(self, table: SubscriptionTable, publication: Publish, rows: Ints) -> tuple[Ints, Handles]:
+        """As `recipients`, less those who cannot be in the area that an event is for."""
+        clients, handles = recipients(table, publication, rows)
+        area = publication.area
+        if area is None or not len(clients):
+            return clients, handles
+        there = self._presence.among(area, clients.tolist(), table.place)
+        return clients[there], [handles[i] for i in there]
 
     def _known(self, flag: int, publication: Publish) -> Publish:
         """An event as the scheme with this number understands it. A channel is a word of its publisher's
@@ -146,13 +170,13 @@ class EventSelection:
             return publication
         return replace(publication, channel=None)
 
-    def _with_areas(self, publication: Publish) -> list[Ints]:
-        """The rows in whose areas an event lies, or may lie."""
-        found = [self._broker_areas.match(publication)]
-        for scheme, flag in self._schemes.items():
-            if scheme.areas is not None:
-                found.append(scheme.match_areas(self._known(flag, publication)))
-        return found
+    def _areas_of(self, publications: Sequence[Publish]) -> list[Iterator[Ints]]:
+        """The rows with areas that schemes find for one event after the other."""
+        return [
+            scheme.match_areas([self._known(flag, each) for each in publications])
+            for scheme, flag in self._schemes.items()
+            if scheme.areas is not None
+        ]
 
     def _everywhere(self, publication: Publish) -> Delivery | None:
         return self.deliver(publication, self._table.rows())
@@ -161,10 +185,15 @@ class EventSelection:
         """Add to the rows that schemes have `found` those that an event concerns anyway."""
         if self._grace.overlapping:
             found += self._grace.match(publication)
-        if self._table.interests:
-            found += self._with_areas(publication)
+        direct = NO_ROWS
+        if self._table.interests and len(known := self._broker_areas.match(publication)):
+            if self.choice is None:
+                found.append(known)
+            else:  # devices nearby could not test these, as gateways have them do
+                direct = known
         plain = self._table.plain()
         if len(plain):
             found.append(plain)
         rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-        return self.deliver(publication, rows, [scheme.unfiltered() for scheme in self._schemes])
+        unknown = [scheme.unfiltered() for scheme in self._schemes]
+        return self.deliver(publication, rows, unknown, direct=direct)

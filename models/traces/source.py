@@ -53,7 +53,8 @@ class RowGroups:
             lat, lon = (table.column(name).to_numpy() for name in ("lat", "lon"))
             check_degrees(lat, lon, self.path)
         else:
-            lat, lon = degrees(self.crs, *(table.column(name).to_numpy() for name in "xy"), self.path)
+            x, y = table.column("x").to_numpy(), table.column("y").to_numpy()
+            lat, lon = degrees(self.crs, x, y, self.path)
         x, y = (lon, lat) if self.middle is None else planar(self.middle, lat, lon, self.path)
         return pa.table([table.column("t"), table.column("client"), pa.array(x), pa.array(y)], names=COLUMNS)
 
@@ -135,9 +136,9 @@ def parts_of(source: Path, crs: str = "") -> list[RowGroups]:
     return parts
 
 
-def count_rows(source: Path) -> int:
-    """How many rows there are. Raises InvalidTrace."""
-    return sum(part.rows for part in parts_of(source))
+def count_rows(source: Path, crs: str = "") -> int:
+    """How many rows there are. Raises InvalidTrace, also for a reference system that nobody knows."""
+    return sum(part.rows for part in parts_of(source, crs))
 
 
 def _portions(metadata: pq.FileMetaData) -> list[tuple[tuple[int, ...], int]]:

@@ -34,8 +34,8 @@ def stays(
     changes: dict[int, list[tuple[float, int, str]]] = {}
     for each in executions:
         if each.client is not None and each.record.proxy == proxy and each.record.outcome == "done":
-            at = np.array([each.x]), np.array([each.y])
-            distances = [float(beyond_border(place, *at)[0]) for place in places]
+            x, y = np.array([each.x]), np.array([each.y])
+            distances = [float(beyond_border(place, x, y)[0]) for place in places]
             where = int(np.argmin(distances)) if distances else -1
             changes.setdefault(each.client, []).append((each.record.at, where, each.record.target))
     for one in attendance:

@@ -20,6 +20,10 @@ SIMULATOR = {
     "simulator": ["--clients", "12", "--duration", "4", "--repetitions", "1"],
     "proxy_call": ["--calls", "10", "--repetitions", "3"],
     "matching": ["--subscriptions", "200", "--events", "100", "--singles", "20", "--repetitions", "1"],
+    "areas": [
+        *("--polygons", "300", "--clients", "100", "--events", "200", "--singles", "20", "--fences", "500"),
+        *("--repetitions", "1", "--no-peers"),
+    ],
     "transition": ["--subscriptions", "300", "--repetitions", "1"],
     "caches": ["--requests", "500", "--capacity", "20", "--seeds", "2", "--repetitions", "1"],
     "timeliness": ["--events", "2000", "--sets", "0", "--repetitions", "1"],
@@ -29,6 +33,7 @@ NEARBY = {
         *("--duration", "3", "--scale-duration", "3", "--most", "100", "--repetitions", "1"),
     ],
     "radio": ["--duration", "1", "--seeds", "1"],
+    "borders": ["--clients", "100", "--fences", "60", "--seconds", "4"],
     "walls": ["--pairs", "200", "--stations", "20", "--repetitions", "1"],
     "infrastructure": ["--scenarios", "hotcell", "--duration", "40", "--clients", "4", "--seeds", "1"],
     "storage_speed": ["--seconds", "2", "--designs", "cells", "--sizes", "16", "--repetitions", "1"],

@@ -206,7 +206,7 @@ async def test_a_broker_that_knows_no_areas_is_not_told_of_them() -> None:
     me.moved((1.0, 1.0))
     for where in ({"area": ZONE}, {"radius": 10, "around": "bus"}, {"expires": 5.0}):
         with pytest.raises(Unsupported, match="the broker's version does not know areas"):
-            await me.subscribe(NEWS, **where)  # type: ignore[arg-type]
+            await me.subscribe(NEWS, **where)
     with pytest.raises(Unsupported, match="the broker's version does not know areas"):
         me.allow_following(everybody=True)
     await turns()

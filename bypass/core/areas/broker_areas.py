@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from bypass.core.plans.isolation import ClientDirectory
 from bypass.errors import FollowingRefused, InvalidArea, shown
+from bypass.mechanisms.filters.indexes.areas.index import AreaIndex
 from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.places.area_of_interest import AreaOfInterest, as_seen_from, heading_of, in_any
 from bypass.places.areas import Area
@@ -41,7 +43,8 @@ class BrokerAreas:
         self._names = names
         self._region = region
         self._table = SubscriptionTable()
-        self._named: dict[int, tuple[Area, ...]] = {}
+        self._named: dict[int, AreaOfInterest] = {}  # with the areas that places have now
+        self._index = AreaIndex(self._table, False, self._named)
         self._around: dict[str, set[int]] = {}
         self._followers: dict[str, list[_Follower]] = {}  # of those who allow it
         self._allowed: dict[str, AllowFollowing] = {}
@@ -52,6 +55,7 @@ class BrokerAreas:
         if table is not self._table:
             self._table = table
             self._named, self._around, self._followers = {}, {}, {}
+            self._index = AreaIndex(table, False, self._named)
 
     # -- subscriptions ------------------------------------------------------------------------------------
 
@@ -74,13 +78,17 @@ class BrokerAreas:
             self._admit(interest.around)
             return
         try:
-            self._named[row] = self._look_up(interest)
+            areas = self._look_up(interest)
         except InvalidArea as error:
             log.warning("client %d: a subscription concerns nothing: %s", self._table.client[row], error)
-            self._named[row] = ()
+            areas = ()
+        self._named[row] = replace(interest, areas=areas)
+        self._index.insert(self._table.one(row))
 
     def removed(self, rows: Ints) -> None:
         """Take rows out; rows that are not in are left alone."""
+        if self._named:
+            self._index.removed(rows)
         for row in rows.tolist() if self._named or self._around else ():
             self._named.pop(row, None)
             interest = self._table.interests.get(row)
@@ -100,8 +108,11 @@ class BrokerAreas:
         """The rows in whose areas an event lies, in no order."""
         if publication.location is None or not (self._named or self._followers):
             return NO_ROWS
+        named = self._index.match(publication) if self._named else None
+        if not self._followers:
+            return NO_ROWS if named is None else named
         (x, y), z = publication.location, publication.z
-        found = [row for row, areas in self._named.items() if in_any(areas, x, y, z)]
+        found = [] if named is None else named.tolist()
         for name, followers in self._followers.items():
             place = self._places.get(name)
             if place is not None:
@@ -112,6 +123,23 @@ class BrokerAreas:
                     at = as_seen_from(dx, dy, place[2])
                     found += [each.row for each in near if in_any(each.areas, *at, z)]
         return np.array(found, np.int64)
+
+    def now(self, row: int) -> tuple[Area, ...]:
+        """The areas of a row of the table as they are at this moment; none while nobody knows where."""
+        table = self._table
+        interest = table.interests[row]
+        if interest.places:
+            named = self._named.get(row)
+            return () if named is None else named.areas
+        if not interest.relative:
+            return interest.areas
+        if interest.around:
+            allowed = any(each.row == row for each in self._followers.get(interest.around, ()))
+            at = self._places.get(interest.around) if allowed else None
+        else:
+            place = table.whereabouts(int(table.client[row]))
+            at = None if place is None else (place[0], place[1], heading_of(place[2], place[3]))
+        return () if at is None else tuple([area.placed(*at) for area in interest.areas])
 
     # -- who is followed ----------------------------------------------------------------------------------
 
@@ -150,7 +178,7 @@ class BrokerAreas:
             if name not in known:
                 expected = ", ".join(known) or "none, the region has no places"
                 raise InvalidArea(f"place {shown(name)}: expected one of {expected}")
-        return tuple([_area_of(known[area.place]) if area.place else area for area in interest.areas])
+        return tuple([area_of_place(known[area.place]) if area.place else area for area in interest.areas])
 
     def allows(self, name: str, client: int) -> bool:
         allowed = self._allowed.get(name)
@@ -172,5 +200,6 @@ class BrokerAreas:
             del self._around[name]
 
 
-def _area_of(place: Place) -> Area:
+def area_of_place(place: Place) -> Area:
+    """The exact area of a place, its circle if it has no other."""
     return Area.circle((place.x, place.y), place.radius) if place.area is None else place.area

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from bypass.core.broker import Broker
+from bypass.live.broker.borders import LiveBorders
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.retention import RetentionLimits
@@ -29,6 +30,7 @@ from bypass.live.broker.store.store import Store
 from bypass.live.broker.turns import Turns
 from bypass.live.broker.warmup import warm_up
 from bypass.live.host import LiveHost
+from bypass.places.geo import GeoLocation, Projection
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
 from bypass.ports.state_info import EXPECTED_DELAY, Reading
@@ -76,7 +78,7 @@ class BrokerServer:
         publications = PendingPublications(
             config.limits, self.broker, self.deliveries, self.counters, self.attendance
         )
-        self.broker.expiry.end = self._expired
+        self.broker.ends.end = self._expired
         self.reception = Reception(*parts, self.attendance, publications, self.objects)
         self.intake = Intake(
             self.listener,
@@ -105,6 +107,7 @@ class BrokerServer:
             self.reception,
             self.intake,
             self.counters,
+            self.borders,
         )
         self.housekeeping = Housekeeping(
             self.loop,
@@ -174,7 +177,14 @@ class BrokerServer:
             config.registry.codec,
         )
         config.registry.flags.restore(self.settings.flags)
-        region = replace(config.region.region(), generations=self.settings.generations())
+        configured = config.region.region()
+        region = replace(
+            configured,
+            places=self.settings.places.applied(configured.places),
+            generations=self.settings.generations(),
+        )
+        origin = config.region.origin
+        self.projection = None if origin is None else Projection.around(GeoLocation(*origin))
         host = LiveHost(0, self.loop, NoSensor(), Monitor())
         self.broker = Broker(
             host,
@@ -186,7 +196,9 @@ class BrokerServer:
             registry=config.registry,
             clients=self.sessions,
             pending_changed=self.settings.pending_plans.changed,
+            projection=self.projection,
         )
+        self.borders = LiveBorders(self.broker, self.sessions, config.registry.codec, loaded.settings)
         for stored in loaded.clients:
             session = restored(stored, config.registry.codec)
             for handle, message in session.handles.items():
@@ -211,6 +223,7 @@ class BrokerServer:
                 config.store,
             )
         self.settings.pending_plans.restore(self.broker.rollout, self.sessions)
+        self.borders.restore(loaded)
         self.broker.engine.add_listener(self)
         self.broker.host.state_info.provide(EXPECTED_DELAY, self._expected_delay)
         self.objects = ObjectService(

@@ -36,6 +36,18 @@ def write_area(body: pb.Area, area: Area) -> None:
     body.SetInParent()  # a named place may have nothing else
 
 
+def area_to_bytes(area: Area) -> bytes:
+    """An area by itself, as a value. Raises as `write_area` does."""
+    body = pb.Area()
+    write_area(body, area)
+    return body.SerializeToString()
+
+
+def area_from_bytes(data: bytes) -> Area:
+    """Reverse of `area_to_bytes`. Raises as `read_area` does, and ProtobufError for anything else."""
+    return read_area(pb.Area.FromString(data))
+
+
 def _write_shape(body: pb.Area, shape: AreaShape) -> None:
     match shape:
         case DiscShape():

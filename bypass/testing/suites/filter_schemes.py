@@ -95,7 +95,7 @@ class FilterSchemeSuite(SchemeServiceSuite):
                     world.change_areas(name, number, [area])
         self._tell_all(world, spots)
         for target in (through, self.name):
-            world.execute(target)
+            assert world.execute(target).outcome == "done"
             self._tell_all(world, spots)
 
     def _tell_all(self, world: SmallWorld, spots: Sequence[Point]) -> None:

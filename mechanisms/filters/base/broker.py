@@ -43,8 +43,8 @@ class FilterBroker(Mechanism):
     """Whether clients listen to the channels of attraction points: where there are none, it is of no use."""
 
     reports_places: ClassVar[bool] = True
-    """Whether clients report where they are, as they move: else those that are watched find out themselves when
-    they pass a border."""
+    """Whether clients report where they are, as they move: else those that are watched find out themselves
+    when they pass a border."""
 
     table: Annotated[SubscriptionTable, TransferState("table")]
     grace: Annotated[Grace, TransferState("grace")]
@@ -74,9 +74,9 @@ class FilterBroker(Mechanism):
     def make_area_index(self) -> Index:
         """An empty index of subscriptions with areas. It may find rows in whose areas an event does not lie:
         their owners test it."""
-        from bypass.mechanisms.filters.indexes.exact_areas import ExactAreas
+        from bypass.mechanisms.filters.indexes.areas.index import AreaIndex
 
-        return ExactAreas(self.table)
+        return AreaIndex(self.table, self.resolver, self.table.interests)
 
     @property
     def indexes(self) -> tuple[Index, ...]:
@@ -137,7 +137,10 @@ class FilterBroker(Mechanism):
         if len(rows):
             self._take(rows)
         elif self.table.is_for_schemes(row):
+            first = self.areas is None
             self._take_areas(self.table.one(row))
+            if first:
+                self.host.link.watch_indexes()
 
     def unsubscribed(self) -> None:
         """A row of one of this scheme's clients has left the table. Nothing, by default."""
@@ -187,10 +190,11 @@ class FilterBroker(Mechanism):
             return self.table.none
         return self.table.with_place_unknown(self._missing)
 
-    def match_areas(self, publication: Publish) -> Ints:
-        """The rows with areas that an event may concern, in no order."""
-        rows = None if self.areas is None else self.areas.match(publication)
-        return self.table.none if rows is None else rows
+    def match_areas(self, publications: Sequence[Publish]) -> Iterator[Ints]:
+        """Give for one event after the other the rows with areas that it may concern, when asked for it."""
+        if self.areas is not None:
+            for rows in self.areas.match_many(publications):
+                yield self.table.none if rows is None else rows
 
     # -- parameters ---------------------------------------------------------------------------------------
 
@@ -198,6 +202,10 @@ class FilterBroker(Mechanism):
         """Look context up at each event, or keep it in an index."""
         self.resolver = value
         self.rebuild()
+
+    def use_region(self, region: Region) -> None:
+        """The region has other places now."""
+        self.region = region
 
     def rebuild(self) -> None:
         """A new index for changed parameters, with the same rows; the old one has its grace period."""
@@ -231,7 +239,6 @@ class FilterBroker(Mechanism):
             return
         if self.areas is None:
             self.areas = self.make_area_index()
-            self.host.link.watch_indexes()
         unplaced = self.table.unplaced(rows)
         self.areas.insert(rows[~unplaced])
         self.grace.keep(self.areas, rows)

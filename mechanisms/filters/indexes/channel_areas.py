@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bypass.mechanisms.filters.indexes.areas.index import MARGIN
 from bypass.mechanisms.filters.indexes.buckets import Buckets
 from bypass.mechanisms.filters.indexes.channels import Layout
-from bypass.mechanisms.filters.indexes.exact_areas import MARGIN
 from bypass.mechanisms.filters.indexes.index import Index
 from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.protocol.messages import Publish

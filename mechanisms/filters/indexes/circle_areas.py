@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from bypass.mechanisms.filters.indexes.areas.index import MARGIN, AreaIndex
 from bypass.mechanisms.filters.indexes.buckets import Buckets
 from bypass.mechanisms.filters.indexes.circles import CircleIndex
-from bypass.mechanisms.filters.indexes.exact_areas import MARGIN, ExactAreas
 from bypass.mechanisms.filters.indexes.index import Index
 from bypass.places.geo import within
 from bypass.protocol.messages import Circle, Publish
@@ -93,7 +93,7 @@ class MultiAreas(Index):
         super().__init__(circles.table, resolver=False)
         self._circles = circles
         self._by_circle = CircleAreas(circles, elsewhere=False)
-        self._exact = ExactAreas(circles.table)
+        self._exact = AreaIndex(circles.table, False, circles.table.interests)
         self._moving: set[int] = set()
 
     def insert(self, rows: Ints) -> None:

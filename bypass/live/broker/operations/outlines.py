@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from bypass.errors import MissingExtra
@@ -12,7 +13,7 @@ from bypass.places.region import Place
 MOST_CORNERS = 200
 """Corners of a ring that is drawn; of one with more, so many evenly spread ones."""
 
-Outline = list[list[list[list[float]]]]
+DrawnPolygons = list[list[list[list[float]]]]
 """Polygons, each a list of rings of pairs [x, y] (m): as in GeoJSON, but open."""
 
 
@@ -22,7 +23,8 @@ def place_entry(place: Place) -> dict[str, Any]:
     return entry if place.area is None else {**entry, "outline": outline(place.area)}
 
 
-def outline(area: Area) -> Outline:
+@lru_cache(maxsize=1024)
+def outline(area: Area) -> DrawnPolygons:
     """An area in metres, to the decimetre; arcs become chords. Without shapely, parts of it may overlap."""
     try:
         shape = area.geometry().__geo_interface__

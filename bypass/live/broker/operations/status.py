@@ -6,11 +6,13 @@ from collections import deque
 from importlib.metadata import version
 from typing import Any
 
-from bypass.live.broker.operations.outlines import place_entry
+from bypass.live.broker.operations.outlines import outline, place_entry
 from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.server import BrokerServer
+from bypass.places.areas import Area
 
 MOST_POSITIONS = 5000
+MOST_AREAS = 300
 MOST_TRANSITIONS = 20
 QUOTAS = (
     "limited",
@@ -31,6 +33,9 @@ QUOTAS = (
 
 PERIOD_S = 1.0
 """How often a snapshot is taken."""
+
+PLANS_S = 300.0
+"""How long the area of a plan is shown."""
 
 RATE_S = 5.0
 """Rates are over so many seconds."""
@@ -104,7 +109,22 @@ class Status:
             "objects": server.objects.figures(),
             "transitions": self._plans.latest(MOST_TRANSITIONS),
             "positions": self._positions(),
+            "areas": self._areas(),
         }
+
+    def _areas(self) -> list[dict[str, Any]]:
+        """The distinct areas of subscriptions, as they are now, and those of plans of the last minutes."""
+        broker = self._server.broker
+        found: dict[Area, None] = {}
+        for row in broker.table.interests:
+            found.update(dict.fromkeys(broker.areas.now(row)))
+            if len(found) >= MOST_AREAS:
+                break
+        plans = broker.plan_areas.since(self._server.loop.now() - PLANS_S)
+        return [
+            *({"kind": "subscription", "outline": outline(area)} for area in [*found][:MOST_AREAS]),
+            *({"kind": "plan", "outline": outline(area)} for area in plans),
+        ]
 
     def _rates(self, now: float) -> dict[str, float]:
         server = self._server

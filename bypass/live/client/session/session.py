@@ -141,9 +141,7 @@ class ClientSession(SessionSubscriptions):
         for kept in welcome.kept:
             if kept.handle not in registered and kept.handle not in self._withdrawing:
                 client.subscriptions.keep(
-                    SubHandle(
-                        kept.handle, kept.subscription, kept.radius, kept.interest, kept.watch
-                    )
+                    SubHandle(kept.handle, kept.subscription, kept.radius, kept.interest, kept.watch)
                 )
         self._uplink.connected(send)
         self._read_on = read_on

@@ -20,6 +20,9 @@ FEWEST_CELLS = 1 << 10
 AT_ONCE = 1 << 14
 """Areas whose numbers are copied together, at most: what is copied takes memory twice."""
 
+FEW_PLACES, STRIPS = 256, 64
+"""So many places are not worth being sorted; others are, by strips in both directions."""
+
 
 class AreaGrid:
     """Areas in metres, each under a number: those that are equal share one. A place is in an area if
@@ -137,7 +140,7 @@ class AreaGrid:
         1]]."""
         return hold_places(
             self._pool, self._starts, self._names, self._cells, self._entries, self._levels,
-            x, y, np.full(len(x), math.nan) if z is None else z,
+            x, y, np.full(len(x), math.nan) if z is None else z, _side_by_side(x, y),
         )  # fmt: skip
 
     def along(self, ways: Floats) -> tuple[Ints, Ints]:
@@ -186,3 +189,23 @@ class AreaGrid:
             numbers, self._pool, self._starts,
             self._names, self._cells, self._entries, self._free, self._levels,
         )  # fmt: skip
+
+
+def _side_by_side(x: Floats, y: Floats) -> Ints:
+    """An order of places in which one mostly is near the one before: what was read for that is in the cache
+    still."""
+    if len(x) < FEW_PLACES:
+        return np.arange(len(x))
+    with np.errstate(invalid="ignore", over="ignore"):
+        column, row = _strip(x), _strip(y)
+    return np.argsort(row * STRIPS + np.where(row % 2, STRIPS - column, column), kind="stable")
+
+
+def _strip(values: Floats) -> Ints:
+    """The number of the strip that each coordinate is in, of strips of the same width from the least to the
+    greatest."""
+    width = (values.max() - values.min()) / STRIPS
+    if not 0 < width < math.inf:
+        return np.zeros(len(values), np.int64)
+    strips: Ints = ((values - values.min()) / width).astype(np.int64)
+    return strips

@@ -60,16 +60,27 @@ def holding(
 @kernel
 def hold_places(
     pool: Floats, starts: Ints, names: Ints, cells: Shorts, entries: Shorts, levels: Ints,
-    x: Floats, y: Floats, z: Floats,
+    x: Floats, y: Floats, z: Floats, order: Ints,
 ) -> tuple[Ints, Ints]:  # fmt: skip
-    """The shapes that hold each place: those of place i are found[offsets[i]:offsets[i + 1]], ascending."""
+    """The shapes that hold each place, looked up in this order: those of place i are
+    found[offsets[i]:offsets[i + 1]], ascending."""
+    ends = np.zeros(len(x) + 1, np.int64)
     offsets = np.zeros(len(x) + 1, np.int64)
     found, n = np.empty(16 * len(x) + 16, np.int64), 0
-    for i in range(len(x)):
+    for k in range(len(order)):
+        i = order[k]
         found, n = holding(pool, starts, names, cells, entries, levels, x[i], y[i], z[i], found, n)
-        ascend(found[offsets[i] : n])
-        offsets[i + 1] = n
-    return offsets, found[:n].copy()
+        ascend(found[ends[k] : n])
+        ends[k + 1] = n
+        offsets[i + 1] = n - ends[k]
+    for i in range(len(x)):
+        offsets[i + 1] += offsets[i]
+    ordered = np.empty(n, np.int64)
+    for k in range(len(order)):
+        first = offsets[order[k]]
+        for j in range(ends[k], ends[k + 1]):
+            ordered[first + j - ends[k]] = found[j]
+    return offsets, ordered
 
 
 @kernel

@@ -55,7 +55,7 @@ def take_block(pool: Any, free: Ints, size: int) -> tuple[Any, int]:
     start = free[USED]
     free[USED] += room_of(size)
     if free[USED] > len(pool):
-        grown = np.empty(free[USED] + (free[USED] >> 1) + 64, pool.dtype)
+        grown = np.empty(free[USED] + (free[USED] >> 2) + 64, pool.dtype)
         grown[:start] = pool[:start]
         pool = grown
     return pool, start

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bypass.core.objects.operations import OperationResult
 from bypass.errors import InvalidObject
 from bypass.objects.metadata import Replica
 from bypass.objects.query import MOST_ON_A_PAGE
@@ -474,3 +475,33 @@ def test_notifications_of_more_matches_than_a_page_has_are_divided() -> None:
     world.run(5.0)
     assert sizes == [MOST_ON_A_PAGE, 6]
     assert sorted(told.names) == sorted(each.key.name for each in missed)
+
+
+def test_a_node_tells_of_copies_that_it_has_fetched_and_not_of_those_of_each_cell_that_it_was_in() -> None:
+    """They would become more with each cell that it comes to, and be told to all cells of their tags."""
+    world = begun([0, 0, 8, 8, 4])
+    told = world.query(0, tag_of(world, 5))
+    ends = [world.insert(node, f"o{node}", tag_of(world, 5)) for node in (1, 2)]
+    world.run(3.0)
+    assert ends == [OK] * 2
+    fetched: list[OperationResult] = []
+    world.access(0).retrieve(next(each for each in told.metadata if each.key.name == "o2"), fetched.append)
+    world.run(3.0)
+    assert [each.ok for each in fetched] == [True]
+
+    def copies(node: int) -> tuple[set[str], set[str]]:
+        """Those that are here, and those that are told."""
+        cells = world.cells(node)
+        return {each.key.name for each in cells.store.replicas}, {
+            each.key.name for each in cells.cell_copies.to_tell()
+        }
+
+    assert copies(0) == ({"o1", "o2"}, {"o1", "o2"})
+    assert copies(3) == ({"o2"}, set()), "node 2 has the smaller number"
+    world.walk(0, world.place_in(4, 0), 5.0)
+    world.run(20.0)
+    assert world.cells(0).cell == 4
+    assert copies(0) == ({"o1", "o2"}, {"o2"})
+    world.die(1)
+    world.run(12.0)
+    assert set(world.found_by(2, tag_of(world, 5))) == {"o1", "o2"}
