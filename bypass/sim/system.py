@@ -186,6 +186,10 @@ class SimulatedSystem:
         """Give the flag of the filter scheme that a client has."""
         return self.clients[client].network.flag
 
+    def knows_areas(self, client: int) -> bool:  # noqa: ARG002
+        """Give True: all clients are of this version."""
+        return True
+
     @property
     def waiting(self) -> int:
         """Publications and notifications in durable sessions that have not arrived yet."""

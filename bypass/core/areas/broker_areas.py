@@ -178,7 +178,7 @@ class BrokerAreas:
             if name not in known:
                 expected = ", ".join(known) or "none, the region has no places"
                 raise InvalidArea(f"place {shown(name)}: expected one of {expected}")
-        return tuple([_area_of(known[area.place]) if area.place else area for area in interest.areas])
+        return tuple([area_of_place(known[area.place]) if area.place else area for area in interest.areas])
 
     def allows(self, name: str, client: int) -> bool:
         allowed = self._allowed.get(name)
@@ -200,5 +200,6 @@ class BrokerAreas:
             del self._around[name]
 
 
-def _area_of(place: Place) -> Area:
+def area_of_place(place: Place) -> Area:
+    """The exact area of a place, its circle if it has no other."""
     return Area.circle((place.x, place.y), place.radius) if place.area is None else place.area

@@ -65,13 +65,18 @@ class PlanAreas:
         return sorted(client for client, place in located if place and area.contains(place[0], place[1]))
 
 
+def names_place(data: Any) -> bool:
+    """Whether `data` of a plan is the name of a place."""
+    return isinstance(data, str) and not data.lstrip().upper().startswith(SHAPES)
+
+
 def area_of(data: Any, places: Sequence[Place], projection: Projection | None) -> Area:
     """Make the area in metres that `data` of a plan describes. Raises InvalidArea."""
     if isinstance(data, str):
         for place in places:
             if place.name == data:
                 return place.area or Area.circle((place.x, place.y), place.radius)
-        if not data.lstrip().upper().startswith(SHAPES):
+        if names_place(data):
             known = ", ".join(place.name for place in places) or "there are none"
             raise InvalidArea(f"expected well-known text, or the name of a place: {known}")
         return Area.from_wkt(data)

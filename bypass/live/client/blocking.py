@@ -8,9 +8,9 @@ from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
-from bypass.core.areas.arguments import Areas
+from bypass.core.areas.arguments import GivenAreas
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
@@ -28,6 +28,9 @@ from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.datagrams import WorldMap
 from bypass.protocol.wire import CODEC, Codec
 from bypass.transitions import Outcome, Plan
+
+if TYPE_CHECKING:
+    from bypass.places.areas import Area
 
 T = TypeVar("T")
 
@@ -126,7 +129,7 @@ class BlockingConnection:
         exact: bool = False,
         location_request: LocationRequest | None = None,
         callback: Callback | None = None,
-        area: Areas | None = None,
+        area: GivenAreas | None = None,
         relative: bool = False,
         around: str | None = None,
         expires: float | None = None,
@@ -164,13 +167,20 @@ class BlockingConnection:
 
         self.run(allow())
 
-    def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
+    def publish(
+        self,
+        event: Event,
+        location: PlanarLocation | GeoLocation | None = None,
+        *,
+        area: Area | None = None,
+        expires: float | None = None,
+    ) -> int:
         """As `Connection.publish`."""
-        return self.run(self._connection.publish(event, location))
+        return self.run(self._connection.publish(event, location, area=area, expires=expires))
 
-    def publish_local(self, event: Event) -> int:
+    def publish_local(self, event: Event, *, area: Area | None = None, expires: float | None = None) -> int:
         """As `Connection.publish_local`."""
-        return self.run(self._connection.publish_local(event))
+        return self.run(self._connection.publish_local(event, area=area, expires=expires))
 
     def insert(
         self,
@@ -286,6 +296,16 @@ class BlockingConnection:
     def beyond_radius(self) -> int:
         """As `Connection.beyond_radius`."""
         return self._connection.beyond_radius
+
+    @property
+    def elsewhere(self) -> int:
+        """As `Connection.elsewhere`."""
+        return self._connection.elsewhere
+
+    @property
+    def expired(self) -> int:
+        """As `Connection.expired`."""
+        return self._connection.expired
 
     @property
     def places_refused(self) -> int:

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bypass.errors import BypassError, shown
 from bypass.live.broker.operations.outlines import place_entry
-from bypass.live.broker.operations.place_changes import places_of
 from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.operations.status import Status
+from bypass.live.broker.plans.place_changes import places_of
 from bypass.live.broker.reception.presence import ADMIN
 from bypass.live.broker.server import BrokerServer
 from bypass.live.broker.sessions.sessions import Session
