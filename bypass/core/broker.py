@@ -89,7 +89,8 @@ class Broker:
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
-        self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
+        lease, defer = lambda proxy: Lease(host, f"broker's {proxy}", self), partial(host.after, 0.0)
+        self.engine = Engine("broker", lease=lease, clock=host.now, defer=defer)
         settings = set or {}
         own = registry.find("broker", FILTER_PROXY, scheme).parameters()
         self.schemes: Group = registry.create(
@@ -275,10 +276,7 @@ class Broker:
             x, y, vx, vy, at = place
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
-            if each.watch is not None:
-                self.borders.watch(client, each.handle, each.watch, kept=True)
-            else:
-                self._take(scheme, each, client)
+            self._take(scheme, each, client)
 
     def disconnect(self, client: int) -> None:
         """Forget a client that has left for good, with its subscriptions."""
@@ -322,11 +320,9 @@ class Broker:
         self.subscribed += 1
         if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
-        if message.watch is not None:
-            self.borders.watch(client, message.handle, message.watch)
-            return
         if message.piggyback is not None:
-            self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
+            if message.watch is None:
+                self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
             self._context(client, message.scheme, message.piggyback)
         # Asked for again: the place that came along may have moved the client to another scheme.
         self._take(self.scheme_of(client), message, client)
@@ -335,14 +331,17 @@ class Broker:
         """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
         before, with the same areas, is never refused."""
         if message.watch is not None:
-            self.borders.scope.check(message.client, message.watch)
+            self.borders.check(message.client, message.handle, message.watch)
         interest = message.interest
         if interest is not None and interest != self.table.interest_of(message.client, message.handle):
             self.areas.check(message.client, interest)
 
     def _take(self, scheme: FilterBroker, message: Subscribe, client: int) -> None:
-        """Have a subscription of a scheme's client in the table, and indexed."""
+        """Have a subscription of a scheme's client in the table, and indexed; or a watch."""
         handle = message.handle
+        if message.watch is not None:
+            self.borders.watch(client, handle, message.watch)
+            return
         row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
         self.ends.set(client, handle, message)
         if row in self.table.interests and not self.table.is_for_schemes(row):
@@ -391,13 +390,9 @@ class Broker:
         """The schemes that run, the default one first."""
         return self.schemes.active  # type: ignore[return-value] # the group holds nothing else
 
-    def _lease(self, proxy: str) -> Lease:
-        return Lease(self.host, f"broker's {proxy}", self)
-
     def _place(self, client: int) -> Reading[Vector] | None:
         place = self.table.place(client)
         return None if place is None else Reading((place[0], place[1]), place[2])
 
     def _places(self, clients: Sequence[int]) -> list[Vector | None]:
-        places = map(self.table.place, clients)
-        return [None if place is None else (place[0], place[1]) for place in places]
+        return [None if each is None else (each[0], each[1]) for each in map(self.table.place, clients)]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bypass.core.borders.client.arguments import EVERYBODY
 from bypass.errors import InvalidWatch, UnknownHandle
 from bypass.events.filters import attr
 from bypass.places.areas import Area
-from bypass.places.borders import BorderEvent
+from bypass.places.borders import EVERYBODY, BorderEvent
 from bypass.places.region import Place, Region
 from bypass.sim.cellular import Traffic
 from bypass.sim.system import SimulatedSystem

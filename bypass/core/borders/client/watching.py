@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bypass.core.borders.border_events import border_event
-from bypass.core.borders.client.arguments import Everybody, WatchAreas, areas_of, names_of
+from bypass.core.borders.client.arguments import WatchAreas, areas_of, names_of
 from bypass.core.borders.client.own_fixes import Found, OwnFixes
 from bypass.errors import (
     InvalidCallback,
@@ -22,7 +22,7 @@ from bypass.errors import (
 from bypass.events.attributes import STRING, Attribute
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
-from bypass.places.borders import BorderEvent, BorderOptions
+from bypass.places.borders import BorderEvent, BorderOptions, Everybody
 from bypass.places.geo import Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.host import Host
