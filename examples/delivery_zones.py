@@ -31,9 +31,12 @@ class Walk:
 
 
 def passed(border: BorderEvent) -> None:
-    verb = {"enter": "enters", "exit": "leaves"}[border.kind]
     who, where = NAMES[border.client], f"({border.x:.0f}, {border.y:.0f})"
-    print(f"{border.at:5.1f} s  {who} {verb} the {border.area} at {where}")
+    if border.why == "initial":
+        print(f"         {who} is in the {border.area}")
+    else:
+        verb = {"enter": "enters", "exit": "leaves"}[border.kind]
+        print(f"{border.at:5.1f} s  {who} {verb} the {border.area} at {where}")
 
 
 def offered(event: Event, handle: SubHandle) -> None:

@@ -88,7 +88,8 @@ class Broker:
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
-        self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
+        lease, defer = lambda proxy: Lease(host, f"broker's {proxy}", self), partial(host.after, 0.0)
+        self.engine = Engine("broker", lease=lease, clock=host.now, defer=defer)
         settings = set or {}
         own = registry.find("broker", FILTER_PROXY, scheme).parameters()
         self.schemes: Group = registry.create(
@@ -387,13 +388,9 @@ class Broker:
         """The schemes that run, the default one first."""
         return self.schemes.active  # type: ignore[return-value] # the group holds nothing else
 
-    def _lease(self, proxy: str) -> Lease:
-        return Lease(self.host, f"broker's {proxy}", self)
-
     def _place(self, client: int) -> Reading[Vector] | None:
         place = self.table.place(client)
         return None if place is None else Reading((place[0], place[1]), place[2])
 
     def _places(self, clients: Sequence[int]) -> list[Vector | None]:
-        places = map(self.table.place, clients)
-        return [None if place is None else (place[0], place[1]) for place in places]
+        return [None if each is None else (each[0], each[1]) for each in map(self.table.place, clients)]
