@@ -11,7 +11,6 @@ from bypass.core.areas.named_places import NamedPlaces
 from bypass.core.areas.presence import AreaPresence, resolve
 from bypass.core.areas.subscription_ends import SubscriptionEnds
 from bypass.core.borders.making import make_borders
-from bypass.core.borders.permissions import WatchPermissions
 from bypass.core.client_listener import ClientListener
 from bypass.core.downlink import Downlink
 from bypass.core.plans.fresh_start import StartFromNothing
@@ -119,8 +118,7 @@ class Broker:
             lambda rollout: RolloutTracker(rollout, host, names, isolation, pending_changed),
             resubscribe=not state_transfer,
         )
-        self.permissions = WatchPermissions(names, self.areas.allows)
-        self.borders = make_borders(self)
+        self.borders = make_borders(self, names)
         self.places = NamedPlaces(self)
         self.plan_areas = PlanAreas(self, projection)
         self.engine.add_listener(self)

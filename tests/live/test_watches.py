@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,9 +47,8 @@ def test_others_are_watched_over_a_transition_and_a_change(tmp_path: Path) -> No
                         bus.moved(place)
                         found.append(brief(await soon(anext(watch))))
                         plan = Plan(plan="other", actions=(Action(proxy="filter", to=to),))
-                        await asyncio.to_thread(
-                            in_loop, service, lambda plan=plan: service.server.broker.execute(plan)
-                        )
+                        execute = partial(service.server.broker.execute, plan)
+                        await asyncio.to_thread(in_loop, service, execute)
                     await soon(watch.change({"elsewhere": Area.circle((0, 0), 10)}))
                     found.append(brief(await soon(anext(watch))))
             return found

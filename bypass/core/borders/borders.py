@@ -151,8 +151,6 @@ class Borders:
     def flush(self) -> None:
         """Look at the fixes that were gathered."""
         self._flushing = False
-        if not self._fixes:
-            return
         fixes, self._fixes = self._fixes, {}
         ways: list[tuple[WatchedClient, PathPoint, PathPoint]] = []
         for number, end in fixes.items():
@@ -237,13 +235,13 @@ class Borders:
     def figures(self) -> dict[str, Any]:
         """Give the numbers of watches and of watched clients, and of border events that no watcher was
         told."""
-        counts = dict(self.undelivered)
-        return {"watches": len(self._watches), "watched": len(self._watched), "undelivered": counts}
+        numbers = {"watches": len(self._watches), "watched": len(self._watched)}
+        return {**numbers, "undelivered": dict(self.undelivered)}
 
     # -- stores -------------------------------------------------------------------------------------------
 
     def dump(self, number: int) -> dict[str, Any] | None:
-        """What is to be stored of a watched client; None: nothing any more."""
+        """The state of a watched client for a store; None: there is none any more."""
         client = self._watched.get(number)
         return None if client is None else client.dump()
 

@@ -171,6 +171,7 @@ def test_bad_options_are_refused_in_one_line(options: dict[str, object], message
 
 def test_bad_areas_are_refused() -> None:
     system, told = started(INSIDE)
-    for areas in ("market", 3, [], {"": SQUARE}, {"x" * 201: SQUARE}):
+    wrong: tuple[object, ...] = ("market", 3, [], {"": SQUARE}, {"x" * 201: SQUARE})
+    for areas in wrong:
         with pytest.raises(InvalidWatch):
             system.clients[0].watch(areas, told.append)  # type: ignore[arg-type]

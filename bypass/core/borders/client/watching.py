@@ -106,7 +106,7 @@ class BorderWatching:
         return self.watch_with(terms, callback)
 
     def watch_terms(self, areas: WatchAreas, *, whom: Any, expires: Any, **options: Any) -> BorderWatch:
-        """What `watch` is given, as a broker is told. Raises as `watch` does."""
+        """The arguments of `watch`, as a broker is told. Raises as `watch` does."""
         if expires is not None and not (isinstance(expires, int | float) and 0 < expires < 1e9):
             raise InvalidInterval(f"expires {shown(expires)}: expected seconds, more than 0")
         named, every_place = areas_of(areas, self._projection)
