@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bypass.core.areas.broker_areas import BrokerAreas
+from bypass.core.areas.presence import AreaPresence
 from bypass.core.downlink import Delivery, Handles, Recipients
 from bypass.core.relaying import GatewayRelay
 from bypass.events.event import Event
@@ -68,13 +69,14 @@ class EventSelection:
     """Selects the clients that events are for.
 
     `choice` is the mechanism that chooses gateways, None without gateways. `broker_areas` are areas that
-    filter schemes know nothing of.
+    filter schemes know nothing of, `presence` tells who may be in the area that an event is for.
     """
 
-    def __init__(self, relay: GatewayRelay, broker_areas: BrokerAreas) -> None:
+    def __init__(self, relay: GatewayRelay, broker_areas: BrokerAreas, presence: AreaPresence) -> None:
         self.choice: GatewayChoice | None = None
         self._relay = relay
         self._broker_areas = broker_areas
+        self._presence = presence
         self._schemes: Mapping[FilterBroker, int]
         self._table: SubscriptionTable
         self._grace: Grace
@@ -134,7 +136,7 @@ class EventSelection:
         """
         table = self._table
         gateways, groups = None, []
-        clients, handles = recipients(table, publication, rows)
+        clients, handles = self._recipients(table, publication, rows)
         if self.choice is not None and len(clients):
             gateways, clients, handles = self._relay.assign(
                 self.choice, self._schemes, publication, clients, handles
@@ -147,10 +149,19 @@ class EventSelection:
                 groups.append(Recipients(clients, handles, False))
         for each in unknown:
             if len(each):
-                clients, handles = recipients(table, publication, each)
+                clients, handles = self._recipients(table, publication, each)
                 if len(clients):
                     groups.append(Recipients(clients, handles, True))
         return Delivery(publication, gateways, groups, late) if gateways or groups else None
+
+    def _recipients(self, table: SubscriptionTable, publication: Publish, rows: Ints) -> tuple[Ints, Handles]:
+        """As `recipients`, less those who cannot be in the area that an event is for."""
+        clients, handles = recipients(table, publication, rows)
+        area = publication.area
+        if area is None or not len(clients):
+            return clients, handles
+        there = self._presence.among(area, clients.tolist(), table.place)
+        return clients[there], [handles[i] for i in there]
 
     def _known(self, flag: int, publication: Publish) -> Publish:
         """An event as the scheme with this number understands it. A channel is a word of its publisher's

@@ -129,7 +129,8 @@ class BrokerAreas:
         table = self._table
         interest = table.interests[row]
         if interest.places:
-            return self._named.get(row, ())
+            named = self._named.get(row)
+            return () if named is None else named.areas
         if not interest.relative:
             return interest.areas
         if interest.around:
@@ -177,7 +178,7 @@ class BrokerAreas:
             if name not in known:
                 expected = ", ".join(known) or "none, the region has no places"
                 raise InvalidArea(f"place {shown(name)}: expected one of {expected}")
-        return tuple([_area_of(known[area.place]) if area.place else area for area in interest.areas])
+        return tuple([area_of_place(known[area.place]) if area.place else area for area in interest.areas])
 
     def allows(self, name: str, client: int) -> bool:
         allowed = self._allowed.get(name)
@@ -199,5 +200,6 @@ class BrokerAreas:
             del self._around[name]
 
 
-def _area_of(place: Place) -> Area:
+def area_of_place(place: Place) -> Area:
+    """The exact area of a place, its circle if it has no other."""
     return Area.circle((place.x, place.y), place.radius) if place.area is None else place.area
