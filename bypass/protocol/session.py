@@ -44,8 +44,8 @@ BORDERS = "borders"
 """The capability to watch borders of areas, and to be watched."""
 
 AREAS = "areas"
-"""The capability to read areas and lifetimes, of subscriptions and publications, who may follow whom, and places
-and areas among attributes."""
+"""The capability to read areas and lifetimes, of subscriptions and publications, who may follow whom, and
+places and areas among attributes."""
 
 WINDOW = 2000
 WINDOW_BYTES = 1 << 20  # compiled into kernels
