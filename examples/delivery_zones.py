@@ -1,7 +1,7 @@
 """Delivery zones: couriers hear of orders in their own, and the dispatcher of who enters and leaves one."""
 
 from bypass import Action, Area, Event, Plan, PlanarLocation, Region, SimulatedSystem, SubHandle, attr
-from bypass.core.borders.arguments import EVERYBODY
+from bypass.core.borders.client.arguments import EVERYBODY
 from bypass.places.borders import BorderEvent
 
 BLOCKS, YARD = [(0, 0), (600, 0), (600, 400), (0, 400)], [(200, 100), (300, 100), (250, 250)]

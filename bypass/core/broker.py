@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from bypass.core.areas.broker_areas import BrokerAreas
-from bypass.core.areas.expiry import Expiry
 from bypass.core.areas.named_places import NamedPlaces
+from bypass.core.areas.subscription_ends import SubscriptionEnds
 from bypass.core.borders.making import make_borders
 from bypass.core.borders.permissions import WatchPermissions
 from bypass.core.client_listener import ClientListener
@@ -105,7 +105,7 @@ class Broker:
         names = NumberedClients() if clients is None else clients
         self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region, host.now)
         self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor), self.areas)
-        self.expiry = Expiry(host.now, host.after, self.withdraw)
+        self.ends = SubscriptionEnds(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
             self.engine,
@@ -117,7 +117,7 @@ class Broker:
             resubscribe=not state_transfer,
         )
         self.permissions = WatchPermissions(names, self.areas.allows)
-        self.borders = make_borders(self, self.permissions)
+        self.borders = make_borders(self)
         self.places = NamedPlaces(self)
         self.plan_areas = PlanAreas(self, projection)
         self.engine.add_listener(self)
@@ -236,7 +236,7 @@ class Broker:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
         if self.borders.unwatch(client, handle):
             return
-        self.expiry.forget(client, handle)
+        self.ends.forget(client, handle)
         if self.table.remove(client, handle) is not None:
             self.scheme_of(client).unsubscribed()
 
@@ -272,7 +272,7 @@ class Broker:
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
             if each.watch is not None:
-                self.borders.watch(client, each.handle, each.watch)
+                self.borders.watch(client, each.handle, each.watch, kept=True)
             else:
                 self._take(scheme, each, client)
 
@@ -281,7 +281,7 @@ class Broker:
         scheme = self.scheme_of(client)
         self.table.remove_client(client)
         self.areas.left(client)
-        self.expiry.forget_all(client)
+        self.ends.forget_all(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
         self._velocities.forget(client)
@@ -331,7 +331,7 @@ class Broker:
         """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
         before, with the same areas, is never refused."""
         if message.watch is not None:
-            self.borders.check(message.client, message.watch)
+            self.borders.scope.check(message.client, message.watch)
         interest = message.interest
         if interest is not None and interest != self.table.interest_of(message.client, message.handle):
             self.areas.check(message.client, interest)
@@ -340,7 +340,7 @@ class Broker:
         """Have a subscription of a scheme's client in the table, and indexed."""
         handle = message.handle
         row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
-        self.expiry.set(client, handle, message)
+        self.ends.set(client, handle, message)
         if row in self.table.interests and not self.table.is_for_schemes(row):
             self.areas.insert(row)
         scheme.subscribed(client, row)
@@ -360,8 +360,7 @@ class Broker:
         for listener in self.listeners:
             listener.client_located(client, *place)
         if scheme.reports_places:
-            at, z = getattr(message, "at", None), getattr(message, "z", None)
-            self.borders.located(client, *place, at, z)
+            self.borders.located(client, *place, getattr(message, "at", None), getattr(message, "z", None))
 
     # -- what schemes communicate through -----------------------------------------------------------------
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from bypass.core.areas.event_scope import area_of_event, lifetime_of, planar
 from bypass.core.areas.followed import Followed
-from bypass.core.borders.watching import BorderWatching
+from bypass.core.borders.client.watching import BorderWatching
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
-from bypass.core.subscriber import Subscriber
+from bypass.core.subscribing_client import SubscribingClient
 from bypass.errors import InvalidEvent, InvalidLocation, shown
 from bypass.events.event import Event
 from bypass.mechanisms import Registry
@@ -55,7 +55,7 @@ NODE_PROXIES = STORE_PROXIES | {STABILITY_PROXY}
 """The proxies that a client has from the moment on when it uses objects."""
 
 
-class Client(Subscriber, BorderWatching):
+class Client(SubscribingClient, BorderWatching):
     """One application's access to publish/subscribe. `uplink` sends to the broker, reliably and in order.
 
     `set` are parameters, for `scheme` and for all that come after it as far as they have them. `projection`

@@ -44,7 +44,7 @@ BORDERS = "borders"
 """The capability to watch borders of areas, and to be watched."""
 
 AREAS = "areas"
-"""The capability to read areas and lifetimes, of subscriptions and publications, who may follow whom, and
+"""The capability to read areas and lifetimes of subscriptions and publications, who may follow whom, and
 places and areas among attributes."""
 
 WINDOW = 2000

@@ -28,7 +28,7 @@ LONGEST_S = 100 * 365 * 86_400.0
 
 LONGEST_NAME = 200  # as that of a session
 
-Areas = Area | Iterable[Area]
+GivenAreas = Area | Iterable[Area]
 
 
 class SubscriptionScope(NamedTuple):

@@ -146,7 +146,8 @@ class BrokerAreas:
         table = self._table
         interest = table.interests[row]
         if interest.places:
-            return self._named.get(row, ())
+            named = self._named.get(row)
+            return () if named is None else named.areas
         if not interest.relative:
             return interest.areas
         if interest.around:

@@ -53,9 +53,10 @@ class KeptWatch:
 
 @dataclass(slots=True, eq=False)
 class WatchedClient:
-    """A client that somebody watches. `last` is the latest point of its way, `heard` when the broker knew that;
-    `due` is when something happens to it that is no passage. `turn` numbers what it was told of who `computes`. `begun` are the numbers of the watches in which its place was known.
-    `reported` is the latest of its reports.
+    """A client that somebody watches. `last` is the latest point of its way, `heard` when the broker knew
+    that; `due` is when something happens to it that is no passage. `turn` numbers what it was told of who
+    `computes`. `begun` are the numbers of the watches in which its place was known. `reported` is the latest
+    of its reports.
     """
 
     number: int

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from bypass.core.areas.arguments import Areas
+from bypass.core.areas.arguments import GivenAreas
 from bypass.errors import shown
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
@@ -36,6 +36,7 @@ from bypass.live.client.session.figures import SessionFigures
 from bypass.live.client.session.session import ClientSession
 from bypass.live.client.sources.sensor import ClientPlace, LiveSensor, Source, check_source
 from bypass.live.client.subscription import LiveSubscription
+from bypass.live.client.watches import WatchCalls
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.mechanisms import Registry
 from bypass.places.sensor import LocationRequest
@@ -135,7 +136,7 @@ def connect(
     )
 
 
-class Connection(PublishCalls, ObjectCalls, NodeCalls, SessionFigures):
+class Connection(PublishCalls, ObjectCalls, NodeCalls, WatchCalls, SessionFigures):
     """One application's session with a live broker. Made by `connect`; belongs to the loop it is opened in.
 
     A connection that is lost is made again, for as long as it takes: what is published and subscribed
@@ -230,7 +231,7 @@ class Connection(PublishCalls, ObjectCalls, NodeCalls, SessionFigures):
         exact: bool = False,
         location_request: LocationRequest | None = None,
         callback: Callback | None = None,
-        area: Areas | None = None,
+        area: GivenAreas | None = None,
         relative: bool = False,
         around: str | None = None,
         expires: float | None = None,

@@ -25,8 +25,9 @@ allow to be watched any more."""
 @dataclass(frozen=True, slots=True)
 class BorderEvent:
     """A border event. `area` is the name of the area in the watch, `at` the time (s) on the way between two
-    fixes, `x` and `y` the place then (m, NaN: unknown). `since` is when the client has entered: the same as `at`
-    of an `enter`. `client` is the number of the watched client, `name` its name where a broker has told it.
+    fixes, `x` and `y` the place then (m, NaN: unknown). `since` is when the client has entered: the same as
+    `at` of an `enter`. `client` is the number of the watched client, `name` its name where a broker has told
+    it.
     """
 
     kind: Kind

@@ -44,8 +44,11 @@ class FilterClient(Mechanism):
         self.host.link.send(registered.message(self.host.now(), piggyback))
 
     def watch(self) -> None:
-        """The place may be wanted more often, or less, by those who watch the client."""
+        """The place may be wanted more often, or less, by those who watch the client; it is told at once."""
         self._watch()
+        fix = None if self.subscriptions.watched is None else self.host.location.current()
+        if fix is not None:
+            self.report(fix)
 
     def unsubscribe(self, handle: int) -> None:
         """Withdraw a subscription that is no longer in `subscriptions`."""

@@ -10,7 +10,7 @@ from pathlib import Path
 OLDEST = 2
 """The earliest schema that can be changed."""
 
-PRESENT = 4
+PRESENT = 5
 
 # Ages are in seconds for which brokers have served the store, not in time of day: who was seen last, and what
 # came last, is of the beginning of that. Earlier versions did not say why events were missed.
@@ -44,7 +44,11 @@ ALTER TABLE log ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 DELETE FROM settings WHERE key LIKE 'told/%';
 """
 
-_STEPS = {2: _FROM_2, 3: _FROM_3}
+_FROM_4 = """
+CREATE TABLE borders (client INTEGER PRIMARY KEY, data TEXT NOT NULL);
+"""
+
+_STEPS = {2: _FROM_2, 3: _FROM_3, 4: _FROM_4}
 
 
 class CopyFailed(Exception):

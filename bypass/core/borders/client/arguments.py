@@ -31,14 +31,16 @@ WatchAreas: TypeAlias = OneArea | Iterable[OneArea] | Mapping[str, OneArea]
 
 
 def areas_of(areas: Any, projection: Projection | None) -> tuple[tuple[tuple[str, Area], ...], bool]:
-    """Areas by name, in metres, and whether all places of the region are meant as well. Raises InvalidWatch and
-    InvalidArea."""
+    """Areas by name, in metres, and whether all places of the region are meant as well. Raises InvalidWatch
+    and InvalidArea."""
     if isinstance(areas, Mapping):
         return tuple((name, _area(area, projection)) for name, area in areas.items()), False
     if isinstance(areas, Area | str):
         areas = (areas,)
     if not isinstance(areas, Iterable):
-        raise InvalidWatch(f"areas {shown(areas)}: expected an Area, {PLACE}NAME, {PLACES!r}, or several of them")
+        raise InvalidWatch(
+            f"areas {shown(areas)}: expected an Area, {PLACE}NAME, {PLACES!r}, or several of them"
+        )
     named: list[tuple[str, Area]] = []
     every_place = False
     for each in areas:
