@@ -8,7 +8,6 @@ from typing import Any
 
 from bypass.core.areas.broker_areas import BrokerAreas
 from bypass.core.areas.named_places import NamedPlaces
-from bypass.core.areas.presence import AreaPresence, resolve
 from bypass.core.areas.subscription_ends import SubscriptionEnds
 from bypass.core.borders.making import make_borders
 from bypass.core.client_listener import ClientListener
@@ -104,9 +103,8 @@ class Broker:
         self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
         self.brought_proxies = registry.create_brought(self.engine, "broker")
         names = NumberedClients() if clients is None else clients
-        self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region)
-        relay = GatewayRelay(self.selection, self.addresses, host.monitor)
-        self._events = EventSelection(relay, self.areas, AreaPresence(host.now, names.knows_areas))
+        self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region, host.now)
+        self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor), self.areas)
         self.ends = SubscriptionEnds(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
@@ -205,16 +203,14 @@ class Broker:
         return len(done), None
 
     def _process(self, message: Message) -> None:
-        """Do all that a message asks for, but for matching an event.
-
-        Where devices nearby reach a client, each of its messages says.
-        """
+        """Do all that a message asks for, but for matching an event. Each says where devices nearby reach its
+        client."""
         if message.address:
             self.addresses[message.client] = message.address
         elif self.addresses:
             self.addresses.pop(message.client, None)
         if isinstance(message, Publish):
-            resolve(message, self.filter_schemes[0].region)
+            self.areas.resolve(message)
             self.published += 1
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
@@ -363,9 +359,8 @@ class Broker:
     # -- what schemes communicate through -----------------------------------------------------------------
 
     def deliver(self, publication: Publish, rows: Ints) -> None:
-        """Deliver an event that has waited at a scheme, unless it has expired, to those who own these."""
-        expired = publication.expired(self.host.now())
-        delivery = None if expired else self._events.deliver(publication, rows, late=True)
+        """Deliver an event that has waited at a scheme to the owners of these rows."""
+        delivery = self._events.deliver(publication, rows, late=True)
         if delivery is not None:
             self.downlink.notify((delivery,))
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from bypass.core.areas.broker_areas import BrokerAreas
-from bypass.core.areas.presence import AreaPresence
 from bypass.core.downlink import Delivery, Handles, Recipients
 from bypass.core.relaying import GatewayRelay
 from bypass.events.event import Event
@@ -69,14 +68,14 @@ class EventSelection:
     """Selects the clients that events are for.
 
     `choice` is the mechanism that chooses gateways, None without gateways. `broker_areas` are areas that
-    filter schemes know nothing of, `presence` tells who may be in the area that an event is for.
+    filter schemes know nothing of.
     """
 
-    def __init__(self, relay: GatewayRelay, broker_areas: BrokerAreas, presence: AreaPresence) -> None:
+    def __init__(self, relay: GatewayRelay, broker_areas: BrokerAreas) -> None:
         self.choice: GatewayChoice | None = None
         self._relay = relay
         self._broker_areas = broker_areas
-        self._presence = presence
+        self._presence = broker_areas.presence
         self._schemes: Mapping[FilterBroker, int]
         self._table: SubscriptionTable
         self._grace: Grace
@@ -132,8 +131,11 @@ class EventSelection:
     ) -> Delivery | None:
         """Find the owners of those rows whose attribute filters accept an event; None if there are none.
 
-        `unknown` are rows whose owners test the place themselves, `direct` those that no gateway serves.
+        `unknown` are rows whose owners test the place themselves, `direct` those that no gateway serves. A
+        `late` event may have expired meanwhile: it is for nobody then.
         """
+        if late and publication.expired(self._presence.now()):
+            return None
         table = self._table
         gateways, groups = None, []
         clients, handles = self._recipients(table, publication, rows)
@@ -144,7 +146,7 @@ class EventSelection:
         if len(clients):
             groups.append(Recipients(clients, handles, False))
         if len(direct):
-            clients, handles = recipients(table, publication, direct)
+            clients, handles = self._recipients(table, publication, direct)
             if len(clients):
                 groups.append(Recipients(clients, handles, False))
         for each in unknown:

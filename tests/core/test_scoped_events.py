@@ -30,7 +30,7 @@ def told(world: World, event: int) -> list[int]:
     return sorted(client for _, client, _, number in world.deliveries if number == event)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15)
 @given(
     st.sampled_from(SCHEMES),
     st.lists(st.tuples(places, st.sampled_from([None, 200])), min_size=2, max_size=6),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bypass.core.areas.presence import AreaPresence, resolved
 from bypass.core.plans.isolation import ClientDirectory
 from bypass.errors import FollowingRefused, InvalidArea, shown
 from bypass.mechanisms.filters.indexes.areas.index import AreaIndex
@@ -18,6 +19,7 @@ from bypass.places.area_of_interest import AreaOfInterest, as_seen_from, heading
 from bypass.places.areas import Area
 from bypass.places.region import Place, Region
 from bypass.protocol.messages import AllowFollowing, FollowedPlace, Publish, Subscribe
+from bypass.protocol.wire import with_area
 from bypass.support.arrays import Ints
 
 log = logging.getLogger(__name__)
@@ -36,10 +38,14 @@ class BrokerAreas:
 
     Clients could not test these, so exactly the rows are found in whose areas an event lies, whichever
     schemes run. Clients are known by what `names` calls them. One that is followed may be away: nothing is
-    around it until it says where it is, and whom it allows that. `region` gives the region as it is now.
+    around it until it says where it is, and whom it allows that. `region` gives the region as it is now,
+    `now` the time by which places are reported; `presence` tells who may be in the area of an event.
     """
 
-    def __init__(self, names: ClientDirectory, region: Callable[[], Region]) -> None:
+    def __init__(
+        self, names: ClientDirectory, region: Callable[[], Region], now: Callable[[], float]
+    ) -> None:
+        self.presence = AreaPresence(now, names.knows_areas)
         self._names = names
         self._region = region
         self._table = SubscriptionTable()
@@ -49,6 +55,17 @@ class BrokerAreas:
         self._followers: dict[str, list[_Follower]] = {}  # of those who allow it
         self._allowed: dict[str, AllowFollowing] = {}
         self._places: dict[str, tuple[float, float, float]] = {}  # x, y and heading
+
+    def resolve(self, publication: Publish) -> None:
+        """Give an event for who is at a named place the shape of that place, also in its raw form.
+
+        Raises InvalidArea for a name that no place of the region has.
+        """
+        area = publication.area
+        if area is not None and area.shape is None:
+            publication.area = resolved(area, self._region())
+            if publication.raw:
+                publication.raw = with_area(publication.raw, publication.area)
 
     def use(self, table: SubscriptionTable) -> None:
         """Keep rows of this table from now on."""
@@ -182,7 +199,7 @@ class BrokerAreas:
             if name not in known:
                 expected = ", ".join(known) or "none, the region has no places"
                 raise InvalidArea(f"place {shown(name)}: expected one of {expected}")
-        return tuple([area_of_place(known[area.place]) if area.place else area for area in interest.areas])
+        return tuple([known[area.place].as_area() if area.place else area for area in interest.areas])
 
     def allows(self, name: str, client: int) -> bool:
         allowed = self._allowed.get(name)
@@ -202,8 +219,3 @@ class BrokerAreas:
             self._followers.pop(name, None)
         if not self._around.get(name, True):
             del self._around[name]
-
-
-def area_of_place(place: Place) -> Area:
-    """The exact area of a place, its circle if it has no other."""
-    return Area.circle((place.x, place.y), place.radius) if place.area is None else place.area

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bypass.core.areas.broker_areas import area_of_place
 from bypass.errors import InvalidArea
 from bypass.places.areas import Area
 from bypass.places.areas.shapes import rectangle_distance
 from bypass.places.region import Region
-from bypass.protocol.messages import Publish
-from bypass.protocol.wire import with_area
 
 FASTEST = 60.0
 """Metres per second: nobody is taken to have gone further than this since the last report of a place."""
@@ -26,12 +23,12 @@ class AreaPresence:
     """
 
     def __init__(self, now: Callable[[], float], knows_areas: Callable[[int], bool]) -> None:
-        self._now = now
+        self.now = now
         self._knows_areas = knows_areas
 
     def among(self, area: Area, clients: Sequence[int], place: Located) -> list[int]:
         """Positions of those clients who may be in an area; `place` says where they were last."""
-        now, bounds = self._now(), area.bounds
+        now, bounds = self.now(), area.bounds
         found = []
         for position, client in enumerate(clients):
             known = place(client)
@@ -49,25 +46,12 @@ class AreaPresence:
         return found
 
 
-def resolve(publication: Publish, region: Region) -> None:
-    """Give an event for who is at a named place the shape of that place, also in its raw form.
-
-    Raises InvalidArea for a name that no place of the region has.
-    """
-    area = publication.area
-    if area is None or area.shape is not None:
-        return
-    publication.area = resolved(area, region)
-    if publication.raw:
-        publication.raw = with_area(publication.raw, publication.area)
-
-
 def resolved(area: Area, region: Region) -> Area:
     """The shape of a named place, with the altitudes of `area`. Raises InvalidArea for a name that is
     none."""
     for place in region.places:
         if place.name == area.place:
-            shape = area_of_place(place)
+            shape = place.as_area()
             return Area(shape.shape, None, area.altitude or shape.altitude)
     known = ", ".join(repr(place.name) for place in region.places) or "none"
     raise InvalidArea(f"area of place {area.place!r}: expected one of the region's: {known}")
