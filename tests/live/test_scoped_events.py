@@ -168,5 +168,5 @@ async def test_an_earlier_broker_is_asked_for_nothing_that_it_does_not_know() ->
     me = await connected(script)
     for scope in ({"area": HERE}, {"expires": 5}):
         with pytest.raises(Unsupported, match="the broker's version does not know areas"):
-            await me.publish(Event(kind="x"), **scope)  # type: ignore[arg-type]
+            await me.publish(Event(kind="x"), **scope)
     await leave(me, script)
