@@ -10,7 +10,6 @@ from bypass.core.areas.broker_areas import BrokerAreas
 from bypass.core.areas.named_places import NamedPlaces
 from bypass.core.areas.subscription_ends import SubscriptionEnds
 from bypass.core.borders.making import make_borders
-from bypass.core.borders.permissions import WatchPermissions
 from bypass.core.client_listener import ClientListener
 from bypass.core.downlink import Downlink
 from bypass.core.plans.fresh_start import StartFromNothing
@@ -88,7 +87,8 @@ class Broker:
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
-        self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
+        lease, defer = lambda proxy: Lease(host, f"broker's {proxy}", self), partial(host.after, 0.0)
+        self.engine = Engine("broker", lease=lease, clock=host.now, defer=defer)
         settings = set or {}
         own = registry.find("broker", FILTER_PROXY, scheme).parameters()
         self.schemes: Group = registry.create(
@@ -116,8 +116,7 @@ class Broker:
             lambda rollout: RolloutTracker(rollout, host, names, isolation, pending_changed),
             resubscribe=not state_transfer,
         )
-        self.permissions = WatchPermissions(names, self.areas.allows)
-        self.borders = make_borders(self)
+        self.borders = make_borders(self, names)
         self.places = NamedPlaces(self)
         self.plan_areas = PlanAreas(self, projection)
         self.engine.add_listener(self)
@@ -271,10 +270,7 @@ class Broker:
             x, y, vx, vy, at = place
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
-            if each.watch is not None:
-                self.borders.watch(client, each.handle, each.watch, kept=True)
-            else:
-                self._take(scheme, each, client)
+            self._take(scheme, each, client)
 
     def disconnect(self, client: int) -> None:
         """Forget a client that has left for good, with its subscriptions."""
@@ -318,27 +314,25 @@ class Broker:
         self.subscribed += 1
         if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
-        if message.watch is not None:
-            self.borders.watch(client, message.handle, message.watch)
-            return
         if message.piggyback is not None:
-            self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
+            if message.watch is None:
+                self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
             self._context(client, message.scheme, message.piggyback)
         # Asked for again: the place that came along may have moved the client to another scheme.
         self._take(self.scheme_of(client), message, client)
 
     def check(self, message: Subscribe) -> None:
-        """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
-        before, with the same areas, is never refused."""
+        """Raises InvalidArea, InvalidWatch and FollowingRefused for what cannot be, and is not there yet."""
         if message.watch is not None:
-            self.borders.scope.check(message.client, message.watch)
-        interest = message.interest
-        if interest is not None and interest != self.table.interest_of(message.client, message.handle):
-            self.areas.check(message.client, interest)
+            self.borders.check(message.client, message.handle, message.watch)
+        self.areas.check(message)
 
     def _take(self, scheme: FilterBroker, message: Subscribe, client: int) -> None:
-        """Have a subscription of a scheme's client in the table, and indexed."""
+        """Have a subscription of a scheme's client in the table, and indexed; or a watch."""
         handle = message.handle
+        if message.watch is not None:
+            self.borders.watch(client, handle, message.watch)
+            return
         row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
         self.ends.set(client, handle, message)
         if row in self.table.interests and not self.table.is_for_schemes(row):
@@ -386,13 +380,9 @@ class Broker:
         """The schemes that run, the default one first."""
         return self.schemes.active  # type: ignore[return-value] # the group holds nothing else
 
-    def _lease(self, proxy: str) -> Lease:
-        return Lease(self.host, f"broker's {proxy}", self)
-
     def _place(self, client: int) -> Reading[Vector] | None:
         place = self.table.place(client)
         return None if place is None else Reading((place[0], place[1]), place[2])
 
     def _places(self, clients: Sequence[int]) -> list[Vector | None]:
-        places = map(self.table.place, clients)
-        return [None if place is None else (place[0], place[1]) for place in places]
+        return [None if each is None else (each[0], each[1]) for each in map(self.table.place, clients)]

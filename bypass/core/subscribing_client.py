@@ -1,4 +1,4 @@
-"""What an application subscribes with, and by which areas."""
+"""The part of a client by which an application subscribes, and lets others follow."""
 
 from __future__ import annotations
 

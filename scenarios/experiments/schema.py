@@ -286,7 +286,7 @@ class Scenario(Strict):
             self._check_world()
         else:
             try:
-                self.script.check(self.clients, self.duration, self.registry())
+                self.script.check(self.clients, self.duration, self.registry(), self.projection)
             except Misfit as misfit:
                 raise Misfit(("script", *misfit.path), misfit.args[0]) from None
         if self.objects is not None:

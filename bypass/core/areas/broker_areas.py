@@ -17,8 +17,8 @@ from bypass.mechanisms.filters.indexes.areas.index import AreaIndex
 from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.places.area_of_interest import AreaOfInterest, as_seen_from, heading_of, in_any
 from bypass.places.areas import Area
-from bypass.places.region import Region
-from bypass.protocol.messages import AllowFollowing, FollowedPlace, Publish
+from bypass.places.region import Place, Region
+from bypass.protocol.messages import AllowFollowing, FollowedPlace, Publish, Subscribe
 from bypass.protocol.wire import with_area
 from bypass.support.arrays import Ints
 
@@ -76,9 +76,13 @@ class BrokerAreas:
 
     # -- subscriptions ------------------------------------------------------------------------------------
 
-    def check(self, client: int, interest: AreaOfInterest) -> None:
-        """Check areas. Raises InvalidArea for a place that the region does not have, and FollowingRefused
-        for what is to be around somebody who does not allow that."""
+    def check(self, message: Subscribe) -> None:
+        """Check the areas of a subscription, unless it has them already. Raises InvalidArea for a place that
+        the region does not have, and FollowingRefused for what is to be around somebody who does not allow
+        that."""
+        interest, client = message.interest, message.client
+        if interest is None or interest == self._table.interest_of(client, message.handle):
+            return
         self._look_up(interest)
         if interest.around and not self.allows(interest.around, client):
             follower = shown(self._names.name(client))

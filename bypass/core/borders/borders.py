@@ -68,12 +68,15 @@ class Borders:
 
     # -- watchers -----------------------------------------------------------------------------------------
 
-    def watch(self, watcher: int, handle: int, terms: BorderWatch, kept: bool = False) -> None:
-        """A subscription is a watch, or has other areas now. Raises as `WatchScope.check` does, unless it is
-        one that a broker before this one has `kept`: places that there are no more are left out of it."""
-        self.flush()
-        if not kept:
+    def check(self, watcher: int, handle: int, terms: BorderWatch) -> None:
+        """Raises as `WatchScope.check` does, unless there is this very watch already."""
+        known = self._watches.get(watcher, handle)
+        if known is None or known.terms != terms:
             self.scope.check(watcher, terms)
+
+    def watch(self, watcher: int, handle: int, terms: BorderWatch) -> None:
+        """A subscription is a watch, or has other areas now; places that there are not are left out of it."""
+        self.flush()
         areas, known = self.scope.areas(terms), self._watches.get(watcher, handle)
         if known is None:
             known = self._watches.add(watcher, handle, terms, areas)
@@ -148,8 +151,6 @@ class Borders:
     def flush(self) -> None:
         """Look at the fixes that were gathered."""
         self._flushing = False
-        if not self._fixes:
-            return
         fixes, self._fixes = self._fixes, {}
         ways: list[tuple[WatchedClient, PathPoint, PathPoint]] = []
         for number, end in fixes.items():
@@ -231,10 +232,16 @@ class Borders:
             for client in [*self._watched.values()]:
                 self._hand_over(client)
 
+    def figures(self) -> dict[str, Any]:
+        """Give the numbers of watches and of watched clients, and of border events that no watcher was
+        told."""
+        numbers = {"watches": len(self._watches), "watched": len(self._watched)}
+        return {**numbers, "undelivered": dict(self.undelivered)}
+
     # -- stores -------------------------------------------------------------------------------------------
 
     def dump(self, number: int) -> dict[str, Any] | None:
-        """What is to be stored of a watched client; None: nothing any more."""
+        """The state of a watched client for a store; None: there is none any more."""
         client = self._watched.get(number)
         return None if client is None else client.dump()
 

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 from bypass.core.borders.announcer import Announcer
 from bypass.core.borders.assignments import Assignments
 from bypass.core.borders.borders import Borders
+from bypass.core.borders.permissions import WatchPermissions
 from bypass.core.borders.watch_scope import WatchScope
+from bypass.core.plans.isolation import ClientDirectory
 from bypass.places.areas import Area
 
 if TYPE_CHECKING:
     from bypass.core.broker import Broker
 
 
-def make_borders(broker: Broker) -> Borders:
+def make_borders(broker: Broker, names: ClientDirectory) -> Borders:
     """Watches of what the clients of a broker do, whichever schemes run."""
 
-    permissions = broker.permissions
+    permissions = WatchPermissions(names, broker.areas.allows)
 
     def places() -> dict[str, Area]:
         return {

@@ -7,7 +7,7 @@ from math import hypot, inf, nextafter
 
 import numpy as np
 
-from bypass.support.arrays import Floats, Ints
+from bypass.support.arrays import Bools, Floats, Ints
 from bypass.support.kernel import kernel
 
 MICROMETRE = 1e-6  # compiled into kernels
@@ -100,7 +100,7 @@ def crossings(
 
 @kernel
 def all_crossings(
-    ways: Floats, pairs: Ints, exact: Ints, first_edge: Ints, edges: Floats, first_part: Ints, parts: Ints,
+    ways: Floats, pairs: Ints, exact: Bools, first_edge: Ints, edges: Floats, first_part: Ints, parts: Ints,
     bounds: Floats, starts: Ints, shares: Floats,
 ) -> int:  # fmt: skip
     """Write the shares of each pair of a way and a fence, pair i's from starts[i] on, and give how many there

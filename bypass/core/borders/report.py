@@ -19,7 +19,7 @@ States = Mapping[str, Sequence[Any]]
 
 @dataclass(slots=True)
 class BorderReport:
-    """What a client has found since its last report, in the order in which it came.
+    """The findings of a client since its last report, in the order in which it came.
 
     `events` are with the numbers of their watches; `states` are by watch, those of all areas in which the
     client has one; `last` is where it is. `is_final`: the broker goes on from here. `number` counts the

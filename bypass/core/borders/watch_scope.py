@@ -20,13 +20,13 @@ class WatchScope:
 
     def __init__(self, permissions: WatchPermissions, places: Callable[[], Mapping[str, Area]]) -> None:
         self.granted: set[tuple[KeptWatch, int]] = set()
-        self._permissions = permissions
+        self.permissions = permissions
         self._places = places
 
     def check(self, watcher: int, terms: BorderWatch) -> None:
         """Raises InvalidWatch for a watch that is not possible: of everybody by a client that is no
         operator's, or in a place that there is not."""
-        if terms.whom is None and not self._permissions.may_watch_all(watcher):
+        if terms.whom is None and not self.permissions.may_watch_all(watcher):
             raise InvalidWatch("a watch of everybody: expected a key with the right 'admin'")
         places = self._places()
         for _, area in terms.areas:
@@ -46,7 +46,7 @@ class WatchScope:
 
     def name(self, client: int) -> str:
         """The name of a client; empty if it is gone for good."""
-        return self._permissions.name(client)
+        return self.permissions.name(client)
 
     def concerns(self, kept: KeptWatch, client: int) -> bool:
         """Whether a watch is about a client, and the client allows it."""
@@ -54,10 +54,10 @@ class WatchScope:
             return kept.watcher != client
         if not kept.terms.whom:
             return kept.watcher == client
-        name = self._permissions.name(client)
+        name = self.permissions.name(client)
         if name not in kept.terms.whom and name.partition("/")[0] not in kept.terms.whom:
             return False
-        return (kept, client) in self.granted or self._permissions.may_watch(kept.watcher, client)
+        return (kept, client) in self.granted or self.permissions.may_watch(kept.watcher, client)
 
     def renewed(self, client: int) -> None:
         """A client has said whom it allows what: what it had allowed before counts no more."""

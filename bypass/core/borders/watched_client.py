@@ -78,7 +78,7 @@ class WatchedClient:
         )
 
     def dump(self) -> dict[str, Any]:
-        """What has to outlive the broker, as plain values. Watches are named by watcher and handle."""
+        """The part that has to outlive the broker, as plain values; watches by watcher and handle."""
         last = None
         if self.last is not None:
             last = [None if isnan(each) else each for each in self.last]

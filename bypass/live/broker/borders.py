@@ -34,7 +34,8 @@ class LiveBorders:
         self._broker = broker
         self._sessions = sessions
         self._codec = codec
-        borders, permissions = broker.borders, broker.permissions
+        borders = broker.borders
+        permissions = borders.scope.permissions
         permissions.is_operator = self._is_operator
         permissions.understands = self._understands
         # Numbers of a store that is lost must not be given again: clients remember events by them.

@@ -11,10 +11,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from bypass.core.areas.arguments import GivenAreas
+from bypass.core.borders.client.arguments import WatchAreas
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
 from bypass.live.client.blocking_subscription import BlockingSubscription as BlockingSubscription
+from bypass.live.client.blocking_watch import BlockingWatch
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.objects.blocking_matches import BlockingMatches
@@ -152,6 +154,10 @@ class BlockingConnection:
         """As `Connection.unsubscribe`."""
         handle = subscription.handle if isinstance(subscription, BlockingSubscription) else subscription
         self.run(self._connection.unsubscribe(handle))
+
+    def watch(self, areas: WatchAreas, **options: Any) -> BlockingWatch:
+        """As `Connection.watch`; to be used as `with`, and iterated over."""
+        return BlockingWatch(self, self._connection.watch(areas, **options))
 
     def allow_following(
         self,

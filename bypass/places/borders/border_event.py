@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["enter", "exit", "dwell", "cross"]
+BorderKind = Literal["enter", "exit", "dwell", "cross"]
 Why = Literal["moved", "initial", "changed", "removed", "expired", "left", "forbidden"]
 
-KINDS: tuple[Kind, ...] = ("enter", "exit", "dwell", "cross")
+KINDS: tuple[BorderKind, ...] = ("enter", "exit", "dwell", "cross")
 """The kinds of border events.
 
 `enter`, `exit`: the client was outside, or inside, and no longer is. `dwell`: it has been inside for as long
@@ -30,7 +30,7 @@ class BorderEvent:
     it.
     """
 
-    kind: Kind
+    kind: BorderKind
     area: str
     x: float
     y: float

@@ -7,10 +7,9 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.core.borders.client.arguments import EVERYBODY
 from bypass.events.filters import attr
 from bypass.places.areas import Area
-from bypass.places.borders import BorderEvent
+from bypass.places.borders import EVERYBODY, BorderEvent
 from bypass.places.region import Place, Region
 from bypass.sim.system import SimulatedSystem
 from bypass.transitions import Action, Plan

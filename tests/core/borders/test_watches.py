@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bypass.core.borders.client.arguments import EVERYBODY
 from bypass.errors import InvalidWatch, UnknownHandle
 from bypass.events.filters import attr
 from bypass.places.areas import Area
-from bypass.places.borders import BorderEvent
+from bypass.places.borders import EVERYBODY, BorderEvent
 from bypass.places.region import Place, Region
 from bypass.sim.cellular import Traffic
 from bypass.sim.system import SimulatedSystem
@@ -172,6 +171,7 @@ def test_bad_options_are_refused_in_one_line(options: dict[str, object], message
 
 def test_bad_areas_are_refused() -> None:
     system, told = started(INSIDE)
-    for areas in ("market", 3, [], {"": SQUARE}, {"x" * 201: SQUARE}):
+    wrong: tuple[object, ...] = ("market", 3, [], {"": SQUARE}, {"x" * 201: SQUARE})
+    for areas in wrong:
         with pytest.raises(InvalidWatch):
             system.clients[0].watch(areas, told.append)  # type: ignore[arg-type]

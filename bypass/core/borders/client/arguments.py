@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from bypass.errors import InvalidArea, InvalidWatch, shown
 from bypass.places.areas import Area
+from bypass.places.borders import EVERYBODY
 from bypass.places.geo import Projection
 from bypass.protocol.session import LONGEST_NAME
 
 PLACE = "place:"
 PLACES = "places"
 
-
-class Everybody(Enum):
-    """All clients of a broker, where names of clients may stand."""
-
-    EVERYBODY = "everybody"
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-EVERYBODY: Final = Everybody.EVERYBODY
 
 OneArea: TypeAlias = Area | str
 WatchAreas: TypeAlias = OneArea | Iterable[OneArea] | Mapping[str, OneArea]

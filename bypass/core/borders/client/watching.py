@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bypass.core.borders.border_events import border_event
-from bypass.core.borders.client.arguments import Everybody, WatchAreas, areas_of, names_of
+from bypass.core.borders.client.arguments import WatchAreas, areas_of, names_of
 from bypass.core.borders.client.own_fixes import Found, OwnFixes
 from bypass.errors import (
     InvalidCallback,
@@ -22,7 +22,7 @@ from bypass.errors import (
 from bypass.events.attributes import STRING, Attribute
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
-from bypass.places.borders import BorderEvent, BorderOptions
+from bypass.places.borders import BorderEvent, BorderOptions, Everybody
 from bypass.places.geo import Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.host import Host
@@ -106,7 +106,7 @@ class BorderWatching:
         return self.watch_with(terms, callback)
 
     def watch_terms(self, areas: WatchAreas, *, whom: Any, expires: Any, **options: Any) -> BorderWatch:
-        """What `watch` is given, as a broker is told. Raises as `watch` does."""
+        """The arguments of `watch`, as a broker is told. Raises as `watch` does."""
         if expires is not None and not (isinstance(expires, int | float) and 0 < expires < 1e9):
             raise InvalidInterval(f"expires {shown(expires)}: expected seconds, more than 0")
         named, every_place = areas_of(areas, self._projection)

@@ -121,7 +121,7 @@ class Turn:
         self._batch.owes(session.number, publication, owed)
 
     def at_borders(self, client: int, data: str | None) -> None:
-        """What is known of a watched client, which may have no session; None: nothing any more."""
+        """Store the state of a watched client, which may have no session; None: there is none any more."""
         self._batch.at_borders(client, data)
 
     # -- the broker as a whole ----------------------------------------------------------------------------

@@ -104,6 +104,7 @@ class Status:
                 "swollen": connections.swollen,
                 "list_not_read": 0 if allow_list is None else allow_list.not_read,
             },
+            "borders": broker.borders.figures(),
             "missed_by": dict(deliveries.kept.missing.by_reason),
             "store": self._store(),
             "objects": server.objects.figures(),

@@ -147,7 +147,7 @@ class Batch:
         self.missed.setdefault(client, {})[reason] = count
 
     def at_borders(self, client: int, data: str | None) -> None:
-        """What is known of a watched client; None: nothing any more."""
+        """Keep the state of a watched client; None: there is none any more."""
         self.borders[client] = data
 
     def released(self, seqs: Iterable[int]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 OLDEST = 2
 """The earliest schema that can be changed."""
 
-PRESENT = 5
+PRESENT = 4
 
 # Ages are in seconds for which brokers have served the store, not in time of day: who was seen last, and what
 # came last, is of the beginning of that. Earlier versions did not say why events were missed.
@@ -41,14 +41,11 @@ CREATE TABLE behind (client INTEGER NOT NULL, handle INTEGER NOT NULL, places BL
     PRIMARY KEY (client, handle)) WITHOUT ROWID;
 CREATE TABLE owed (client INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (client, id)) WITHOUT ROWID;
 ALTER TABLE log ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+CREATE TABLE borders (client INTEGER PRIMARY KEY, data TEXT NOT NULL);
 DELETE FROM settings WHERE key LIKE 'told/%';
 """
 
-_FROM_4 = """
-CREATE TABLE borders (client INTEGER PRIMARY KEY, data TEXT NOT NULL);
-"""
-
-_STEPS = {2: _FROM_2, 3: _FROM_3, 4: _FROM_4}
+_STEPS = {2: _FROM_2, 3: _FROM_3}
 
 
 class CopyFailed(Exception):
