@@ -17,7 +17,7 @@ from bypass.mechanisms.filters.indexes.areas.index import AreaIndex
 from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.places.area_of_interest import AreaOfInterest, as_seen_from, heading_of, in_any
 from bypass.places.areas import Area
-from bypass.places.region import Place, Region
+from bypass.places.region import Region
 from bypass.protocol.messages import AllowFollowing, FollowedPlace, Publish, Subscribe
 from bypass.protocol.wire import with_area
 from bypass.support.arrays import Ints
