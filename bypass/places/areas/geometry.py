@@ -29,7 +29,9 @@ def to_shapely(shape: AreaShape) -> BaseGeometry:
     if isinstance(shape, DiscShape):
         return shapely.Point(shape.x, shape.y).buffer(shape.radius, quad_segs=_CHORDS)
     if isinstance(shape, CorridorShape):
-        return shapely.LineString(list(pairs(shape.line))).buffer(shape.width / 2, quad_segs=_CHORDS)
+        # Each straight part by itself: GEOS leaves out some of what is near a line that crosses itself.
+        parts = [shapely.LineString([(ax, ay), (bx, by)]) for ax, ay, bx, by in shape.segments()]
+        return shapely.union_all([part.buffer(shape.width / 2, quad_segs=_CHORDS) for part in parts])
     found = [
         shapely.Polygon(list(pairs(part[0])), [list(pairs(hole)) for hole in part[1:]])
         for part in shape.outline().parts
