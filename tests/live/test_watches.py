@@ -99,7 +99,7 @@ def test_a_store_that_fails_for_a_while_loses_and_doubles_nothing(
         monkeypatch.setattr(store, "write", failing)
 
         async def told() -> list[str]:
-            found = []
+            found: list[str] = []
             bus = connect(endpoint, open=True, name="bus", interval=0.02)
             me = connect(endpoint, open=True, name="me")
             async with bus, me:
