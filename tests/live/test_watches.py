@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from bypass import Action, Area, PlanarLocation, connect, connect_blocking
+from bypass.live.broker.store.store import Batch, StoreFailed
 from bypass.live.client.errors import SubscriptionRefused
 from bypass.places import EVERYBODY, BorderEvent
 from bypass.transitions import Plan
@@ -79,3 +80,38 @@ def test_a_blocking_client_watches_itself_and_everybody(tmp_path: Path) -> None:
                 assert brief(every.get(PATIENCE))[:3] == ("enter", "market", "bus")
                 with pytest.raises(SubscriptionRefused, match="place 'nowhere'"):
                     me.watch("place:nowhere", whom=["bus"]).open()
+
+
+@pytest.mark.parametrize("scheme", ["radial", "egrid"])
+def test_a_store_that_fails_for_a_while_loses_and_doubles_nothing(
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(config(tmp_path, region=REGION, scheme=scheme)) as service:
+        endpoint, store = service.server.endpoints[0], service.server.store
+        write, failures = store.write, [0]
+
+        def failing(batch: Batch) -> None:
+            if failures[0] and batch.borders:
+                failures[0] -= 1
+                raise StoreFailed("no room")
+            write(batch)
+
+        monkeypatch.setattr(store, "write", failing)
+
+        async def told() -> list[str]:
+            found: list[str] = []
+            bus = connect(endpoint, open=True, name="bus", interval=0.02)
+            me = connect(endpoint, open=True, name="me")
+            async with bus, me:
+                bus.moved(IN)
+                bus.allow_following(["me"])
+                async with me.watch("places", whom=["bus"], initial=True, interval=0.02) as watch:
+                    found.append((await soon(anext(watch))).kind)
+                    for place in (OUT, IN, OUT):
+                        failures[0] = 2
+                        bus.moved(place)
+                        found.append((await soon(anext(watch))).kind)
+                        assert failures[0] == 0
+            return found
+
+        assert asyncio.run(told()) == ["enter", "exit", "enter", "exit"]
