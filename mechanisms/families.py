@@ -25,6 +25,7 @@ from bypass.ports.proxies import (
     GatewayLogic,
     GatewaySelection,
     LocalTransport,
+    Matching,
     Mode,
     Stability,
 )
@@ -208,6 +209,19 @@ GATEWAY_SELECTION = Family(
     ),
 )
 
+MATCHING_PROXY = "matching"
+
+MATCHING = Family(
+    "matching",
+    "bypass.mechanisms.matching.base:AttributeMatching",
+    (FamilyProxy(MATCHING_PROXY, "broker", Matching, first="counting"),),
+    (
+        "bypass.mechanisms.matching.counting:Counting",
+        "bypass.mechanisms.matching.tree:Tree",
+        "bypass.mechanisms.matching.linear:Linear",
+    ),
+)
+
 ROUTING_PROXY = "routing"
 STORAGE_PROXY = "storage"
 """Clients have them once they need them; what runs behind them must fit together."""
@@ -368,6 +382,7 @@ FAMILIES = (
     MODE,
     FILTER,
     GATEWAY_SELECTION,
+    MATCHING,
     ROUTING,
     STORAGE,
     PRECOMPUTE,

@@ -14,14 +14,14 @@ from bypass.core.plans.standing_plans import StandingPlans
 from bypass.core.relaying import GatewayRelay
 from bypass.core.selection import EventSelection
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY
+from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY, MATCHING_PROXY
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.filters.base.grace import Grace
 from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.mechanisms.gateways import GatewayChoice
 from bypass.places.region import Region
 from bypass.ports.host import Host, Lease
-from bypass.ports.proxies import GatewaySelection
+from bypass.ports.proxies import GatewaySelection, Matching
 from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.protocol.messages import (
     Assignment,
@@ -106,8 +106,13 @@ class Broker:
         )
         self.engine.set_defaults(FILTER_PROXY, settings)
         self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
+        self.matching: Matching = registry.create(
+            self.engine, "broker", MATCHING_PROXY, state={"groups": self.table.groups}
+        )
         self.brought_proxies = registry.create_brought(self.engine, "broker")
-        self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor))
+        self._events = EventSelection(
+            GatewayRelay(self.selection, self.addresses, host.monitor), self.matching
+        )
         names = NumberedClients() if clients is None else clients
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
@@ -151,7 +156,9 @@ class Broker:
     def watch_indexes(self) -> None:
         """Have the table tell exactly the indexes in use of changes."""
         schemes = self.filter_schemes
-        self.table = schemes[0].table
+        if self.table is not schemes[0].table:
+            self.table = schemes[0].table
+            self.matching.watch(self.table.groups)
         self._grace = schemes[0].grace
         self._events.use({scheme: self.flag_of(scheme) for scheme in schemes})
         self.table.listeners = (*(scheme.index for scheme in schemes), self._grace)

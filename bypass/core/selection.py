@@ -9,16 +9,21 @@ import numpy as np
 
 from bypass.core.downlink import Delivery, Handles, Recipients
 from bypass.core.relaying import GatewayRelay
-from bypass.events.event import Event
-from bypass.events.matching import matches
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.filters.base.grace import Grace
+from bypass.mechanisms.filters.indexes.index import common
 from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.mechanisms.gateways import GatewayChoice
+from bypass.ports.proxies import Matching
 from bypass.protocol.messages import Kind, Message, Publish
 from bypass.support.arrays import Ints
 from bypass.support.kernel import kernel
 
+MANY = 64
+"""Rows that are found by place: fewer are not worth a choice."""
+SHORTEST, LONGEST = 32, 4096
+"""Events between two that are matched the other way round."""
+RECENT = 0.1  # the weight of the last event in averages
 PLAIN = Kind.PLAIN  # looking a member up takes as long as a call
 
 
@@ -34,10 +39,16 @@ def others(rows: Ints, client: Ints, publisher: int) -> Ints:
     return kept[:n]
 
 
-def recipients(table: SubscriptionTable, publication: Publish, rows: Ints) -> tuple[Ints, Handles]:
+def recipients(
+    table: SubscriptionTable, matching: Matching, publication: Publish, rows: Ints
+) -> tuple[Ints, Handles]:
     """Select the owners of those rows whose attribute filters accept an event, each once, with the handles of
     these rows. The publisher is never among them."""
-    rows = _accepting(table, publication.event, rows)
+    return owners(table, publication, matching.accepted(publication.event, rows, table.group))
+
+
+def owners(table: SubscriptionTable, publication: Publish, rows: Ints) -> tuple[Ints, Handles]:
+    """Find the owners of rows, but for the publisher, each once, with the handles of their rows."""
     if table.subscribes(publication.client):
         rows = others(rows, table.client, publication.client)
     if not len(rows):
@@ -52,25 +63,53 @@ def recipients(table: SubscriptionTable, publication: Publish, rows: Ints) -> tu
     return np.array([*together]), [*together.values()]
 
 
-def _accepting(table: SubscriptionTable, event: Event, rows: Ints) -> Ints:
-    """Those rows whose subscription accepts the event's attributes; each distinct one is asked once."""
-    if len(table.groups) == 1:
-        return rows if matches(event, table.groups[0]) else NO_ROWS
-    groups = table.group[rows]
-    refused = [g for g in np.unique(groups).tolist() if not matches(event, table.groups[g])]
-    if not refused:
-        return rows
-    return rows[~np.isin(groups, refused)]
+class Selectivity:
+    """Decides whether events are matched by place first or by attributes first: by that which finds fewer rows.
+
+    Both are averages over the events that came lately. Now and then one is matched the other way round, to know
+    what that would find; the longer it would find more, the more rarely. The result is the same.
+    """
+
+    __slots__ = ("_by_attributes", "_by_place", "_fewer", "_interval", "_left")
+
+    def __init__(self) -> None:
+        self._by_place = self._by_attributes = 0.0
+        self._fewer = False  # by attributes
+        self._interval = self._left = SHORTEST
+
+    def attributes_first(self) -> bool:
+        """Decide for the next event, or the next turn of events."""
+        if self._by_place < MANY:
+            return False
+        fewer = self._by_attributes + MANY < self._by_place
+        self._left -= 1
+        if fewer is not self._fewer:
+            self._fewer, self._interval, self._left = fewer, SHORTEST, SHORTEST
+        elif self._left <= 0:
+            self._interval = self._left = min(2 * self._interval, LONGEST)
+            return not fewer
+        return fewer
+
+    def placed(self, rows: int) -> None:
+        """Note how many rows were found by the place of an event."""
+        self._by_place += RECENT * (rows - self._by_place)
+
+    def accepted(self, rows: int) -> None:
+        """Note how many rows were found by the attributes of an event."""
+        self._by_attributes += RECENT * (rows - self._by_attributes)
 
 
 class EventSelection:
     """Selects the clients that events are for.
 
-    `choice` is the mechanism that chooses gateways, None without gateways.
+    `choice` is the mechanism that chooses gateways, None without gateways. `matching` finds the subscriptions
+    whose filters accept an event.
     """
 
-    def __init__(self, relay: GatewayRelay) -> None:
+    def __init__(self, relay: GatewayRelay, matching: Matching) -> None:
         self.choice: GatewayChoice | None = None
+        self._matching = matching
+        self._selectivity = Selectivity()
         self._relay = relay
         self._schemes: Mapping[FilterBroker, int]
         self._table: SubscriptionTable
@@ -93,12 +132,22 @@ class EventSelection:
         """Find the clients that an event is for; None if there are none."""
         if publication.kind is PLAIN:
             return self._everywhere(publication)
+        if self._selectivity.attributes_first():
+            return self._by_attributes(publication)
         found = [scheme.match(self._known(flag, publication)) for scheme, flag in self._schemes.items()]
         return self._among(publication, found)
 
     def select_many(self, publications: Sequence[Publish], done: list[Message]) -> Iterator[Delivery]:
         """Find the clients that events in a row are for, in their order, when they are asked for; what is
         dealt with is added to `done`."""
+        if self._selectivity.attributes_first():
+            for publication in publications:
+                everywhere = publication.kind is PLAIN
+                delivery = self._everywhere(publication) if everywhere else self._by_attributes(publication)
+                if delivery is not None:
+                    yield delivery
+                done.append(publication)
+            return
         placed = [each for each in publications if each.kind is not PLAIN]
         matching = [
             scheme.match_many([self._known(flag, each) for each in placed])
@@ -120,20 +169,23 @@ class EventSelection:
 
         `unknown` are rows whose owners test the place themselves.
         """
-        table = self._table
+        matching, table = self._matching, self._table
+        found = [(*recipients(table, matching, publication, rows), False)]
+        found += [(*recipients(table, matching, publication, each), True) for each in unknown if len(each)]
+        return self._delivery(publication, found, late)
+
+    def _delivery(
+        self, publication: Publish, found: list[tuple[Ints, Handles, bool]], late: bool = False
+    ) -> Delivery | None:
+        """Have gateways serve whom they can, of the first of those found, and deliver to the others."""
         gateways, groups = None, []
-        clients, handles = recipients(table, publication, rows)
-        if self.choice is not None and len(clients):
-            gateways, clients, handles = self._relay.assign(
-                self.choice, self._schemes, publication, clients, handles
-            )
-        if len(clients):
-            groups.append(Recipients(clients, handles, False))
-        for each in unknown:
-            if len(each):
-                clients, handles = recipients(table, publication, each)
-                if len(clients):
-                    groups.append(Recipients(clients, handles, True))
+        for clients, handles, unfiltered in found:
+            if self.choice is not None and not unfiltered and len(clients):
+                gateways, clients, handles = self._relay.assign(  # noqa: PLW2901 - those who are left
+                    self.choice, self._schemes, publication, clients, handles
+                )
+            if len(clients):
+                groups.append(Recipients(clients, handles, unfiltered))
         return Delivery(publication, gateways, groups, late) if gateways or groups else None
 
     def _known(self, flag: int, publication: Publish) -> Publish:
@@ -144,14 +196,35 @@ class EventSelection:
         return replace(publication, channel=None)
 
     def _everywhere(self, publication: Publish) -> Delivery | None:
-        return self.deliver(publication, self._table.rows())
+        rows = self._table.rows_of_groups(self._matching.accepting(publication.event))
+        return self._delivery(publication, [(*owners(self._table, publication, rows), False)])
+
+    def _by_attributes(self, publication: Publish) -> Delivery | None:
+        """Find those whom an event concerns among the rows whose attribute filters accept it."""
+        table = self._table
+        rows = table.rows_of_groups(self._matching.accepting(publication.event))
+        self._selectivity.accepted(len(rows))
+        found = [
+            scheme.match_among(self._known(flag, publication), rows) for scheme, flag in self._schemes.items()
+        ]
+        concerned = common(self._with_others(publication, found, table.plain_among(rows)), rows)
+        unknown = [
+            (*recipients(table, self._matching, publication, each), True)
+            for scheme in self._schemes
+            if len(each := scheme.unfiltered())
+        ]
+        return self._delivery(publication, [(*owners(table, publication, concerned), False), *unknown])
 
     def _among(self, publication: Publish, found: list[Ints]) -> Delivery | None:
         """Add to the rows that schemes have `found` those that an event concerns anyway."""
+        rows = self._with_others(publication, found, self._table.plain())
+        self._selectivity.placed(len(rows))
+        return self.deliver(publication, rows, [scheme.unfiltered() for scheme in self._schemes])
+
+    def _with_others(self, publication: Publish, found: list[Ints], plain: Ints) -> Ints:
+        """Join the rows that schemes have `found`, those that linger, and those without a place; ascending."""
         if self._grace.overlapping:
             found += self._grace.match(publication)
-        plain = self._table.plain()
         if len(plain):
             found.append(plain)
-        rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-        return self.deliver(publication, rows, [scheme.unfiltered() for scheme in self._schemes])
+        return found[0] if len(found) == 1 else np.unique(np.concatenate(found))

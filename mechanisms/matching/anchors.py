@@ -48,7 +48,9 @@ def anchor_of(subscription: Subscription, predicates: PredicateColumns) -> Ancho
         if each.attribute.type in (INTEGER, FLOAT) and each.op in ("<", "<=", ">", ">="):
             low, high = bounds.get(each.attribute.name, (-math.inf, math.inf))
             least, most = bounds_of(each.value)
-            bounds[each.attribute.name] = (low, min(high, most)) if each.op[0] == "<" else (max(low, least), high)
+            bounds[each.attribute.name] = (
+                (low, min(high, most)) if each.op[0] == "<" else (max(low, least), high)
+            )
     for name, (low, high) in bounds.items():
         anchor = _of_range(predicates.names[name], low, high, predicates)
         if anchor.chance < best.chance:

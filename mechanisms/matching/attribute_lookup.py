@@ -83,7 +83,10 @@ class AttributeLookup:
         self.values: dict[Any, int] = {}
         self.truths: dict[Any, int] = {}
         self.elements: dict[Any, int] = {}
-        self._affixes: dict[str, tuple[dict[str, int], dict[int, int]]] = {"prefix": ({}, {}), "suffix": ({}, {})}
+        self._affixes: dict[str, tuple[dict[str, int], dict[int, int]]] = {
+            "prefix": ({}, {}),
+            "suffix": ({}, {}),
+        }
         self.ordered_texts = 0  # predicates that order texts
         self.ranges = RangeKeys(keys)
         self.recent: deque[Any] = deque(maxlen=RECENT)

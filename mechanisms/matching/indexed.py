@@ -84,6 +84,8 @@ class IndexedMatching(AttributeMatching):
             self.predicates.give_back(each)
 
     def accepting(self, event: Event) -> Ints:
+        if len(self.groups) <= FEW:
+            return self._one_by_one(event)
         encoded = self.predicates.encode(event)
         return self._judge(event, encoded, self._slots_under(np.array(self.lead(encoded), np.int64)))
 
@@ -92,6 +94,13 @@ class IndexedMatching(AttributeMatching):
             own = group_of[rows].tolist()
             kept = [matches(event, self.groups[group]) for group in own]
             return rows if all(kept) else rows[np.array(kept, np.bool_)]
+        if len(self.groups) <= FEW:
+            self._stamp += 1
+            found = self._one_by_one(event)
+            if len(found) == len(self.groups):
+                return rows
+            self._accepted[found] = self._stamp
+            return rows_with(rows, group_of, self._accepted, self._stamp)
         encoded = self.predicates.encode(event)
         keys = np.array(self.lead(encoded), np.int64)
         under = self._under
@@ -104,6 +113,9 @@ class IndexedMatching(AttributeMatching):
         return rows_with(rows, group_of, self._accepted, self._stamp)
 
     # -- internals ----------------------------------------------------------------------------------------
+
+    def _one_by_one(self, event: Event) -> Ints:
+        return np.array([group for group, each in self.groups.items() if matches(event, each)], np.int64)
 
     def _slots_under(self, keys: Ints) -> Ints:
         return slots_under(keys, self._under.keys, self._tried)
@@ -119,7 +131,9 @@ class IndexedMatching(AttributeMatching):
         more = [group for group in undecided.tolist() if matches(event, groups[group])]
         return np.concatenate((found, np.array(more, np.int64)))
 
-    def _arguments(self, encoded: EncodedEvent) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Floats, Ints, Ints, Ints, int]:
+    def _arguments(
+        self, encoded: EncodedEvent
+    ) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Floats, Ints, Ints, Ints, int]:
         predicates = self.predicates
         self._stamp += 1
         marks = [mark for each in encoded.marks.values() for mark in each]

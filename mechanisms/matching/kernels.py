@@ -22,7 +22,9 @@ FALSE, UNDECIDED, TRUE = range(3)
 """Operations of predicates; those before ONE_OF compare one value with one constant."""
 
 OP, NAME, KIND, SYMBOL, START, COUNT = range(6)  # columns of `predicates`, and where a list of symbols stands
-LOW, HIGH = range(2)  # columns of `constants` and `numbers`: the value lies between; it is both if they are equal
+LOW, HIGH = range(
+    2
+)  # columns of `constants` and `numbers`: the value lies between; it is both if they are equal
 V_NAME, V_KIND, V_SYMBOL, V_START, V_COUNT = range(5)  # columns of `values`
 P_START, P_COUNT, P_PLAIN = range(3)  # columns of `programs`; plain: a conjunction of predicates
 
@@ -259,7 +261,18 @@ def judge_slots(
         seen[group] = stamp
         if records[slot, REST]:
             verdict = judge(
-                group, programs, predicates, constants, pool, at, after, values, numbers, elements, marked, stamp
+                group,
+                programs,
+                predicates,
+                constants,
+                pool,
+                at,
+                after,
+                values,
+                numbers,
+                elements,
+                marked,
+                stamp,
             )
         if verdict == TRUE:
             found[n] = group

@@ -17,7 +17,9 @@ INLINE = 4
 
 POSTING, GROUP, REST, TESTS = range(4)  # columns of `records`; rest: whether there is more than the tests
 K_START, K_COUNT, K_ROOM = range(3)  # columns of `keys`
-SLOT, KEY, NEXT = range(3)  # columns of `postings`: where its record is, under which key; the group's next one
+SLOT, KEY, NEXT = range(
+    3
+)  # columns of `postings`: where its record is, under which key; the group's next one
 
 
 @kernel

@@ -213,4 +213,3 @@ def _symbols_in(lookup: AttributeLookup, code: int, kind: int) -> dict[Any, int]
 def affix_of(op: str, text: str) -> str:
     """The part of a beginning or an end by which texts are looked up."""
     return text[:LONGEST_AFFIX] if op == "prefix" else text[-LONGEST_AFFIX:]
-
