@@ -31,6 +31,11 @@ class NumberPool:
         self.used = 0
         self._free: list[int] = []
 
+    @property
+    def in_use(self) -> int:
+        """How many numbers are taken and not given back."""
+        return self.used - len(self._free)
+
     def take(self) -> int:
         if self._free:
             return self._free.pop()

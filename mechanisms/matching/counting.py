@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bypass.events.filters import Subscription
 from bypass.mechanisms.matching.anchors import anchor_of
 from bypass.mechanisms.matching.indexed import IndexedMatching
@@ -9,15 +11,26 @@ from bypass.mechanisms.matching.ranges import RangeKeys
 
 Taken = tuple[RangeKeys, int, tuple[object, ...]]
 
+SHORTEST, LONGEST = 64, 4096
+"""Events after which it is seen where most subscriptions were looked at; the longer, the less that changes."""
+
+MOST_MOVED = 128
+"""So many subscriptions are found elsewhere from then on, at most."""
+
 
 class Counting(IndexedMatching):
     """Keeps a subscription under the keys of its rarest term: an equality, a member of a set, a beginning or end,
     a range. Of those under the keys of an event, one whose satisfied predicates are as many as it has accepts it.
+
+    Which term is the rarest, the events of late tell: subscriptions that are looked at often and in vain are
+    moved.
     """
 
     def clear(self) -> None:
         super().clear()
         self._taken: dict[int, list[Taken]] = {}
+        self._interval = self._left = SHORTEST
+        self._from = 0
 
     def place(self, group: int, subscription: Subscription) -> list[int]:
         anchor = anchor_of(subscription, self.predicates)
@@ -32,3 +45,25 @@ class Counting(IndexedMatching):
     def displace(self, group: int) -> None:
         for ranges, key, name in self._taken.pop(group, ()):
             ranges.give_back(key, name)
+
+    def before(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self._interval = self._left = SHORTEST if self._move() else min(2 * self._interval, LONGEST)
+
+    def _move(self) -> int:
+        """Move subscriptions from the key under which most were looked at to where events lead more rarely;
+        gives how many."""
+        key = int(np.argmax(self.tried))
+        under = self.under.groups_under(key)
+        often = self.tried[key] / max(len(under), 1) / self._interval
+        self.tried[:] = 0
+        moved = 0
+        first = self._from % max(len(under), 1)
+        self._from += MOST_MOVED
+        for group in (under[first:] + under[:first])[:MOST_MOVED]:
+            subscription = self.groups[group]
+            if anchor_of(subscription, self.predicates).chance < often / 2:
+                self.put_again(group, subscription)
+                moved += 1
+        return moved

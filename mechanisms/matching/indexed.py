@@ -18,6 +18,7 @@ from bypass.mechanisms.matching.kernels import (
     AND,
     NOT,
     OR,
+    P_START,
     judge_slots,
     rows_with,
     slots_of,
@@ -41,9 +42,9 @@ class IndexedMatching(AttributeMatching):
         self.predicates = PredicateColumns()
         self._programs: Ints = np.zeros((0, 3), np.int64)
         self._pool = self.predicates.pool
-        self._under = Postings()
+        self.under = Postings()
         self._marked: Ints = np.zeros(0, np.int64)
-        self._tried: Ints = np.zeros(0, np.int64)
+        self.tried: Ints = np.zeros(0, np.int64)
         self._seen: Ints = np.zeros(0, np.int64)
         self._accepted: Ints = np.zeros(0, np.int64)
         self._found: Ints = np.zeros(0, np.int64)
@@ -59,6 +60,9 @@ class IndexedMatching(AttributeMatching):
     @abstractmethod
     def displace(self, group: int) -> None:
         """Give back what `place` has taken."""
+
+    def before(self) -> None:
+        """Do what is to be done before an event is looked at. Nothing, by default."""
 
     def lead(self, encoded: EncodedEvent) -> list[int]:
         """Give the keys that an event leads to."""
@@ -76,7 +80,7 @@ class IndexedMatching(AttributeMatching):
         self._put(group, subscription, program[: len(subscription.filters)])
 
     def withdrawn(self, group: int, subscription: Subscription) -> None:
-        self._under.remove(group)
+        self.under.remove(group)
         self.displace(group)
         start, count, _ = self._programs[group].tolist()
         self._pool.remove(start, count)
@@ -86,6 +90,7 @@ class IndexedMatching(AttributeMatching):
     def accepting(self, event: Event) -> Ints:
         if len(self.groups) <= FEW:
             return self._one_by_one(event)
+        self.before()
         encoded = self.predicates.encode(event)
         return self._judge(event, encoded, self._slots_under(np.array(self.lead(encoded), np.int64)))
 
@@ -101,9 +106,10 @@ class IndexedMatching(AttributeMatching):
                 return rows
             self._accepted[found] = self._stamp
             return rows_with(rows, group_of, self._accepted, self._stamp)
+        self.before()
         encoded = self.predicates.encode(event)
         keys = np.array(self.lead(encoded), np.int64)
-        under = self._under
+        under = self.under
         if under.count(keys) < len(rows):
             slots = self._slots_under(keys)
         else:
@@ -112,17 +118,28 @@ class IndexedMatching(AttributeMatching):
         self._accepted[found] = self._stamp
         return rows_with(rows, group_of, self._accepted, self._stamp)
 
+    def candidates(self, event: Event) -> int:
+        """How many records of subscriptions an event leads to: those that are looked at."""
+        return self.under.count(np.array(self.lead(self.predicates.encode(event)), np.int64))
+
+    def put_again(self, group: int, subscription: Subscription) -> None:
+        """Have `place` choose anew where a subscription is found."""
+        self.under.remove(group)
+        self.displace(group)
+        start = int(self._programs[group, P_START])
+        self._put(group, subscription, self._pool.values[start : start + len(subscription.filters)].tolist())
+
     # -- internals ----------------------------------------------------------------------------------------
 
     def _one_by_one(self, event: Event) -> Ints:
         return np.array([group for group, each in self.groups.items() if matches(event, each)], np.int64)
 
     def _slots_under(self, keys: Ints) -> Ints:
-        return slots_under(keys, self._under.keys, self._tried)
+        return slots_under(keys, self.under.keys, self.tried)
 
     def _judge(self, event: Event, encoded: EncodedEvent, slots: Ints) -> Ints:
         """Find the groups of some records that accept an event."""
-        n, m = judge_slots(*self._arguments(encoded), slots, self._under.records, self._seen, self._found)
+        n, m = judge_slots(*self._arguments(encoded), slots, self.under.records, self._seen, self._found)
         found = self._found[:n].copy()
         undecided = self._found[m:]
         if not len(undecided):
@@ -156,10 +173,10 @@ class IndexedMatching(AttributeMatching):
         keys = self.place(group, subscription)
         size = self.predicates.keys.used
         if size > len(self._marked):
-            self._marked, self._tried = grown(self._marked, size), grown(self._tried, size)
+            self._marked, self.tried = grown(self._marked, size), grown(self.tried, size)
         tests.sort(key=self.predicates.uses, reverse=True)  # what many share is at hand
         rest = bool(subscription.compounds) or len(tests) > INLINE
-        self._under.add(group, keys, tests[:INLINE], rest, size - 1)
+        self.under.add(group, keys, tests[:INLINE], rest, size - 1)
 
     def _program(self, subscription: Subscription) -> Iterable[int]:
         """Take a subscription's predicates, and give its program: operands, then what joins them."""

@@ -78,7 +78,7 @@ class Postings:
     """Groups by key; a group may be under several. The arrays are for kernels to read."""
 
     def __init__(self) -> None:
-        self.keys: Ints = np.zeros((0, 3), np.int64)
+        self.keys: Ints = np.zeros((1, 3), np.int64)
         self.records: Ints = np.zeros((0, TESTS + INLINE), np.int64)
         self._rooms = Rooms()
         self.postings: Ints = np.zeros((0, 3), np.int64)
