@@ -14,6 +14,9 @@ Taken = tuple[RangeKeys, int, tuple[object, ...]]
 SHORTEST, LONGEST = 64, 4096
 """Events after which it is seen where most subscriptions were looked at; the longer, the less that changes."""
 
+LED_OFTEN = 16
+"""Fewer events that led to a key do not tell how often that is."""
+
 MOST_MOVED = 128
 """So many subscriptions are found elsewhere from then on, at most."""
 
@@ -56,14 +59,18 @@ class Counting(IndexedMatching):
         gives how many."""
         key = int(np.argmax(self.tried))
         under = self.under.groups_under(key)
-        often = self.tried[key] / max(len(under), 1) / self._interval
+        led = int(self.tried[key]) // max(len(under), 1)  # events
         self.tried[:] = 0
+        if led < LED_OFTEN:
+            return 0
         moved = 0
-        first = self._from % max(len(under), 1)
+        first = self._from % len(under)
         self._from += MOST_MOVED
         for group in (under[first:] + under[:first])[:MOST_MOVED]:
             subscription = self.groups[group]
-            if anchor_of(subscription, self.predicates).chance < often / 2:
+            anchor = anchor_of(subscription, self.predicates)
+            in_range = any(taken == key for _, taken, _ in self._taken.get(group, ()))
+            if key not in anchor.keys and not in_range and anchor.chance < led / self._interval / 2:
                 self.put_again(group, subscription)
                 moved += 1
         return moved

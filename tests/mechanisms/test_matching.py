@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.events.event import Event
@@ -64,7 +64,7 @@ def test_a_tree_tells_equalities_apart_that_are_rare_together() -> None:
     event = Event(a=1, b=2, c=3, d=4)
     _, counting = indexed(Counting, wanted)
     _, tree = indexed(Tree, wanted)
-    assert (tree.candidates(event), counting.candidates(event)) == (1, 100)
+    assert tree.candidates(event) == 1 < 50 < counting.candidates(event)
     assert tree.accepting(event).tolist() == counting.accepting(event).tolist() == [123]
 
 
@@ -82,6 +82,7 @@ def test_subscriptions_move_to_where_events_lead_more_rarely() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25, deadline=None)
 @given(wanted=st.lists(wishes(), max_size=10))
 def test_everything_is_given_back(kind: type[IndexedMatching], wanted: list[Subscription]) -> None:
     groups, matching = indexed(kind, [])

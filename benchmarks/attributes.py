@@ -1,0 +1,367 @@
+"""Compares the indexes over attributes with trying every subscription, with databases and with topics."""
+
+from __future__ import annotations
+
+import math
+import random
+import sqlite3
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import duckdb
+def measure_live(*a): return []
+from common import arguments, integer, pin, print_table, ratio, rounds, seconds, write
+
+from bypass.core.broker import Broker
+from bypass.core.downlink import Delivery
+from bypass.events.event import Event
+from bypass.events.filters import Subscription, attr
+from bypass.mechanisms import Registry
+from bypass.mechanisms.families import MATCHING
+from bypass.mechanisms.filters.indexes.groups import SubscriptionGroups
+from bypass.mechanisms.matching.base import AttributeMatching
+from bypass.places.geo import PlanarLocation
+from bypass.places.region import Region
+from bypass.places.sensor import NoSensor
+from bypass.ports.monitor import Monitor
+from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe
+from bypass.sim.clock import VirtualClock
+from bypass.sim.host import SimHost
+from bypass.sim.system import SimulatedSystem
+
+TARGETS = {"matching_us": 30.0, "of_one_filter": 3.0, "subscribing_s": 10.0, "exponent": 1.1}
+KINDS = [f"kind-{n}" for n in range(20)]
+PLACE = (500.0, 500.0)
+REGION = Region((0.0, 0.0, 1000.0, 1000.0), ())
+MECHANISMS = ("counting", "tree", "linear")
+LINEAR_EVENTS = 10
+"""Events by which ways that look at every subscription are measured."""
+
+
+class Wanted(NamedTuple):
+    """What a subscription asks for: an identifier, a range of levels and a set of kinds."""
+
+    id: int
+    low: int
+    high: int
+    kinds: tuple[str, ...]
+
+    def subscription(self) -> Subscription:
+        return (
+            (attr("id") == self.id)
+            & (attr("level") >= self.low)
+            & (attr("level") < self.high)
+            & attr("kind").in_(self.kinds)
+        )
+
+
+def draw(number: int, keys: int) -> list[Wanted]:
+    """Different subscriptions, of which about one in twenty of those with an event's identifier accepts it."""
+    random_ = random.Random(1)
+    drawn = []
+    for _ in range(number):
+        low = random_.randrange(90)
+        kinds = tuple(random_.sample(KINDS, 10))
+        drawn.append(Wanted(random_.randrange(keys), low, low + random_.randint(2, 20), kinds))
+    return drawn
+
+
+def draw_events(number: int, keys: int) -> list[Event]:
+    random_ = random.Random(2)
+    return [
+        Event(id=random_.randrange(keys), level=random_.randrange(100), kind=random_.choice(KINDS))
+        for _ in range(number)
+    ]
+
+
+def index(mechanism: str, wanted: Sequence[Subscription]) -> AttributeMatching:
+    """A mechanism that has these subscriptions."""
+    made: AttributeMatching = Registry().kinds(MATCHING)[mechanism](None)
+    made.groups = SubscriptionGroups()
+    made.start()
+    for each in wanted:
+        made.groups.join(each)
+    return made
+
+
+class Sqlite:
+    """The same selection by a table with an index, in memory; kinds are bits."""
+
+    def __init__(self, wanted: Sequence[Wanted]) -> None:
+        self.database = sqlite3.connect(":memory:")
+        self.database.execute("CREATE TABLE wanted (number INTEGER, id INTEGER, low REAL, high REAL, kinds INTEGER)")
+        self.database.executemany("INSERT INTO wanted VALUES (?, ?, ?, ?, ?)", _rows(wanted))
+        self.database.execute("CREATE INDEX by_id ON wanted (id, low, high)")
+
+    def find(self, event: Event) -> list[Any]:
+        return self.database.execute(_QUERY, _arguments(event)).fetchall()
+
+
+class Duck:
+    """The same selection by DuckDB, in memory, prepared and on one thread."""
+
+    def __init__(self, wanted: Sequence[Wanted]) -> None:
+        self.database = duckdb.connect(":memory:", config={"threads": 1})
+        self.database.execute("CREATE TABLE wanted (number INTEGER, id INTEGER, low REAL, high REAL, kinds INTEGER)")
+        rows = _rows(wanted)
+        for first in range(0, len(rows), 1000):
+            values = ", ".join(map(str, rows[first : first + 1000]))
+            self.database.execute(f"INSERT INTO wanted VALUES {values}")
+        self.database.execute("CREATE INDEX by_id ON wanted (id)")
+
+    def find(self, event: Event) -> list[Any]:
+        return self.database.execute(_QUERY, _arguments(event)).fetchall()
+
+
+_QUERY = "SELECT number FROM wanted WHERE id = ? AND low <= ? AND high > ? AND (kinds & ?) != 0"
+
+
+def _rows(wanted: Sequence[Wanted]) -> list[tuple[int, int, int, int, int]]:
+    bits = {kind: 1 << i for i, kind in enumerate(KINDS)}
+    return [(n, w.id, w.low, w.high, sum(bits[kind] for kind in w.kinds)) for n, w in enumerate(wanted)]
+
+
+def _arguments(event: Event) -> tuple[Any, ...]:
+    return event["id"], event["level"], event["level"], 1 << KINDS.index(event["kind"])
+
+
+def compare_matching(number: int, keys: int, events: int, repetitions: int) -> list[dict[str, Any]]:
+    """Which of very many subscriptions accept an event. All ways must find the same."""
+    wanted, happening = draw(number, keys), draw_events(events, keys)
+    subscriptions = [each.subscription() for each in wanted]
+    made = {name: index(name, subscriptions) for name in MECHANISMS}
+    databases = {"SQLite": Sqlite(wanted), "DuckDB": Duck(wanted)}
+    hits = 0
+    for event in happening[:LINEAR_EVENTS]:
+        expected = sorted(made["linear"].accepting(event).tolist())
+        numbers = [made["linear"].groups[each] for each in expected]
+        for name in ("counting", "tree"):
+            assert sorted(made[name].accepting(event).tolist()) == expected, f"{name} finds others"
+        for name, database in databases.items():
+            found = {subscriptions[each] for (each,) in database.find(event)}
+            assert found == {*numbers}, f"{name} finds others"
+    for event in happening:
+        hits += len(made["counting"].accepting(event))
+    few = happening[:LINEAR_EVENTS]
+    ways: dict[str, Callable[[], object]] = {
+        "counting": lambda: [made["counting"].accepting(event) for event in happening],
+        "tree": lambda: [made["tree"].accepting(event) for event in happening],
+        "linear": lambda: [made["linear"].accepting(event) for event in few],
+        "SQLite": lambda: [databases["SQLite"].find(event) for event in happening[: 10 * len(few)]],
+        "DuckDB": lambda: [databases["DuckDB"].find(event) for event in few],
+    }
+    sizes = {"linear": len(few), "SQLite": min(10 * len(few), events), "DuckDB": len(few)}
+    taken = rounds(ways, repetitions)
+    per_event = {name: [t / sizes.get(name, events) for t in times] for name, times in taken.items()}
+    return [
+        {
+            "way": name,
+            "us": statistics.median(times) * 1e6,
+            "ratio": ratio(times, per_event["counting"]),
+            "hits": hits / events,
+        }
+        for name, times in per_event.items()
+    ]
+
+
+def compare_shapes(number: int, events: int, repetitions: int) -> list[dict[str, Any]]:
+    """Which mechanism is better depends on what subscriptions ask for."""
+    r = random.Random(3)
+    shapes: dict[str, tuple[list[Subscription], list[Event]]] = {
+        "four equalities of ten values": (
+            [Subscription([attr(n) == r.randrange(10) for n in "abcd"]) & (attr("e") > i) for i in range(number)],
+            [Event(a=r.randrange(10), b=r.randrange(10), c=r.randrange(10), d=r.randrange(10), e=number)
+             for _ in range(events)],
+        ),
+        "a narrow range": (
+            [(attr("level") >= i) & (attr("level") < i + 3) for i in range(number)],
+            [Event(level=r.uniform(0, number)) for _ in range(events)],
+        ),
+        "a beginning": (
+            [Subscription.of(attr("name").startswith(f"{i:06}")) for i in range(number)],
+            [Event(name=f"{r.randrange(number):06}/x") for _ in range(events)],
+        ),
+        "one of two identifiers": (
+            [(attr("id") == i) | (attr("other") == i) for i in range(number)],
+            [Event(id=r.randrange(number), other=r.randrange(number)) for _ in range(events)],
+        ),
+    }  # fmt: skip
+    results = []
+    for shape, (wanted, happening) in shapes.items():
+        made = {name: index(name, wanted) for name in MECHANISMS}
+        few = {name: happening if name == "counting" else happening[:LINEAR_EVENTS] for name in MECHANISMS}
+        if shape.startswith("four"):
+            few["tree"] = happening
+        actions: dict[str, Callable[[], object]] = {
+            name: lambda name=name: [made[name].accepting(event) for event in few[name]]  # type: ignore[misc]
+            for name in MECHANISMS
+        }
+        taken = rounds(actions, repetitions)
+        us = {name: statistics.median(taken[name]) / len(few[name]) * 1e6 for name in MECHANISMS}
+        results.append({"shape": shape, **us})
+    return results
+
+
+# -- the whole broker -------------------------------------------------------------------------------------
+
+
+class Counted:
+    """Takes what goes to clients, and counts it."""
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    def send(self, client: int, message: Message) -> None:
+        """Nobody hears it."""
+
+    def notify(self, deliveries: Any) -> None:
+        each: Delivery
+        for each in deliveries:
+            self.told += sum(len(group.clients) for group in each.groups)
+
+
+def compare_subscribing(number: int) -> dict[str, float]:
+    """Many clients, or one, subscribe at a broker in this process; with their place, which it learns so."""
+    wanted = [each.subscription() for each in draw(number, 1000)]
+    result = {}
+    for clients in (number, 1):
+        broker = Broker(SimHost(-1, VirtualClock(), NoSensor(), Monitor(), 1), Counted(), region=REGION)
+        flag = broker.flag_of(broker.filter_schemes[0])
+        messages = [
+            Subscribe(i + 1, each, 100, ContextUpdate(PLACE, client=i % clients), client=i % clients, scheme=flag)
+            for i, each in enumerate(wanted)
+        ]
+        result["many clients" if clients > 1 else "one client"] = seconds(
+            lambda broker=broker, messages=messages: [broker.receive(each) for each in messages]  # type: ignore[misc]
+        )
+    return result
+
+
+class Standing:
+    """Everybody is at one place."""
+
+    def position(self, client: int, at: float) -> tuple[float, float]:
+        return PLACE
+
+    def velocity(self, client: int, at: float) -> tuple[float, float]:
+        return 0.0, 0.0
+
+
+class Simulated:
+    """A simulated system with so many different subscriptions of some clients at one place."""
+
+    def __init__(self, number: int, clients: int, mechanism: str) -> None:
+        registry = Registry()
+        self.system = SimulatedSystem(clients + 1, Standing(), REGION, registry=registry)
+        self.told = 0
+        self.number = number
+        self.published = 0
+        for i in range(number):
+            self.system.clients[i % clients].subscribe(attr("n") == i, self._tell, radius=100)
+        self.until = 5.0
+        self.system.run_until(self.until)
+        from bypass.transitions import Action, Plan
+
+        self.system.broker.execute(Plan(plan="matching", actions=(Action(proxy="matching", to=mechanism),)))
+
+    def _tell(self, event: Event, handle: Any) -> None:
+        self.told += 1
+
+    def publish(self, events: int) -> None:
+        """Events one after the other, a hundred in a second, each for one subscription."""
+        publisher = self.system.clients[-1]
+        for _ in range(events):
+            publisher.publish(Event(n=self.published % self.number), PlanarLocation(*PLACE))
+            self.published += 1
+            self.until += 0.01
+            self.system.run_until(self.until)
+        self.until += 2.0
+        self.system.run_until(self.until)
+
+
+def compare_simulated(sizes: Sequence[int], events: int, repetitions: int, clients: int) -> list[dict[str, Any]]:
+    """What an event costs that concerns one of so many different subscriptions in one place."""
+    results: list[dict[str, Any]] = []
+    for mechanism in ("counting", "linear"):
+        made = {size: Simulated(size, clients, mechanism) for size in sizes}
+        taken = rounds(
+            {str(size): lambda one=one: one.publish(events) for size, one in made.items()},  # type: ignore[misc]
+            repetitions,
+        )
+        for size, one in made.items():
+            assert one.told == one.published, f"{one.told} of {one.published} events arrived"
+            results.append({
+                "mechanism": mechanism,
+                "subscriptions": size,
+                "us": statistics.median(taken[str(size)]) / events * 1e6,
+                "of_one": ratio(taken[str(size)], taken[str(sizes[0])]),
+            })  # fmt: skip
+    return results
+
+
+def exponent(results: Sequence[dict[str, Any]]) -> float:
+    """The power of the number of subscriptions with which the cost of an event grows, by least squares."""
+    logs = [(math.log(each["subscriptions"]), math.log(each["us"])) for each in results]
+    return float(statistics.linear_regression([x for x, _ in logs], [y for _, y in logs]).slope)
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    integer(parser, "--subscriptions", 100_000, "different subscriptions that events are matched with")
+    integer(parser, "--keys", 1_000, "identifiers that subscriptions ask for")
+    integer(parser, "--events", 2_000, "events")
+    integer(parser, "--together", 5_000, "different subscriptions in one place")
+    integer(parser, "--live", 5_000, "different subscriptions at a live broker, 0: none")
+    options = parser.parse_args()
+    pin()
+    matching = compare_matching(options.subscriptions, options.keys, options.events, options.repetitions)
+    print_table(
+        f"{options.subscriptions:,} subscriptions (an identifier of {options.keys:,}, a range, a set), "
+        f"{matching[0]['hits']:.1f} hits",
+        ("way", "µs/event", "× counting", "at most"),
+        [(m["way"], m["us"], m["ratio"], "30" if m["way"] == "counting" else "") for m in matching],
+    )
+    shapes = compare_shapes(options.subscriptions // 10, min(options.events, 500), options.repetitions)
+    print_table(
+        f"{options.subscriptions // 10:,} subscriptions of one shape: µs/event",
+        list(shapes[0]),
+        [list(s.values()) for s in shapes],
+    )
+    subscribing = compare_subscribing(options.subscriptions)
+    print_table(
+        f"Subscribing {options.subscriptions:,} in one process, at most 10 s",
+        ("by", "s"),
+        list(subscribing.items()),
+    )
+    sizes = [size for size in (1, 100, 1000) if size < options.together] + [options.together]
+    simulated = compare_simulated(sizes, min(options.events, 500), options.repetitions, 20)
+    print_table(
+        "Simulated: different subscriptions of 20 clients in one place, an event for one of them, at most 3 ×",
+        ("matching", "subscriptions", "µs/event", "× one"),
+        [list(each.values()) for each in simulated],
+    )
+    growing = [10**n for n in range(5) if 10**n <= options.subscriptions]
+    growth = compare_simulated(growing, min(options.events, 500), options.repetitions, 1)
+    powers = {
+        name: exponent([each for each in growth if each["mechanism"] == name]) for name in ("counting", "linear")
+    }
+    print_table(
+        "Simulated: subscriptions of one client; grows with the power "
+        + ", ".join(f"{power:.2f} ({name})" for name, power in powers.items()),
+        ("matching", "subscriptions", "µs/event", "× one"),
+        [list(each.values()) for each in growth],
+    )
+    live = measure_live(options.live, options.events, options.repetitions, options.keys) if options.live else []
+    write(
+        "attributes",
+        options.out,
+        {
+            "targets": TARGETS, "matching": matching, "shapes": shapes, "subscribing": subscribing,
+            "simulated": simulated, "growth": growth, "exponents": powers, "live": live,
+        },
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
