@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import duckdb
-def measure_live(*a): return []
+from attributes_servers import PROGRAMS, measure_live, measure_topics
 from common import arguments, integer, pin, print_table, ratio, rounds, seconds, write
 
 from bypass.core.broker import Broker
@@ -25,10 +25,11 @@ from bypass.places.geo import PlanarLocation
 from bypass.places.region import Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
-from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe
+from bypass.protocol.messages import ContextUpdate, Message, Subscribe
 from bypass.sim.clock import VirtualClock
 from bypass.sim.host import SimHost
 from bypass.sim.system import SimulatedSystem
+from bypass.transitions import Action, Plan
 
 TARGETS = {"matching_us": 30.0, "of_one_filter": 3.0, "subscribing_s": 10.0, "exponent": 1.1}
 KINDS = [f"kind-{n}" for n in range(20)]
@@ -90,7 +91,9 @@ class Sqlite:
 
     def __init__(self, wanted: Sequence[Wanted]) -> None:
         self.database = sqlite3.connect(":memory:")
-        self.database.execute("CREATE TABLE wanted (number INTEGER, id INTEGER, low REAL, high REAL, kinds INTEGER)")
+        self.database.execute(
+            "CREATE TABLE wanted (number INTEGER, id INTEGER, low REAL, high REAL, kinds INTEGER)"
+        )
         self.database.executemany("INSERT INTO wanted VALUES (?, ?, ?, ?, ?)", _rows(wanted))
         self.database.execute("CREATE INDEX by_id ON wanted (id, low, high)")
 
@@ -103,7 +106,9 @@ class Duck:
 
     def __init__(self, wanted: Sequence[Wanted]) -> None:
         self.database = duckdb.connect(":memory:", config={"threads": 1})
-        self.database.execute("CREATE TABLE wanted (number INTEGER, id INTEGER, low REAL, high REAL, kinds INTEGER)")
+        self.database.execute(
+            "CREATE TABLE wanted (number INTEGER, id INTEGER, low REAL, high REAL, kinds INTEGER)"
+        )
         rows = _rows(wanted)
         for first in range(0, len(rows), 1000):
             values = ", ".join(map(str, rows[first : first + 1000]))
@@ -229,7 +234,9 @@ def compare_subscribing(number: int) -> dict[str, float]:
         broker = Broker(SimHost(-1, VirtualClock(), NoSensor(), Monitor(), 1), Counted(), region=REGION)
         flag = broker.flag_of(broker.filter_schemes[0])
         messages = [
-            Subscribe(i + 1, each, 100, ContextUpdate(PLACE, client=i % clients), client=i % clients, scheme=flag)
+            Subscribe(
+                i + 1, each, 100, ContextUpdate(PLACE, client=i % clients), client=i % clients, scheme=flag
+            )
             for i, each in enumerate(wanted)
         ]
         result["many clients" if clients > 1 else "one client"] = seconds(
@@ -261,8 +268,6 @@ class Simulated:
             self.system.clients[i % clients].subscribe(attr("n") == i, self._tell, radius=100)
         self.until = 5.0
         self.system.run_until(self.until)
-        from bypass.transitions import Action, Plan
-
         self.system.broker.execute(Plan(plan="matching", actions=(Action(proxy="matching", to=mechanism),)))
 
     def _tell(self, event: Event, handle: Any) -> None:
@@ -280,7 +285,9 @@ class Simulated:
         self.system.run_until(self.until)
 
 
-def compare_simulated(sizes: Sequence[int], events: int, repetitions: int, clients: int) -> list[dict[str, Any]]:
+def compare_simulated(
+    sizes: Sequence[int], events: int, repetitions: int, clients: int
+) -> list[dict[str, Any]]:
     """What an event costs that concerns one of so many different subscriptions in one place."""
     results: list[dict[str, Any]] = []
     for mechanism in ("counting", "linear"):
@@ -344,7 +351,8 @@ def main() -> None:
     growing = [10**n for n in range(5) if 10**n <= options.subscriptions]
     growth = compare_simulated(growing, min(options.events, 500), options.repetitions, 1)
     powers = {
-        name: exponent([each for each in growth if each["mechanism"] == name]) for name in ("counting", "linear")
+        name: exponent([each for each in growth if each["mechanism"] == name])
+        for name in ("counting", "linear")
     }
     print_table(
         "Simulated: subscriptions of one client; grows with the power "
@@ -352,15 +360,47 @@ def main() -> None:
         ("matching", "subscriptions", "µs/event", "× one"),
         [list(each.values()) for each in growth],
     )
-    live = measure_live(options.live, options.events, options.repetitions, options.keys) if options.live else []
+    live = measure_live(options.live, options.events, options.repetitions) if options.live else []
+    topics = [
+        {
+            "server": name,
+            **measure_topics(name, options.subscriptions, options.keys, options.events, options.repetitions),
+        }
+        for name in PROGRAMS
+        if options.live
+    ]
+    if live:
+        print_live(live, topics)
     write(
         "attributes",
         options.out,
         {
             "targets": TARGETS, "matching": matching, "shapes": shapes, "subscribing": subscribing,
-            "simulated": simulated, "growth": growth, "exponents": powers, "live": live,
+            "simulated": simulated, "growth": growth, "exponents": powers, "live": live, "topics": topics,
         },
     )  # fmt: skip
+
+
+def print_live(live: list[dict[str, Any]], topics: list[dict[str, Any]]) -> None:
+    """Print what brokers take for an event, ours and others."""
+    one = {each["matching"]: each["us"] for each in live if each["subscriptions"] == 1}
+    print_table(
+        "Live: different subscriptions of one client in one place, processor time of the broker, at most 3 ×",
+        ("matching", "subscriptions", "µs/event", "× one", "subscribing, s", "its CPU s"),
+        [
+            (
+                each["matching"], each["subscriptions"], each["us"], each["us"] / one[each["matching"]],
+                each["subscribing_s"], each["subscribing_cpu_s"],
+            )
+            for each in live
+        ],
+    )  # fmt: skip
+    if topics:
+        print_table(
+            "A topic for each identifier: processor time of the server; subscribers would test the rest",
+            ("server", "told of an event", "µs/event"),
+            [(each["server"], each["told"], each["us"]) for each in topics],
+        )
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ class EventSelection:
         gateways, groups = None, []
         for clients, handles, unfiltered in found:
             if self.choice is not None and not unfiltered and len(clients):
-                gateways, clients, handles = self._relay.assign(  # noqa: PLW2901 - those who are left
+                gateways, clients, handles = self._relay.assign(
                     self.choice, self._schemes, publication, clients, handles
                 )
             if len(clients):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from bypass.events.filters import AnyOf, Subscription
 from bypass.events.matching import matches
 from bypass.mechanisms.matching.attribute_lookup import EncodedEvent
 from bypass.mechanisms.matching.base import AttributeMatching
-from bypass.mechanisms.matching.columns import ListPool, grown
+from bypass.mechanisms.matching.columns import grown
 from bypass.mechanisms.matching.kernels import (
     AND,
     NOT,

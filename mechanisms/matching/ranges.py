@@ -1,8 +1,8 @@
 """Ranges of numbers by where they are, so that a number finds those that may hold it without trying all.
 
-A range with two ends is kept in the one or two cells of a grid that it touches, whose cells are as wide as the
-range is long, rounded up to a power of four: an event looks into one cell of each width in use. Ranges with one
-end are kept by that end, rounded to five bits, in ascending order: an event takes all on its side.
+A range with two ends is kept in the one or two cells of a grid that it touches, whose cells are as wide as
+the range is long, rounded up to a power of four: an event looks into one cell of each width in use. Ranges
+with one end are kept by that end, rounded to five bits, in ascending order: an event takes all on its side.
 """
 
 from __future__ import annotations

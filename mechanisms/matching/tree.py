@@ -8,7 +8,6 @@ from bypass.events.attributes import BOOLEAN
 from bypass.events.filters import Subscription
 from bypass.events.operators import BUILT_IN
 from bypass.mechanisms.matching.attribute_lookup import ABSENT_SYMBOL, TRUTH, EncodedEvent
-from bypass.mechanisms.matching.columns import NumberPool
 from bypass.mechanisms.matching.indexed import IndexedMatching
 from bypass.mechanisms.matching.kernels import NONE, V_NAME, V_SYMBOL
 

@@ -22,7 +22,9 @@ from bypass.testing.suites.matchings import wishes
 KINDS = (Counting, Tree)
 
 
-def indexed(kind: type[IndexedMatching], wanted: list[Subscription]) -> tuple[SubscriptionGroups, IndexedMatching]:
+def indexed(
+    kind: type[IndexedMatching], wanted: list[Subscription]
+) -> tuple[SubscriptionGroups, IndexedMatching]:
     groups = SubscriptionGroups()
     matching = kind(None)
     matching.groups = groups
@@ -111,7 +113,8 @@ def test_bounds_tell_numbers_apart_that_are_floats(one: float, other: float) -> 
     if high < least:
         assert one < other
     if one < other:
-        assert low <= least and high <= most
+        assert low <= least
+        assert high <= most
 
 
 @given(st.text(st.characters(), max_size=10), st.text(st.characters(), max_size=10))

@@ -1,4 +1,5 @@
-"""The built-in mechanisms of attribute matching pass the suite that others' are tested with, and a small one does."""
+"""The built-in mechanisms of attribute matching pass the suite that others' are tested with; so does a small
+one."""
 
 from __future__ import annotations
 

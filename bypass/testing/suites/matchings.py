@@ -175,7 +175,9 @@ def _assert_told(world: SimulatedWorld, event: int, level: int) -> None:
 _NAMES = st.sampled_from("abc")
 _LARGE = [2**53, 2**53 + 1, -(2**60) - 1, 10**400, float(2**53), 1e300, -1e-300, float("inf"), -float("inf")]
 _NUMBERS = st.integers(-3, 3) | st.sampled_from([-1.5, 0.0, 2.5]) | st.sampled_from(_LARGE)
-_TEXTS = st.sampled_from(["", "x", "xy", "é", "y", "xyxyxyx", "xyxyxyy", "xy" * 20, "xy" * 20 + "z", "\ud800"])
+_TEXTS = st.sampled_from(
+    ["", "x", "xy", "é", "y", "xyxyxyx", "xyxyxyy", "xy" * 20, "xy" * 20 + "z", "\ud800"]
+)
 _SCALARS = st.sampled_from([1, 2, 3.5, "x", "xy"])
 _SETS = st.frozensets(_SCALARS, max_size=3)
 _VERSIONS = st.builds(Version, st.integers(0, 1), st.integers(0, 1))

@@ -60,6 +60,7 @@ class Status:
         broker, config, deliveries = server.broker, server.config, server.deliveries
         region, authenticator = config.region, server.listener.authenticator
         allow_list, connections = server.listener.allow_list, server.listener.connections
+        matching = broker.engine.active(MATCHING_PROXY)
         return {
             "at": now,
             "started": self._started,
@@ -76,6 +77,7 @@ class Status:
                 {"name": each.name, "set": each.settings(), "clients": len(each.clients)}
                 for each in broker.filter_schemes
             ],
+            "matching": {"name": matching.name, "set": matching.settings()},
             "clients": {"connected": len(server.sessions.by_route), "sessions": len(server.sessions)},
             "subscriptions": len(broker.table),
             "rates": self._rates(now),
