@@ -7,6 +7,7 @@ import random
 import sqlite3
 import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import duckdb
@@ -58,7 +59,7 @@ class Wanted(NamedTuple):
 
 
 def draw(number: int, keys: int) -> list[Wanted]:
-    """Different subscriptions, of which about one in twenty of those with an event's identifier accepts it."""
+    """Different subscriptions, of which about one in twenty of those with its identifier accepts an event."""
     random_ = random.Random(1)
     drawn = []
     for _ in range(number):
@@ -136,7 +137,7 @@ def compare_matching(number: int, keys: int, events: int, repetitions: int) -> l
     wanted, happening = draw(number, keys), draw_events(events, keys)
     subscriptions = [each.subscription() for each in wanted]
     made = {name: index(name, subscriptions) for name in MECHANISMS}
-    databases = {"SQLite": Sqlite(wanted), "DuckDB": Duck(wanted)}
+    databases: dict[str, Sqlite | Duck] = {"SQLite": Sqlite(wanted), "DuckDB": Duck(wanted)}
     hits = 0
     for event in happening[:LINEAR_EVENTS]:
         expected = sorted(made["linear"].accepting(event).tolist())
@@ -170,14 +171,21 @@ def compare_matching(number: int, keys: int, events: int, repetitions: int) -> l
     ]
 
 
+def _accept_all(matching: AttributeMatching, events: Sequence[Event]) -> None:
+    for event in events:
+        matching.accepting(event)
+
+
 def compare_shapes(number: int, events: int, repetitions: int) -> list[dict[str, Any]]:
     """Which mechanism is better depends on what subscriptions ask for."""
     r = random.Random(3)
     shapes: dict[str, tuple[list[Subscription], list[Event]]] = {
         "four equalities of ten values": (
-            [Subscription([attr(n) == r.randrange(10) for n in "abcd"]) & (attr("e") > i) for i in range(number)],
-            [Event(a=r.randrange(10), b=r.randrange(10), c=r.randrange(10), d=r.randrange(10), e=number)
-             for _ in range(events)],
+            [
+                Subscription([attr(n) == r.randrange(10) for n in "abcd"]) & (attr("e") > i)
+                for i in range(number)
+            ],
+            [Event({n: r.randrange(10) for n in "abcd"}, e=number) for _ in range(events)],
         ),
         "a narrow range": (
             [(attr("level") >= i) & (attr("level") < i + 3) for i in range(number)],
@@ -199,8 +207,7 @@ def compare_shapes(number: int, events: int, repetitions: int) -> list[dict[str,
         if shape.startswith("four"):
             few["tree"] = happening
         actions: dict[str, Callable[[], object]] = {
-            name: lambda name=name: [made[name].accepting(event) for event in few[name]]  # type: ignore[misc]
-            for name in MECHANISMS
+            name: partial(_accept_all, made[name], few[name]) for name in MECHANISMS
         }
         taken = rounds(actions, repetitions)
         us = {name: statistics.median(taken[name]) / len(few[name]) * 1e6 for name in MECHANISMS}
@@ -248,10 +255,10 @@ def compare_subscribing(number: int) -> dict[str, float]:
 class Standing:
     """Everybody is at one place."""
 
-    def position(self, client: int, at: float) -> tuple[float, float]:
+    def position(self, client: int, at: float) -> tuple[float, float]:  # noqa: ARG002 - whoever, whenever
         return PLACE
 
-    def velocity(self, client: int, at: float) -> tuple[float, float]:
+    def velocity(self, client: int, at: float) -> tuple[float, float]:  # noqa: ARG002
         return 0.0, 0.0
 
 
@@ -270,7 +277,7 @@ class Simulated:
         self.system.run_until(self.until)
         self.system.broker.execute(Plan(plan="matching", actions=(Action(proxy="matching", to=mechanism),)))
 
-    def _tell(self, event: Event, handle: Any) -> None:
+    def _tell(self, *_: object) -> None:
         self.told += 1
 
     def publish(self, events: int) -> None:
@@ -293,7 +300,7 @@ def compare_simulated(
     for mechanism in ("counting", "linear"):
         made = {size: Simulated(size, clients, mechanism) for size in sizes}
         taken = rounds(
-            {str(size): lambda one=one: one.publish(events) for size, one in made.items()},  # type: ignore[misc]
+            {str(size): partial(one.publish, events) for size, one in made.items()},
             repetitions,
         )
         for size, one in made.items():
@@ -344,7 +351,7 @@ def main() -> None:
     sizes = [size for size in (1, 100, 1000) if size < options.together] + [options.together]
     simulated = compare_simulated(sizes, min(options.events, 500), options.repetitions, 20)
     print_table(
-        "Simulated: different subscriptions of 20 clients in one place, an event for one of them, at most 3 ×",
+        "Simulated: different subscriptions of 20 clients in one place, an event for one, at most 3 ×",
         ("matching", "subscriptions", "µs/event", "× one"),
         [list(each.values()) for each in simulated],
     )

@@ -1,5 +1,5 @@
-"""The live part of `attributes.py`: our broker with many different subscriptions, and servers with a topic for
-each identifier."""
+"""The live part of `attributes.py`: our broker with many different subscriptions, and servers with a topic
+for each identifier."""
 
 from __future__ import annotations
 

@@ -200,6 +200,7 @@ QUICK: dict[type, str] = {
     testing.GatewaySelectionSuite: "test_everybody_is_a_gateway_or_has_one",
     testing.InsertionSuite: "test_the_same_cycle_has_the_same_batches",
     testing.LogSuite: "test_messages_of_a_device_stay_in_order",
+    testing.MatchingSuite: "test_it_stops_listening",
     testing.MobilitySuite: "test_a_longer_run_begins_like_a_shorter_one",
     testing.ModeSuite: "test_everybody_is_told_once",
     testing.ParserSuite: "test_what_is_written_is_read",

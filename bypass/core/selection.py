@@ -64,10 +64,10 @@ def owners(table: SubscriptionTable, publication: Publish, rows: Ints) -> tuple[
 
 
 class Selectivity:
-    """Decides whether events are matched by place first or by attributes first: by that which finds fewer rows.
+    """Decides whether events are matched by place first or by attributes first: by what finds fewer rows.
 
-    Both are averages over the events that came lately. Now and then one is matched the other way round, to know
-    what that would find; the longer it would find more, the more rarely. The result is the same.
+    Both are averages over the events that came lately. Now and then one is matched the other way round, to
+    know what that would find; the longer it would find more, the more rarely. The result is the same.
     """
 
     __slots__ = ("_by_attributes", "_by_place", "_fewer", "_interval", "_left")
@@ -222,7 +222,7 @@ class EventSelection:
         return self.deliver(publication, rows, [scheme.unfiltered() for scheme in self._schemes])
 
     def _with_others(self, publication: Publish, found: list[Ints], plain: Ints) -> Ints:
-        """Join the rows that schemes have `found`, those that linger, and those without a place; ascending."""
+        """Join the rows that schemes have `found`, those that linger, and those without a place, in order."""
         if self._grace.overlapping:
             found += self._grace.match(publication)
         if len(plain):

@@ -1,9 +1,9 @@
 """The interfaces of the exchangeable parts, except for filter schemes.
 
 Together with the filter scheme these are the mechanism proxies of a client (`transport`, `direct`,
-`gateway-logic`, `gateway`, `mode`, `filter`) and of a broker (`filter`, `matching`, `gateway-selection`). Where no
-mechanism runs, the proxy's stub does nothing. A client that stores objects also has `stability`, beside
-`routing` and `storage`.
+`gateway-logic`, `gateway`, `mode`, `filter`) and of a broker (`filter`, `matching`, `gateway-selection`).
+Where no mechanism runs, the proxy's stub does nothing. A client that stores objects also has `stability`,
+beside `routing` and `storage`.
 """
 
 from __future__ import annotations
@@ -93,8 +93,10 @@ class Matching(Protocol):
         """Find the numbers of all distinct subscriptions that accept an event, each once, in any order."""
 
     def accepted(self, event: Event, rows: Ints, group_of: Ints) -> Ints:
-        """Give those of some rows whose subscription accepts an event, in their order; `group_of` is the column
-        with the numbers of the subscriptions."""
+        """Give those of some rows whose subscription accepts an event, in their order.
+
+        `group_of` is the column with the numbers of the subscriptions.
+        """
 
     def watch(self, groups: SubscriptionGroups) -> None:
         """Match these subscriptions from now on, instead of those before."""

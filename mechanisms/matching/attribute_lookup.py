@@ -70,12 +70,12 @@ class SymbolUses:
 class AttributeLookup:
     """What predicates on one name compare with. A symbol is the number of a constant, and a key as well.
 
-    `values` has the symbols of numbers, texts and collections, `truths` those of truth values, `elements` those
-    of what collections consist of; `key` is for whatever is about this name.
+    `values` has the symbols of numbers, texts and collections, `truths` those of truth values, `elements`
+    those of what collections consist of; `key` is for whatever is about this name.
     """
 
-    __slots__ = ("_affixes", "elements", "key", "name", "number", "ordered_texts", "present", "ranges", "recent",
-                 "truths", "uses", "values")  # fmt: skip
+    __slots__ = ("_affixes", "elements", "key", "name", "number", "ordered_texts", "present", "ranges",
+                 "recent", "truths", "uses", "values")  # fmt: skip
 
     def __init__(self, name: str, number: int, keys: NumberPool) -> None:
         self.name, self.number, self.key = name, number, keys.take()

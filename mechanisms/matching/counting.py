@@ -1,4 +1,5 @@
-"""Matching by the rarest predicate of each subscription, then by counting those that are satisfied."""
+"""Matching by the rarest predicate of each subscription, then by counting its others: up to the first that
+fails."""
 
 from __future__ import annotations
 
@@ -7,12 +8,12 @@ import numpy as np
 from bypass.events.filters import Subscription
 from bypass.mechanisms.matching.anchors import anchor_of
 from bypass.mechanisms.matching.indexed import IndexedMatching
-from bypass.mechanisms.matching.ranges import RangeKeys
+from bypass.mechanisms.matching.ranges import RangeKeys, RangeName
 
-Taken = tuple[RangeKeys, int, tuple[object, ...]]
+Taken = tuple[RangeKeys, int, RangeName]
 
 SHORTEST, LONGEST = 64, 4096
-"""Events after which it is seen where most subscriptions were looked at; the longer, the less that changes."""
+"""Events after which it is seen where most subscriptions were looked at; more if nothing was to change."""
 
 LED_OFTEN = 16
 """Fewer events that led to a key do not tell how often that is."""
@@ -22,8 +23,8 @@ MOST_MOVED = 128
 
 
 class Counting(IndexedMatching):
-    """Keeps a subscription under the keys of its rarest term: an equality, a member of a set, a beginning or end,
-    a range. Of those under the keys of an event, one whose satisfied predicates are as many as it has accepts it.
+    """Keeps a subscription under the keys of its rarest term: an equality, a member of a set, a beginning or
+    end, a range. Of those under the keys of an event, one accepts it whose predicates are all satisfied.
 
     Which term is the rarest, the events of late tell: subscriptions that are looked at often and in vain are
     moved.

@@ -1,7 +1,7 @@
 """Compiled matching: whether the attributes of an event satisfy predicates, and programs of predicates.
 
-A verdict is one of three: what only Python can tell, such as an operator of an application, is left undecided,
-and counts in conjunctions, alternatives and negations as in Kleene's logic.
+A verdict is one of three: what only Python can tell, such as an operator of an application, is left
+undecided, and counts in conjunctions, alternatives and negations as in Kleene's logic.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from bypass.support.kernel import kernel
 FALSE, UNDECIDED, TRUE = range(3)
 
 (
-    EXISTS, EQUAL, DIFFERENT, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, ONE_OF, MARKED, HAS_ELEMENT, INTERSECTS,
-    WITHIN, IN_PYTHON, ALWAYS_IN_PYTHON,
+    EXISTS, EQUAL, DIFFERENT, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, ONE_OF, MARKED, HAS_ELEMENT,
+    INTERSECTS, WITHIN, IN_PYTHON, ALWAYS_IN_PYTHON,
 ) = range(14)  # fmt: skip
 """Operations of predicates; those before ONE_OF compare one value with one constant."""
 
@@ -172,12 +172,12 @@ def judge(
         for k in range(top, top + operands - 1):
             verdict = min(verdict, stack[k]) if join == AND else max(verdict, stack[k])
         stack[top - 1] = verdict
-    return stack[0]
+    return int(stack[0])
 
 
 @kernel
 def note_names(values: Ints, at: Ints) -> Ints:
-    """Write into `at` where the first value of each name stands; gives for each value the next of its name."""
+    """Write into `at` where the first value of each name is; gives for each value the next of its name."""
     after = np.full(len(values), NONE, np.int64)
     for v in range(len(values) - 1, -1, -1):
         name = values[v, V_NAME]
@@ -218,7 +218,8 @@ def slots_of(rows: Ints, group_of: Ints, first: Ints, postings: Ints) -> Ints:
 @kernel
 def judge_slots(
     programs: Ints, predicates: Ints, constants: Floats, pool: Ints, at: Ints, values: Ints, numbers: Floats,
-    elements: Ints, marks: Ints, marked: Ints, stamp: int, slots: Ints, records: Ints, seen: Ints, found: Ints,
+    elements: Ints, marks: Ints, marked: Ints, stamp: int, slots: Ints, records: Ints, seen: Ints,
+    found: Ints,
 ) -> tuple[int, int]:  # fmt: skip
     """Judge the groups of some records, each once.
 

@@ -11,6 +11,7 @@ from bypass.events.event import Event
 from bypass.events.filters import Filter
 from bypass.events.operators import BUILT_IN
 from bypass.events.operators import EXISTS as EXISTS_OPERATOR
+from bypass.mechanisms.filters.indexes.buckets import NONE
 from bypass.mechanisms.matching.attribute_lookup import (
     COLLECTION,
     LONGEST_AFFIX,
@@ -36,7 +37,6 @@ from bypass.mechanisms.matching.kernels import (
     LESS,
     LESS_EQUAL,
     MARKED,
-    NONE,
     ONE_OF,
     START,
     WITHIN,
@@ -147,7 +147,7 @@ class PredicateColumns:
         return lookup
 
     def _write(self, number: int, each: Filter) -> None:
-        """Write a filter's columns: operation, name, kind, symbol, list of symbols, bounds of the constant."""
+        """Write a filter's columns: operation, name, kind, symbol, list of symbols, bounds of a constant."""
         lookup = self._lookup(each.attribute.name)
         op, value = each.op, each.value
         code, kind = _operation(each)

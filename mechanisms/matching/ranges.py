@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bypass.mechanisms.matching.columns import NumberPool
 from bypass.mechanisms.matching.numbers import Bounds
@@ -21,7 +21,23 @@ MANTISSA = 32.0
 NARROWEST = -1070  # the exponent of the smallest cells
 
 Side = Literal["above", "below"]
-Cell = tuple[int, int]
+
+
+class RangeCell(NamedTuple):
+    """A cell of the grid whose cells are 2 ** `exponent` wide."""
+
+    exponent: int
+    number: int
+
+
+class RangeEnd(NamedTuple):
+    """The only end of a range, rounded, and the side of it on which the range is."""
+
+    side: Side
+    value: float
+
+
+RangeName = RangeCell | RangeEnd
 
 
 def width_of(low: float, high: float) -> int | None:
@@ -63,15 +79,15 @@ class RangeKeys:
     def __init__(self, keys: NumberPool) -> None:
         self._keys = keys
         self._widths: dict[int, int] = {}  # exponent → how many keys are of this width
-        self._cells: dict[Cell, int] = {}  # (exponent, cell) → key
-        self._ends: dict[tuple[Side, float], int] = {}  # rounded ends → key
+        self._cells: dict[tuple[int, int | None], int] = {}  # cells → key; no range is in cell None
+        self._ends: dict[tuple[Side, float], int] = {}  # ends → key
         self._order: dict[Side, list[float]] = {"above": [], "below": []}
         self._uses: dict[int, int] = {}  # by key
 
     def __bool__(self) -> bool:
         return bool(self._uses)
 
-    def take(self, low: float, high: float) -> list[tuple[int, tuple[object, ...]]]:
+    def take(self, low: float, high: float) -> list[tuple[int, RangeName]]:
         """Find or make the keys of a range, each with the name to give it back by; count one more user.
 
         At most one end may be infinite.
@@ -82,29 +98,27 @@ class RangeKeys:
         if exponent is not None:
             first, last = cell_at(low, exponent), cell_at(max(low, high), exponent)
             if first is not None and last is not None:
-                return [self._take_cell((exponent, cell)) for cell in range(first, last + 1)]
+                return [self._take_cell(RangeCell(exponent, cell)) for cell in range(first, last + 1)]
         if math.isinf(low) and low < 0:
             return [self._take_end("below", high)]
         return [self._take_end("above", low)]
 
-    def give_back(self, key: int, name: tuple[object, ...]) -> None:
+    def give_back(self, key: int, name: RangeName) -> None:
         """Count one user of a key less; nobody's key is forgotten."""
         self._uses[key] -= 1
         if self._uses[key]:
             return
         del self._uses[key]
         self._keys.give_back(key)
-        if name in self._cells:
-            del self._cells[name]  # type: ignore[arg-type] # it is one
-            exponent = name[0]
-            self._widths[exponent] -= 1  # type: ignore[index]
-            if not self._widths[exponent]:  # type: ignore[index]
-                del self._widths[exponent]  # type: ignore[arg-type]
+        if isinstance(name, RangeCell):
+            del self._cells[name]
+            self._widths[name.exponent] -= 1
+            if not self._widths[name.exponent]:
+                del self._widths[name.exponent]
         else:
-            side, end = name
-            del self._ends[side, end]  # type: ignore[arg-type]
-            order = self._order[side]  # type: ignore[index]
-            del order[bisect_left(order, end)]  # type: ignore[type-var]
+            del self._ends[name]
+            order = self._order[name.side]
+            del order[bisect_left(order, name.value)]
 
     def at(self, bounds: Bounds, found: list[int]) -> None:
         """Add to `found` the keys of all ranges that may hold a number, which is not NaN."""
@@ -112,32 +126,32 @@ class RangeKeys:
         cells = self._cells
         for exponent in self._widths:
             cell = cell_at(low, exponent)
-            key = cells.get((exponent, cell))  # type: ignore[arg-type] # None is in no cell
+            key = cells.get((exponent, cell))
             if key is not None:
                 found.append(key)
             if low != high and (other := cell_at(high, exponent)) != cell:
-                key = cells.get((exponent, other))  # type: ignore[arg-type]
+                key = cells.get((exponent, other))
                 if key is not None:
                     found.append(key)
         above, below, ends = self._order["above"], self._order["below"], self._ends
         found += [ends["above", end] for end in above[: bisect_right(above, high)]]
         found += [ends["below", end] for end in below[bisect_left(below, low) :]]
 
-    def _take_cell(self, cell: Cell) -> tuple[int, tuple[object, ...]]:
+    def _take_cell(self, cell: RangeCell) -> tuple[int, RangeName]:
         key = self._cells.get(cell)
         if key is None:
             key = self._cells[cell] = self._keys.take()
             self._uses[key] = 0
-            self._widths[cell[0]] = self._widths.get(cell[0], 0) + 1
+            self._widths[cell.exponent] = self._widths.get(cell.exponent, 0) + 1
         self._uses[key] += 1
         return key, cell
 
-    def _take_end(self, side: Side, end: float) -> tuple[int, tuple[object, ...]]:
-        name = (side, rounded(end, side))
+    def _take_end(self, side: Side, end: float) -> tuple[int, RangeName]:
+        name = RangeEnd(side, rounded(end, side))
         key = self._ends.get(name)
         if key is None:
             key = self._ends[name] = self._keys.take()
             self._uses[key] = 0
-            insort(self._order[side], name[1])
+            insort(self._order[side], name.value)
         self._uses[key] += 1
         return key, name

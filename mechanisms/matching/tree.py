@@ -7,9 +7,10 @@ from typing import final
 from bypass.events.attributes import BOOLEAN
 from bypass.events.filters import Subscription
 from bypass.events.operators import BUILT_IN
+from bypass.mechanisms.filters.indexes.buckets import NONE
 from bypass.mechanisms.matching.attribute_lookup import ABSENT_SYMBOL, TRUTH, EncodedEvent
 from bypass.mechanisms.matching.indexed import IndexedMatching
-from bypass.mechanisms.matching.kernels import NONE, V_NAME, V_SYMBOL
+from bypass.mechanisms.matching.kernels import V_NAME, V_SYMBOL
 
 DEEPEST = 8
 """Equalities of a subscription that the tree tells apart; an event may take every subset of its branches."""

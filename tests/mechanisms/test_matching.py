@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bypass.events.attributes import SET
 from bypass.events.event import Event
-from bypass.events.filters import SET, Subscription, attr
+from bypass.events.filters import Subscription, attr
 from bypass.mechanisms.filters.indexes.groups import SubscriptionGroups
 from bypass.mechanisms.matching.columns import NumberPool
 from bypass.mechanisms.matching.counting import SHORTEST, Counting

@@ -8,6 +8,7 @@ from typing import Any
 
 from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.server import BrokerServer
+from bypass.mechanisms.families import MATCHING_PROXY
 
 MOST_POSITIONS = 5000
 MOST_TRANSITIONS = 20
