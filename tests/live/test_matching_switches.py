@@ -1,4 +1,4 @@
-"""Matching of attributes at a live broker is exchanged while events go on, and is the same after a restart."""
+"""Matching of attributes at a live broker is exchanged while events go on; a restart keeps it."""
 
 from __future__ import annotations
 

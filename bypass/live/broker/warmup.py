@@ -23,6 +23,8 @@ from bypass.live.broker.sessions.unacknowledged_kernels import NONE
 from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
+from bypass.mechanisms.filters.indexes.groups import SubscriptionGroups
+from bypass.mechanisms.matching.counting import Counting
 from bypass.places.region import Place, Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
@@ -64,6 +66,7 @@ def warm_up(registry: Registry | None = None) -> None:
 def _warm_up_builtin() -> None:
     registry = Registry()
     _match(registry, registry.kinds(FILTER))
+    _match_attributes()
     _deliver()
 
 
@@ -87,6 +90,20 @@ def _deliver() -> None:
     awaited.give_up(slot, 2)
 
 
+def _match_attributes() -> None:
+    """Look up few of several subscriptions, then judge those of some rows."""
+    groups, matching, rows = SubscriptionGroups(), Counting(None), np.arange(8)
+    matching.groups = groups
+    matching.start()
+    for number in range(8):
+        groups.join((attr("kind") == "warm") & ((attr("n") >= number) | ~(attr("n") == number)))
+    for kind in ("cold", "warm"):
+        event = Event([("kind", kind), ("n", 1), ("n", 2)])
+        matching.accepting(event)
+        matching.accepted(event, rows[:6], rows)
+    groups.leave(0)
+
+
 def _match(registry: Registry, schemes: Iterable[str]) -> None:
     region = Region((0.0, 0.0, 1000.0, 1000.0), (Place("somewhere", 100.0, 100.0, 50.0),))
     host = LiveHost(0, _NoTime(), NoSensor(), Monitor())
@@ -104,4 +121,6 @@ def _match(registry: Registry, schemes: Iterable[str]) -> None:
         for kind, place in ((Kind.PLAIN, None), (Kind.PLACED, (120.0, 100.0)), (Kind.LOCAL, (500.0, 500.0))):
             broker.receive(Publish(1, event, kind, 0, place, client=1, scheme=flag))
             broker.receive(*(Publish(1, event, kind, 0, place, client=1, scheme=flag) for _ in range(2)))
+        placed = Publish(1, event, Kind.PLACED, 0, (120.0, 100.0), client=1, scheme=flag)
+        broker.filter_schemes[0].match_among(placed, broker.table.rows())
         broker.receive(Unsubscribe(1, client=3, scheme=flag))
