@@ -97,8 +97,9 @@ PACKAGES = {
         "CacheSuite ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
         "GatewayLogicSuite GatewaySelectionSuite InsertionSuite LiveWorld LocatedSubscriber LogSuite "
         "MatchingSuite MobilitySuite ModeSuite ParserSuite PartitionSuite PrecomputeSuite ProvisioningSuite "
-        "RankingSuite RoutingSuite SimulatedWorld StorageSuite SystemMachine TransportSuite UnknownCapability "
-        "Waypoint WorkloadSuite events filters places plans radii scenarios subscriptions walks write_replay"
+        "RankingSuite RoutingSuite SimulatedWorld StorageSuite SystemMachine TransportSuite "
+        "UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios subscriptions "
+        "walks write_replay"
     ),
 }
 
