@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bypass.mechanisms.filters import FilterScheme
     from bypass.mechanisms.gateways import GatewayChoice
     from bypass.models import Trace, write_trace
-    from bypass.places import GeoLocation, PlanarLocation
+    from bypass.places import Area, GeoLocation, PlanarLocation
     from bypass.ports import SubHandle, Unless
     from bypass.protocol import Publish
     from bypass.scenarios import Result, evaluate, run, sweep
@@ -51,6 +51,7 @@ else:
         __name__,
         {
             "Action": "bypass.transitions",
+            "Area": "bypass.places",
             "BlockingConnection": "bypass.live",
             "Connection": "bypass.live",
             "Disseminator": "bypass.mechanisms.dissemination",
@@ -155,6 +156,7 @@ __version__ = "0.2.0.dev0"
 
 __all__ = [
     "Action",
+    "Area",
     "BlockingConnection",
     "BypassError",
     "Connection",

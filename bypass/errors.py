@@ -43,8 +43,16 @@ class InvalidLocation(BypassError):
     """Coordinates do not describe a place."""
 
 
+class InvalidArea(BypassError):
+    """Coordinates do not describe an area; the message names the vertex."""
+
+
 class InvalidRadius(BypassError):
     """A radius is not a distance in metres."""
+
+
+class InvalidWatch(BypassError):
+    """A watch of borders asks for something that there is not."""
 
 
 class InvalidInterval(BypassError):
@@ -57,6 +65,10 @@ class InvalidCallback(BypassError, TypeError):
 
 class UnknownHandle(BypassError):
     """A subscription handle was never given out, or its subscription was withdrawn."""
+
+
+class FollowingRefused(BypassError):
+    """A subscription is to be around a client who does not allow that."""
 
 
 class InvalidFormula(BypassError):
@@ -96,7 +108,8 @@ class UnusableMechanism(BypassError):
 
 
 BROKER = frozenset(("numba", "numpy", "prometheus_client"))
-GEO = frozenset(("pyproj",))
+GEO = frozenset(("pyproj", "shapely"))
+H3 = frozenset(("h3",))
 INGEST = frozenset(
     (
         "cbor2", "cryptography", "cwt", "deltalake", "duckdb", "jwt", "msgspec", "nats", "paho", "starlette",
@@ -111,7 +124,7 @@ BROKER, pyarrow and pyspark."""
 
 def extra_of(module: str) -> str | None:
     """The extra that brings a package; None for one that is always there, or is none of ours."""
-    extras = {"broker": BROKER, "geo": GEO, "ingest": INGEST, "lab": LAB, "testing": TESTING}
+    extras = {"broker": BROKER, "geo": GEO, "h3": H3, "ingest": INGEST, "lab": LAB, "testing": TESTING}
     return next((extra for extra, modules in extras.items() if module in modules), None)
 
 

@@ -23,7 +23,7 @@ from bypass.models.compute.engines import SparkEngine, spark_engine
 from bypass.places.geo import PlanarLocation
 from bypass.places.region import Place, Region
 from bypass.places.sensor import LocationRequest
-from bypass.ports.subscriptions import SubHandle
+from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.messages import Message
 from bypass.sim.system import SimulatedSystem
 from bypass.support.units import MICROSECONDS
@@ -149,16 +149,21 @@ class World:
         wanted: Subscription | Filter | None = None,
         interval: float = 1.0,
     ) -> SubHandle:
-        def callback(event: Event, handle: SubHandle) -> None:
-            self.deliveries.append((self.now, client, handle.id, event["number"]))
-            self._told[event["number"]].append((client, handle.id))
-
         return self.clients[client].subscribe(
             wanted if wanted is not None else attr("kind") == "news",
-            callback,
+            self.callback(client),
             radius=radius,
             location_request=LocationRequest(interval=interval),
         )
+
+    def callback(self, client: int) -> Callback:
+        """The callback by which a client is told."""
+
+        def told(event: Event, handle: SubHandle) -> None:
+            self.deliveries.append((self.now, client, handle.id, event["number"]))
+            self._told[event["number"]].append((client, handle.id))
+
+        return told
 
     def publish(self, client: int, at: Point | None = None, **attributes: Any) -> int:
         """Publish an event, at a place if one is given; gives what `heard` wants to know."""

@@ -22,7 +22,8 @@ README, PAGE = ROOT / "README.md", ROOT / "docs" / "extending.md"
 PACKAGE = EXAMPLES / "bypass-parade"
 SHOWN = ("extending.sh", "fair.yaml", "harbour.sh", "harbour.yaml", "elsewhere.sh")
 EXTENDING = {EXAMPLES / name for name in (*SHOWN, "own_family.py", "own_storage.py", "own_values.py")}
-CLIENTS = {EXAMPLES / "live_client.py", EXAMPLES / "trams.py"}  # live.sh and trams.sh run them
+CLIENTS = {EXAMPLES / name for name in ("live_client.py", "trams.py", "bus_corridor.py")}
+"""Programs that live.sh, trams.sh and bus_corridor.sh run."""
 MECHANISMS = ("hexagons", "rows", "lowest", "twice", "whisper", "lora", "tuned", "rising", "second_chance")
 OTHERS = ("carousel", "stage", "shifts", "crowds", "sqlite_archive", "sqlite_log", "pairs", "roll_call")
 USED = {*CLIENTS, *(EXAMPLES / f"{name}.py" for name in (*MECHANISMS, *OTHERS))}

@@ -46,7 +46,7 @@ TOP = {
         "BlockingConnection Connection LiveSubscription Neighbours connect connect_blocking gpsd gpx nmea"
     ),
     "events": "Event Filter Publisher SubHandle Subscription attr matches",
-    "places": "GeoLocation Place PlanarLocation Region",
+    "places": "Area GeoLocation Place PlanarLocation Region",
     "transitions": "Action Mechanism MechanismState Plan Record Rule RuleBook TransferState",
     "mechanisms": "Disseminator FilterScheme GatewayChoice Publish Registry Unless",
     "experiments": "Result SimulatedSystem Trace evaluate run sweep write_trace",
@@ -85,7 +85,7 @@ PACKAGES = {
         "Metadata NodeStore ObjectCatalogue ObjectKey ObjectQuery PageCursor Replica StoredObject TagFormula "
         "TimeWindow Tombstone"
     ),
-    "bypass.places": "Fix GeoLocation LocationRequest Place PlanarLocation Projection Region",
+    "bypass.places": "Area Fix GeoLocation LocationRequest Place PlanarLocation Projection Region",
     "bypass.ports": "Host SubHandle Unless",
     "bypass.protocol": "ContextMessage MalformedMessage Publish SchemeContext",
     "bypass.scenarios": (

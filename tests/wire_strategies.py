@@ -7,11 +7,14 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
+from bypass.places.area_of_interest import AreaOfInterest
 from bypass.protocol.messages import (
+    AllowFollowing,
     Assignment,
     AssignmentRequest,
     Circle,
     ContextUpdate,
+    FollowedPlace,
     Frame,
     Kind,
     Message,
@@ -23,7 +26,7 @@ from bypass.protocol.messages import (
     Unsubscribe,
 )
 from bypass.protocol.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
-from bypass.testing.strategies import events, subscriptions
+from bypass.testing.strategies import events, interests, subscriptions
 from tests import edge_strategies, storage_strategies
 
 u32 = st.integers(0, 2**32 - 1)
@@ -87,7 +90,16 @@ bare = st.builds(
     **stamps,
 )
 publishes = carriers(bare)
-subscribes = carriers(st.builds(Subscribe, u32, subscriptions(), st.none() | u32, **stamps))
+ends = st.none() | st.floats(0, 1e10)
+around = st.builds(
+    lambda interest, name: AreaOfInterest(interest.areas, interest.relative, name * interest.relative),
+    interests(),
+    lines,
+)
+wanted = st.builds(Subscribe, u32, subscriptions(), st.none() | u32, **stamps) | st.builds(
+    Subscribe, u32, subscriptions(), interest=around, expires=ends, until=ends, **stamps
+)
+subscribes = carriers(wanted)
 handles = st.lists(u32, max_size=40).map(tuple)
 addresses = st.lists(u64, max_size=20).map(tuple)
 
@@ -136,6 +148,8 @@ _messages: st.SearchStrategy[Message] = st.one_of(
     assignments,
     subscribes,
     st.builds(Unsubscribe, u32, **stamps),
+    st.builds(AllowFollowing, st.lists(lines.filter(bool), max_size=3).map(tuple), st.booleans(), **stamps),
+    st.builds(FollowedPlace, points, st.tuples(speeds, speeds), **stamps),
     publishes,
     notifies,
     st.builds(PlanMessage, st.binary(max_size=64), **stamps),

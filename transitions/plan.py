@@ -37,7 +37,8 @@ class Action(BaseModel):
     """One transition: to another mechanism (`to`), of parameters only (`set`), or both.
 
     `of` restricts a change of parameters to that mechanism. `members` makes it a partial transition: only
-    these members of a group move.
+    these members of a group move. `area` does so as well, with the members that are there when the plan is
+    executed; who executes it has to know which that is, and what the data mean.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,10 +48,11 @@ class Action(BaseModel):
     set: dict[str, JsonValue] = {}
     of: Name | None = None
     members: Annotated[tuple[int | str, ...], Field(min_length=1)] | None = None
+    area: str | list[float] | dict[str, JsonValue] | None = None
 
-    @field_validator("set")
+    @field_validator("set", "area")
     @classmethod
-    def _is_finite(cls, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    def _is_finite(cls, values: JsonValue) -> JsonValue:
         json.dumps(values, allow_nan=False)  # raises ValueError for what pydantic reads and JSON cannot say
         return values
 
@@ -58,8 +60,10 @@ class Action(BaseModel):
     def _is_complete(self) -> Self:
         if self.to is None and not self.set:
             raise ValueError("an action needs `to`, a mechanism, or `set`, at least one parameter")
-        if self.to is None and self.members is not None:
-            raise ValueError("`members` needs `to`, the mechanism that they move to")
+        if self.to is None and (self.members is not None or self.area is not None):
+            raise ValueError("`members` and `area` need `to`, the mechanism that members move to")
+        if self.members is not None and self.area is not None:
+            raise ValueError("`area` says which members move and excludes `members`")
         if self.to is not None and self.of is not None:
             raise ValueError("`of` restricts a change of parameters and excludes `to`")
         return self

@@ -14,6 +14,7 @@ from bypass.cli import (  # noqa: F401
     ingest,
     objects,
     operate,
+    places,
     run,
     sweep,
     timeliness,

@@ -51,6 +51,11 @@ from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable
     "--seed", default=1, show_default=True, metavar="N", help="Decides when clients publish and have fixes."
 )
 @click.option("--step", default=1.0, show_default=True, help="Seconds between positions, for other Parquet.")
+@click.option(
+    "--crs",
+    metavar="EPSG:...",
+    help="The reference system of x and y of other Parquet, such as EPSG:25832; without one they are metres.",
+)
 @engine_options
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where the files go."
@@ -66,15 +71,17 @@ def evaluate(
     cell: float | None,
     seed: int,
     step: float,
+    crs: str | None,
     engine: str | None,
     master: str | None,
     out: Path,
 ) -> None:
     """Judge filter schemes on a trace: recall, precision, deliveries and context traffic.
 
-    TRACES is a folder that `bypass traces` made. Any other Parquet of positions (columns t, client, x, y, in
-    any order) is laid out first, to DIR/trace. The broker's rules decide, and messages take no time: a run of
-    the simulator with a network without latency gives the same figures, event by event.
+    TRACES is a folder that `bypass traces` made. Any other Parquet of positions (columns t, client, x and y,
+    or lat and lon, in any order) is laid out first, to DIR/trace. The broker's rules decide, and messages
+    take no time: a run of the simulator with a network without latency gives the same figures, event by
+    event.
 
     \b
     DIR gets
@@ -94,7 +101,7 @@ def evaluate(
     """
     need_lab("pyspark")
     from bypass.models.traces import Trace, lay_out, recognise
-    from bypass.models.traces.source import count_rows
+    from bypass.models.traces.source import count_rows, parts_of
     from bypass.scenarios.evaluation import check_evaluation, draw
     from bypass.scenarios.evaluation import evaluate as judge
     from bypass.scenarios.experiments.provenance import FILE as PROVENANCE
@@ -114,18 +121,24 @@ def evaluate(
         raise click.UsageError(f"{traces} is {kind}: convert it first, with bypass traces {traces} --out DIR")
     if kind == "parquet" and traces.absolute() in (out.absolute(), *out.absolute().parents):
         raise click.UsageError(f"--out {out} is in {traces}: expected another folder")
+    if crs is not None and kind == "trace":
+        raise click.UsageError(f"--crs with {traces}, a trace of ours: expected other Parquet")
+    if publications is not None and kind == "parquet" and parts_of(traces, crs or "")[0].on_earth:
+        raise click.UsageError(
+            f"--publications with {traces}, which is on earth: expected the metres of publications"
+        )
     trace = Trace.open(traces) if kind == "trace" else None
     if publications is not None:
         size = count_rows(publications)
     elif trace is not None:
         size = trace.clients * (trace.samples - 1) * len(sources)
     else:
-        size = count_rows(traces) * len(sources)
+        size = count_rows(traces, crs or "") * len(sources)
     laid = out / "trace"
     with chosen_engine(engine, master, size, "events") as running, _taken_back(laid) as keep:
         if trace is None:
             with watched("laying out") as progress:
-                trace = lay_out(traces, laid, step=step, engine=running, progress=progress)
+                trace = lay_out(traces, laid, step=step, engine=running, crs=crs or "", progress=progress)
         with watched("judging") as progress:
             result = judge(
                 trace,
@@ -158,6 +171,7 @@ def evaluate(
                 "interval": interval,
                 "cell": cell,
                 "step": step,
+                **({} if crs is None else {"crs": crs}),
             },
             "seeds": [seed],
         },

@@ -55,7 +55,8 @@ def broker_options(command: F) -> F:
     return command
 
 
-def _operator(broker: str, keys: Path, is_open: bool) -> Operator:
+def operator_at(broker: str, keys: Path, is_open: bool) -> Operator:
+    """A connection to the broker that the options name."""
     from bypass.live.operator import Operator
 
     return Operator(broker, None if is_open else keys)
@@ -74,7 +75,7 @@ def status(watch: bool, as_json: bool, broker: str, keys: Path, is_open: bool) -
       bypass status --watch --broker tcp://broker.example:7700 --keys ops.key
       bypass status --json | jq .rates
     """
-    with _operator(broker, keys, is_open) as operator:
+    with operator_at(broker, keys, is_open) as operator:
         while True:
             snapshot = operator.ask("status")
             if watch and sys.stdout.isatty():
@@ -90,7 +91,11 @@ def status(watch: bool, as_json: bool, broker: str, keys: Path, is_open: bool) -
 @click.argument("to", required=False)
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="A parameter; repeatable.")
 @click.option("--clients", metavar="NAME,...", help="Only these clients.")
-@click.option("--area", metavar="X0,Y0,X1,Y1", help="Only clients that are there now, in metres.")
+@click.option(
+    "--area",
+    metavar="FILE|WKT|NAME|X0,Y0,X1,Y1",
+    help="Only clients that are there now: GeoJSON, a polygon or numbers in metres, or a place's name.",
+)
 @click.option("--why", default="", help="Kept in the record.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @broker_options
@@ -116,6 +121,8 @@ def transition(
       bypass transition filter ste --set alpha=1.5
       bypass transition filter --set alpha=2.0 --why "people walk faster today"
       bypass transition filter grid --set grid=5 --area 0,0,500,500 --dry-run
+      bypass transition filter attract --area old-town.geojson
+      bypass transition filter ste --area Herrngarten
       bypass transition filter radial --clients alice,bob
     """
     action: dict[str, Any] = {"proxy": proxy}
@@ -165,7 +172,7 @@ def transitions() -> None:
 @broker_options
 def transitions_log(limit: int, as_json: bool, broker: str, keys: Path, is_open: bool) -> None:
     """Show the latest records, newest first: each transition, and what became of each plan at the clients."""
-    with _operator(broker, keys, is_open) as operator:
+    with operator_at(broker, keys, is_open) as operator:
         records = operator.ask("log", limit=limit)
     for record in records:
         if as_json:
@@ -188,14 +195,8 @@ def _execute(
     if clients is not None:
         arguments["clients"] = [name.strip() for name in clients.split(",")]
     if area is not None:
-        try:
-            bounds = [float(part) for part in area.split(",")]
-        except ValueError:
-            bounds = []
-        if len(bounds) != 4:
-            raise click.UsageError(f"--area {area!r}: expected X0,Y0,X1,Y1 in metres")
-        arguments["area"] = bounds
-    with _operator(broker, keys, is_open) as operator:
+        arguments["area"] = _area(area)
+    with operator_at(broker, keys, is_open) as operator:
         answer = operator.ask("execute", **arguments)
     for record in answer["records"]:
         click.echo(f"{'would be done' if dry_run else record['outcome']}: {_action(record)}")
@@ -203,6 +204,24 @@ def _execute(
         click.echo(f"epoch {answer['epoch']}, {answer['execution']['clients']} clients concerned")
     if any(record["outcome"] == "failed" for record in answer["records"]):
         sys.exit(1)
+
+
+def _area(text: str) -> str | list[float] | dict[str, Any]:
+    """The area that `--area` names, as plans have it."""
+    if "," in text and not text.rstrip().endswith(")"):
+        try:
+            bounds = [float(part) for part in text.split(",")]
+        except ValueError:
+            bounds = []
+        if len(bounds) == 4:
+            return bounds
+    file = Path(text)
+    if file.suffix not in (".geojson", ".json", ".wkt", ".wkb"):
+        return text
+    from bypass.places import Area
+
+    area = Area.from_file(file)
+    return {**area.to_geojson(), "degrees": area.degrees}
 
 
 def _action(record: dict[str, Any]) -> str:

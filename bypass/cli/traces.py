@@ -51,6 +51,11 @@ TEXT = ("bonnmotion", "ns2", "one", "gpx")
     show_default=True,
     help="parquet is a folder; the others are files for other simulators and tools.",
 )
+@click.option(
+    "--crs",
+    metavar="EPSG:...",
+    help="The reference system of x and y of other Parquet, such as EPSG:25832; without one they are metres.",
+)
 @engine_options
 @click.option("--partitions", type=int, metavar="N", help="Into how many blocks the clients are divided.")
 @click.option(
@@ -69,6 +74,7 @@ def traces(
     step: float,
     slab: float | None,
     form: str,
+    crs: str | None,
     engine: str | None,
     master: str | None,
     partitions: int | None,
@@ -80,8 +86,9 @@ def traces(
 
     MODEL is a mobility model (such as rwp or map, or one of your own: FILE.py:CLASS), a map file that ends in
     .json, to walk on its streets, or a trace: a folder that this command made, a file of BonnMotion, ns-2,
-    ONE or GPX, or any Parquet with columns t (s), client, x and y (m), in any order, which is laid out. Who
-    asks again gets the same rows, whatever the engine and the number of partitions.
+    ONE or GPX, or any Parquet with columns t (s), client, x and y (m, or of --crs) or lat and lon (degrees),
+    in any order, which is laid out. Who asks again gets the same rows, whatever the engine and the number of
+    partitions.
 
     \b
     A folder gets
@@ -121,7 +128,9 @@ def traces(
             raise click.UsageError(
                 f"--format {form} with Parquet of another layout: expected a trace of ours"
             )
-    elif isinstance(source, Playback):
+    else:
+        _refuse("no Parquet of another layout", crs=crs)
+    if isinstance(source, Playback):
         clients = source.clients if clients is None else clients
         duration = source.duration if duration is None else duration
     clients = CLIENTS if clients is None else clients
@@ -149,12 +158,14 @@ def traces(
         if statistics:
             _tell_statistics(*_sampled(movement, step), step, source.size)
         return
-    rows = count_rows(source) if isinstance(source, Path) else clients * samples
+    rows = count_rows(source, crs or "") if isinstance(source, Path) else clients * samples
     with chosen_engine(engine, master, rows, "rows") as running:
         began = time.perf_counter()
         with watched(name) as progress:
             if isinstance(source, Path):
-                trace = lay_out(source, out, step=step, slab=slab, engine=running, progress=progress)
+                trace = lay_out(
+                    source, out, step=step, slab=slab, engine=running, crs=crs or "", progress=progress
+                )
             else:
                 trace = write_trace(
                     source,

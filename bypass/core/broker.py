@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
+from bypass.core.areas.broker_areas import BrokerAreas
+from bypass.core.areas.expiry import Expiry
+from bypass.core.areas.named_places import NamedPlaces
+from bypass.core.borders.making import make_borders
+from bypass.core.borders.permissions import WatchPermissions
+from bypass.core.client_listener import ClientListener
 from bypass.core.downlink import Downlink
+from bypass.core.plans.fresh_start import StartFromNothing
 from bypass.core.plans.isolation import ClientDirectory, Isolation, NumberedClients
+from bypass.core.plans.plan_areas import PlanAreas
 from bypass.core.plans.rollout import Rollout
 from bypass.core.plans.rollout_tracker import RolloutTracker
 from bypass.core.plans.standing_plans import StandingPlans
@@ -19,13 +27,16 @@ from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.filters.base.grace import Grace
 from bypass.mechanisms.filters.indexes.table import SubscriptionTable
 from bypass.mechanisms.gateways import GatewayChoice
+from bypass.places.geo import Projection
 from bypass.places.region import Region
 from bypass.ports.host import Host, Lease
-from bypass.ports.proxies import GatewaySelection, Matching
 from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.protocol.messages import (
+    AllowFollowing,
     Assignment,
     ContextMessage,
+    FollowedPlace,
+    Kind,
     Message,
     OutcomeMessage,
     Publish,
@@ -34,26 +45,7 @@ from bypass.protocol.messages import (
 )
 from bypass.protocol.scheme_context import SchemeContext
 from bypass.support.arrays import Ints
-from bypass.transitions import Action, AtomicTransition, Engine, Group, InvalidPlan, Outcome, Plan, Record
-
-
-class ClientListener(Protocol):
-    """Is told where clients are; it may execute plans."""
-
-    def client_located(self, client: int, x: float, y: float) -> None:
-        """A client reported its place (m)."""
-
-    def client_left(self, client: int) -> None:
-        """A client has left for good."""
-
-
-class StartFromNothing(AtomicTransition[FilterBroker, FilterBroker]):
-    """A transition without state transfer, for comparison: clients must subscribe again."""
-
-    def transfer_state(self, a: FilterBroker, b: FilterBroker) -> None:
-        b.table = SubscriptionTable()
-        b.grace = Grace(0.0, a.host.after)
-        b.region = a.region
+from bypass.transitions import Action, Engine, Group, InvalidPlan, Outcome, Plan, Record
 
 
 class Broker:
@@ -63,7 +55,8 @@ class Broker:
     long, in seconds, what a transition replaced goes on matching (0: not at all). `state_transfer=False`
     makes every transition start from nothing. `begin` is what clients do first. `registry` has the mechanisms
     that there are, those built in if it is not given. `clients` names clients and knows the schemes that they
-    say they have; `pending_changed` is called with a client whose pending plans have changed.
+    say they have; `pending_changed` is called with a client whose pending plans have changed. Plans about
+    areas in degrees take a `projection`.
     """
 
     def __init__(
@@ -80,6 +73,7 @@ class Broker:
         registry: Registry | None = None,
         clients: ClientDirectory | None = None,
         pending_changed: Callable[[int], None] = lambda _: None,
+        projection: Projection | None = None,
     ) -> None:
         self.host = host
         self.registry = registry = registry or Registry()
@@ -105,15 +99,15 @@ class Broker:
             state={"table": self.table, "grace": self._grace, "region": region},
         )
         self.engine.set_defaults(FILTER_PROXY, settings)
-        self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
-        self.matching: Matching = registry.create(
-            self.engine, "broker", MATCHING_PROXY, state={"groups": self.table.groups}
-        )
+        self.selection = registry.create(self.engine, "broker", "gateway-selection")
         self.brought_proxies = registry.create_brought(self.engine, "broker")
-        self._events = EventSelection(
-            GatewayRelay(self.selection, self.addresses, host.monitor), self.matching
-        )
         names = NumberedClients() if clients is None else clients
+        self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region)
+        relay = GatewayRelay(self.selection, self.addresses, host.monitor)
+        self._events = EventSelection(
+            relay, self.areas, registry.create(self.engine, "broker", MATCHING_PROXY)
+        )
+        self.expiry = Expiry(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
             self.engine,
@@ -124,6 +118,10 @@ class Broker:
             lambda rollout: RolloutTracker(rollout, host, names, isolation, pending_changed),
             resubscribe=not state_transfer,
         )
+        self.permissions = WatchPermissions(names, self.areas.allows)
+        self.borders = make_borders(self, self.permissions)
+        self.places = NamedPlaces(self)
+        self.plan_areas = PlanAreas(self, projection)
         self.engine.add_listener(self)
         if not state_transfer:
             self.engine.register_transition(FILTER_PROXY, StartFromNothing())
@@ -137,31 +135,33 @@ class Broker:
     def execute(self, plan: Plan) -> list[Record]:
         """Execute a plan here, then at the clients concerned; gives the broker's records.
 
-        Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer and for
-        one plan too many, before anything is changed. An action that fails is in the records; clients are
-        told what succeeded here.
+        Raises the error that `check` finds, or InvalidPlan for members if there is no state transfer, for
+        what is no area and for one plan too many, before anything is changed. An action that fails is in the
+        records; clients are told what succeeded here. For an area in which nobody is nothing is done.
         """
         self.registry.check(plan)
+        plan = self.plan_areas.resolved(plan)
         self.registry.prepare(self.engine, "broker", plan.actions)
         if not self._state_transfer and any(action.members for action in plan.actions):
             raise InvalidPlan(f"plan {plan.plan!r} names members: expected none, without state transfer")
-        return self.rollout.execute(plan)
+        return self.rollout.execute(plan) if plan.actions else []
 
     def transition_finished(self, record: Record) -> None:  # noqa: ARG002 - whatever it was
         """The schemes may be others now, or how gateways are chosen."""
         self.watch_indexes()
         active = self.engine.active("gateway-selection")
         self._events.choice = active if isinstance(active, GatewayChoice) else None
+        self.borders.schemes_changed()
 
     def watch_indexes(self) -> None:
         """Have the table tell exactly the indexes in use of changes."""
         schemes = self.filter_schemes
-        if self.table is not schemes[0].table:
-            self.table = schemes[0].table
-            self.matching.watch(self.table.groups)
+        self.table = schemes[0].table
         self._grace = schemes[0].grace
         self._events.use({scheme: self.flag_of(scheme) for scheme in schemes})
-        self.table.listeners = (*(scheme.index for scheme in schemes), self._grace)
+        self.areas.use(self.table)
+        indexes = [index for scheme in schemes for index in scheme.indexes]
+        self.table.listeners = (*indexes, self.areas, self._grace)
 
     # -- messages -----------------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class Broker:
         if len(messages) == 1:  # as always in a simulation
             (message,) = messages
             self._process(message)
-            if isinstance(message, Publish):
+            if isinstance(message, Publish) and message.kind is not Kind.BORDER:
                 delivery = self._events.select(message)
                 if delivery is not None:
                     self.downlink.notify((delivery,))
@@ -195,7 +195,7 @@ class Broker:
                     self.downlink.notify(self._events.select_many(row, done))
                     row = []
                 self._process(message)
-                if isinstance(message, Publish):
+                if isinstance(message, Publish) and message.kind is not Kind.BORDER:
                     row.append(message)
                 else:
                     done.append(message)
@@ -219,17 +219,27 @@ class Broker:
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
                 message.piggyback = None  # the publisher's place is no business of the subscribers
+            if message.kind is Kind.BORDER:
+                self.borders.reported(message)
+        elif isinstance(message, FollowedPlace):
+            self.areas.followed(message)
         elif isinstance(message, ContextMessage):
             self._context(message.client, message.scheme, message)
         elif isinstance(message, Subscribe):
             self._subscribe(message)
         elif isinstance(message, Unsubscribe):
             self.withdraw(message.client, message.handle)
+        elif isinstance(message, AllowFollowing):
+            self.areas.allowed(message)
+            self.borders.allowed(message.client)
         elif isinstance(message, OutcomeMessage):
             self.rollout.tracker.answered(message.client, Outcome.from_bytes(message.outcome))
 
     def withdraw(self, client: int, handle: int) -> None:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
+        if self.borders.unwatch(client, handle):
+            return
+        self.expiry.forget(client, handle)
         if self.table.remove(client, handle) is not None:
             self.scheme_of(client).unsubscribed()
 
@@ -247,6 +257,7 @@ class Broker:
             scheme.reconnected(client)
         switch = bool(schemes) and flag != self.flag_of(schemes[0])
         self.rollout.tracker.returned(client, epoch, served=bool(schemes), switch=switch)
+        self.borders.returned(client)
 
     def admit(
         self,
@@ -263,16 +274,21 @@ class Broker:
             x, y, vx, vy, at = place
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
-            row = self.table.add(client, each.handle, each.subscription, each.radius)
-            scheme.subscribed(client, row)
+            if each.watch is not None:
+                self.borders.watch(client, each.handle, each.watch)
+            else:
+                self._take(scheme, each, client)
 
     def disconnect(self, client: int) -> None:
         """Forget a client that has left for good, with its subscriptions."""
         scheme = self.scheme_of(client)
         self.table.remove_client(client)
+        self.areas.left(client)
+        self.expiry.forget_all(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
         self._velocities.forget(client)
+        self.borders.left(client)
         self.rollout.forget(client)
         for listener in self.listeners:
             listener.client_left(client)
@@ -295,19 +311,42 @@ class Broker:
         new = not any(client in scheme.clients for scheme in self.filter_schemes)
         scheme = self.scheme_of(client)
         if new:
+            self.borders.returned(client)
             self.rollout.tell_all(client, new=True, switch=flag != self.flag_of(scheme))
         return scheme
 
     def _subscribe(self, message: Subscribe) -> None:
         client = message.client
+        self.check(message)
         self.subscribed += 1
         if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
-        row = self.table.add(client, message.handle, message.subscription, message.radius)
+        if message.watch is not None:
+            self.borders.watch(client, message.handle, message.watch)
+            return
         if message.piggyback is not None:
+            self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
             self._context(client, message.scheme, message.piggyback)
         # Asked for again: the place that came along may have moved the client to another scheme.
-        self.scheme_of(client).subscribed(client, row)
+        self._take(self.scheme_of(client), message, client)
+
+    def check(self, message: Subscribe) -> None:
+        """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
+        before, with the same areas, is never refused."""
+        if message.watch is not None:
+            self.borders.check(message.client, message.watch)
+        interest = message.interest
+        if interest is not None and interest != self.table.interest_of(message.client, message.handle):
+            self.areas.check(message.client, interest)
+
+    def _take(self, scheme: FilterBroker, message: Subscribe, client: int) -> None:
+        """Have a subscription of a scheme's client in the table, and indexed."""
+        handle = message.handle
+        row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
+        self.expiry.set(client, handle, message)
+        if row in self.table.interests and not self.table.is_for_schemes(row):
+            self.areas.insert(row)
+        scheme.subscribed(client, row)
 
     def _context(self, client: int, flag: int, message: ContextMessage) -> None:
         if isinstance(message, Assignment):
@@ -323,6 +362,9 @@ class Broker:
             self._velocities.report(client, Reading(place, self.host.now()))
         for listener in self.listeners:
             listener.client_located(client, *place)
+        if scheme.reports_places:
+            at, z = getattr(message, "at", None), getattr(message, "z", None)
+            self.borders.located(client, *place, at, z)
 
     # -- what schemes communicate through -----------------------------------------------------------------
 

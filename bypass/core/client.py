@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from bypass.core.areas.followed import Followed
+from bypass.core.borders.watching import BorderWatching
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
-from bypass.errors import (
-    InvalidCallback,
-    InvalidEvent,
-    InvalidInterval,
-    InvalidLocation,
-    InvalidRadius,
-    UnknownHandle,
-    shown,
-)
+from bypass.core.subscriber import Subscriber
+from bypass.errors import InvalidEvent, InvalidLocation, shown
 from bypass.events.event import Event
-from bypass.events.filters import Filter, Subscription
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import (
     COMMON_SCHEME,
@@ -32,13 +25,11 @@ from bypass.mechanisms.families import (
 )
 from bypass.mechanisms.filters import FilterClient
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
-from bypass.places.sensor import LocationRequest
 from bypass.ports.host import Host, Lease
 from bypass.ports.local_access import NO_LOCAL_ACCESS, LocalAccess, Tuning
 from bypass.ports.proxies import Mode
-from bypass.ports.subscriptions import Callback, SubHandle, Subscriptions
+from bypass.ports.subscriptions import Subscriptions
 from bypass.protocol.messages import Kind, Message, OutcomeMessage, PlanMessage, Publish, Unsubscribe
-from bypass.support.callbacks import is_plain_function
 from bypass.transitions import (
     Action,
     Coordinator,
@@ -61,10 +52,8 @@ STORE_PROXIES = frozenset((ROUTING_PROXY, STORAGE_PROXY))
 NODE_PROXIES = STORE_PROXIES | {STABILITY_PROXY}
 """The proxies that a client has from the moment on when it uses objects."""
 
-LARGEST_RADIUS = 20_000_000  # half the way around the earth
 
-
-class Client:
+class Client(Subscriber, BorderWatching):
     """One application's access to publish/subscribe. `uplink` sends to the broker, reliably and in order.
 
     `set` are parameters, for `scheme` and for all that come after it as far as they have them. `projection`
@@ -128,8 +117,15 @@ class Client:
         self.coordinator = Coordinator(self.engine)
         self.says_obsolete = True  # the broker knows that outcome
         self.engine.add_listener(self)
+        self.network.on_border_task = self.border_task
         self.network.bind(self.filter, self._plan_arrived, self.nearby.gateway_logic)
         self._mark_messages()
+        self.followed = Followed(
+            host.location, self.network.send, None if before is None else before.followed
+        )
+        self.subscriptions.on_expired = self.unsubscribe
+        if before is not None:
+            self.adopt_watches(before)
         self.published = published
         self._kept, self._times, self._fallback = kept, times, fallback
         self._closed = False
@@ -140,56 +136,6 @@ class Client:
             self.engine.transition(action.proxy, action.to or "", set=action.set)
 
     # -- the application's interface ----------------------------------------------------------------------
-
-    def subscribe(
-        self,
-        subscription: Subscription | Filter,
-        callback: Callback,
-        *,
-        radius: int | None = None,
-        exact: bool = False,
-        location_request: LocationRequest | None = None,
-    ) -> SubHandle:
-        """Ask for events by their attributes and, with a `radius` in metres, near the client as it moves.
-
-        `callback(event, handle)` is called for each. What is near, the broker decides by what its filter
-        scheme knows: an `exact` subscription is not told of events that are further away than the radius from
-        where the client is when they arrive. `location_request` says how often the place is to be known.
-        Raises `EmptySubscription`, `InvalidRadius` for a radius that is not a positive whole number,
-        `InvalidLocation` for one where the client's place will never be known, `InvalidInterval` for another
-        `location_request`, and `InvalidCallback` for a callback that cannot be called, is asynchronous or a
-        generator.
-        """
-        if location_request is not None and not isinstance(location_request, LocationRequest):
-            raise InvalidInterval(f"location_request {shown(location_request)}: expected a LocationRequest")
-        if not isinstance(exact, bool):
-            raise InvalidRadius(f"exact {shown(exact)}: expected True or False")
-        if not is_plain_function(callback):
-            raise InvalidCallback(
-                f"callback {shown(callback)}: expected a plain function: iterate in order to await"
-            )
-        if radius is not None:
-            radius = _whole_metres(radius)
-            if not self.host.location.available():
-                raise InvalidLocation(
-                    f"radius {radius}: nobody says where this client is: expected a client with a location"
-                )
-        elif exact:
-            raise InvalidRadius("radius None of an exact subscription: expected whole metres")
-        registered = self.subscriptions.add(
-            Subscription.of(subscription), callback, radius, location_request or LocationRequest(), exact
-        )
-        self.filter.subscribe(registered)
-        return registered.handle
-
-    def unsubscribe(self, handle: SubHandle) -> None:
-        """Withdraw a subscription. Raises `UnknownHandle` if it is not, or no longer, subscribed."""
-        if not isinstance(handle, SubHandle):
-            raise UnknownHandle(
-                f"subscription {shown(handle)}: expected one that is subscribed, or its handle"
-            )
-        self.subscriptions.remove(handle)
-        self.filter.unsubscribe(handle.id)
 
     def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
         """Publish an event: to whom its attributes concern or, with a location, to whom it concerns there.
@@ -239,6 +185,8 @@ class Client:
         if self._closed:
             return
         self._closed = True
+        self.close_borders()
+        self.followed.stop()
         self.network.silent = True
         if self._node is not None:
             self._kept = self._node.close()
@@ -284,6 +232,7 @@ class Client:
         """The broker serves this client, or it does not: it is told, before it is told nothing any more."""
         if connected and self.network.silent:
             self.network.silent = False
+            self.followed.tell()
             for registered in self.subscriptions:
                 self.filter.subscribe(registered)
         elif not connected and not self.network.silent:
@@ -389,11 +338,3 @@ class Client:
         elif declared.link == "storage":
             link = self.node.link
         return Lease(self.host, f"client {self.host.id}'s {proxy}", link)
-
-
-def _whole_metres(radius: Any) -> int:
-    """A radius as a whole number, which 100.0 is too. Raises `InvalidRadius`."""
-    number = isinstance(radius, Real) and not isinstance(radius, bool)
-    if not number or not 0 < radius <= LARGEST_RADIUS or int(radius) != radius:
-        raise InvalidRadius(f"radius {shown(radius)}: expected whole metres from 1 to {LARGEST_RADIUS}")
-    return int(radius)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from bypass.ports.proxies import GatewayLogic
+from bypass.protocol.borders import BorderTask
 from bypass.protocol.messages import (
     ContextMessage,
     Message,
@@ -53,6 +54,7 @@ class ClientNetwork:
         after: Callable[..., Any],
         analyzer: DeliveryAnalyzer,
     ) -> None:
+        self.on_border_task: Callable[[BorderTask], None] = lambda _: None
         self.flag = 0
         self.epoch = 0
         self.address = 0  # where devices nearby reach this client
@@ -194,6 +196,8 @@ class ClientNetwork:
                 self.relayed(message.publication, message.handles, message.targets)
             else:
                 self.notified(message.publication, message.handles, message.unfiltered)
+        elif isinstance(message, BorderTask):
+            self.on_border_task(message)
         elif isinstance(message, ContextMessage):
             if message.scheme == self.flag and message.epoch >= self.epoch:
                 self._filter.context_arrived(message)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bypass.core.areas.broker_areas import BrokerAreas
 from bypass.core.downlink import Delivery, Handles, Recipients
 from bypass.core.relaying import GatewayRelay
 from bypass.mechanisms.filters import FilterBroker
@@ -102,17 +103,18 @@ class Selectivity:
 class EventSelection:
     """Selects the clients that events are for.
 
-    `choice` is the mechanism that chooses gateways, None without gateways. `matching` finds the subscriptions
-    whose filters accept an event.
+    `choice` is the mechanism that chooses gateways, None without gateways. `broker_areas` are areas that
+    filter schemes know nothing of; `matching` finds the subscriptions whose filters accept an event.
     """
 
-    def __init__(self, relay: GatewayRelay, matching: Matching) -> None:
+    def __init__(self, relay: GatewayRelay, broker_areas: BrokerAreas, matching: Matching) -> None:
         self.choice: GatewayChoice | None = None
         self._matching = matching
         self._selectivity = Selectivity()
         self._relay = relay
+        self._broker_areas = broker_areas
         self._schemes: Mapping[FilterBroker, int]
-        self._table: SubscriptionTable
+        self._table = SubscriptionTable()
         self._grace: Grace
 
     def use(self, schemes: Mapping[FilterBroker, int]) -> None:
@@ -121,6 +123,8 @@ class EventSelection:
         They share a table and a grace.
         """
         first = next(iter(schemes))
+        if self._table is not first.table:
+            self._matching.watch(first.table.groups)
         self._schemes, self._table, self._grace = schemes, first.table, first.grace
 
     def may_follow(self, publication: Publish) -> bool:
@@ -135,6 +139,8 @@ class EventSelection:
         if self._selectivity.attributes_first():
             return self._by_attributes(publication)
         found = [scheme.match(self._known(flag, publication)) for scheme, flag in self._schemes.items()]
+        if self._table.interests:
+            found += map(next, self._areas_of([publication]))
         return self._among(publication, found)
 
     def select_many(self, publications: Sequence[Publish], done: list[Message]) -> Iterator[Delivery]:
@@ -153,6 +159,8 @@ class EventSelection:
             scheme.match_many([self._known(flag, each) for each in placed])
             for scheme, flag in self._schemes.items()
         ]
+        if self._table.interests:
+            matching += self._areas_of(placed)
         for publication in publications:
             if publication.kind is PLAIN:
                 delivery = self._everywhere(publication)
@@ -163,29 +171,43 @@ class EventSelection:
             done.append(publication)
 
     def deliver(
-        self, publication: Publish, rows: Ints, unknown: Iterable[Ints] = (), late: bool = False
+        self,
+        publication: Publish,
+        rows: Ints,
+        unknown: Iterable[Ints] = (),
+        late: bool = False,
+        direct: Ints = NO_ROWS,
     ) -> Delivery | None:
         """Find the owners of those rows whose attribute filters accept an event; None if there are none.
 
-        `unknown` are rows whose owners test the place themselves.
+        `unknown` are rows whose owners test the place themselves, `direct` those that no gateway serves.
         """
-        matching, table = self._matching, self._table
-        found = [(*recipients(table, matching, publication, rows), False)]
-        found += [(*recipients(table, matching, publication, each), True) for each in unknown if len(each)]
-        return self._delivery(publication, found, late)
+        first = recipients(self._table, self._matching, publication, rows)
+        return self._delivery(publication, first, unknown, late, direct)
 
     def _delivery(
-        self, publication: Publish, found: list[tuple[Ints, Handles, bool]], late: bool = False
+        self,
+        publication: Publish,
+        first: tuple[Ints, Handles],
+        unknown: Iterable[Ints] = (),
+        late: bool = False,
+        direct: Ints = NO_ROWS,
     ) -> Delivery | None:
-        """Have gateways serve whom they can, of the first of those found, and deliver to the others."""
+        """Have gateways serve whom they can of the clients that come `first`, and deliver to the others; the
+        rest is as in `deliver`."""
         gateways, groups = None, []
-        for clients, handles, unfiltered in found:
-            if self.choice is not None and not unfiltered and len(clients):
-                gateways, clients, handles = self._relay.assign(
-                    self.choice, self._schemes, publication, clients, handles
-                )
-            if len(clients):
-                groups.append(Recipients(clients, handles, unfiltered))
+        clients, handles = first
+        if self.choice is not None and len(clients):
+            gateways, clients, handles = self._relay.assign(
+                self.choice, self._schemes, publication, clients, handles
+            )
+        if len(clients):
+            groups.append(Recipients(clients, handles, False))
+        for rows, unfiltered in ((direct, False), *((each, True) for each in unknown)):
+            if len(rows):
+                clients, handles = recipients(self._table, self._matching, publication, rows)
+                if len(clients):
+                    groups.append(Recipients(clients, handles, unfiltered))
         return Delivery(publication, gateways, groups, late) if gateways or groups else None
 
     def _known(self, flag: int, publication: Publish) -> Publish:
@@ -195,9 +217,17 @@ class EventSelection:
             return publication
         return replace(publication, channel=None)
 
+    def _areas_of(self, publications: Sequence[Publish]) -> list[Iterator[Ints]]:
+        """The rows with areas that schemes find for one event after the other."""
+        return [
+            scheme.match_areas([self._known(flag, each) for each in publications])
+            for scheme, flag in self._schemes.items()
+            if scheme.areas is not None
+        ]
+
     def _everywhere(self, publication: Publish) -> Delivery | None:
         rows = self._table.rows_of_groups(self._matching.accepting(publication.event))
-        return self._delivery(publication, [(*owners(self._table, publication, rows), False)])
+        return self._delivery(publication, owners(self._table, publication, rows))
 
     def _by_attributes(self, publication: Publish) -> Delivery | None:
         """Find those whom an event concerns among the rows whose attribute filters accept it."""
@@ -207,24 +237,33 @@ class EventSelection:
         found = [
             scheme.match_among(self._known(flag, publication), rows) for scheme, flag in self._schemes.items()
         ]
-        concerned = common(self._with_others(publication, found, table.plain_among(rows)), rows)
-        unknown = [
-            (*recipients(table, self._matching, publication, each), True)
-            for scheme in self._schemes
-            if len(each := scheme.unfiltered())
-        ]
-        return self._delivery(publication, [(*owners(table, publication, concerned), False), *unknown])
+        if table.interests:
+            found += map(next, self._areas_of([publication]))
+        concerned, direct = self._with_others(publication, found, table.plain_among(rows))
+        first = owners(table, publication, common(concerned, rows))
+        return self._delivery(publication, first, self._unknown(), direct=direct)
 
     def _among(self, publication: Publish, found: list[Ints]) -> Delivery | None:
         """Add to the rows that schemes have `found` those that an event concerns anyway."""
-        rows = self._with_others(publication, found, self._table.plain())
+        rows, direct = self._with_others(publication, found, self._table.plain())
         self._selectivity.placed(len(rows))
-        return self.deliver(publication, rows, [scheme.unfiltered() for scheme in self._schemes])
+        return self.deliver(publication, rows, self._unknown(), direct=direct)
 
-    def _with_others(self, publication: Publish, found: list[Ints], plain: Ints) -> Ints:
-        """Join the rows that schemes have `found`, those that linger, and those without a place, in order."""
+    def _with_others(self, publication: Publish, found: list[Ints], plain: Ints) -> tuple[Ints, Ints]:
+        """Join the rows that schemes have `found`, those that linger or lie in areas, and those without a
+        place, ascending; and those that no gateway serves."""
         if self._grace.overlapping:
             found += self._grace.match(publication)
+        direct = NO_ROWS
+        if self._table.interests and len(known := self._broker_areas.match(publication)):
+            if self.choice is None:
+                found.append(known)
+            else:  # devices nearby could not test these, as gateways have them do
+                direct = known
         if len(plain):
             found.append(plain)
-        return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+        return (found[0] if len(found) == 1 else np.unique(np.concatenate(found))), direct
+
+    def _unknown(self) -> list[Ints]:
+        """The rows of each scheme whose owners test the place themselves."""
+        return [scheme.unfiltered() for scheme in self._schemes]

@@ -1,8 +1,9 @@
 """Attributes: names with a type. Values of an attribute are plain Python values.
 
-Built in are integer, float, string, boolean and set. An application may register further types, each with its
-own Python class, and supplies their operators (`bypass.events.operators`). They belong to one system, or, by
-`register_type`, to all that are not given others.
+Built in are integer, float, string, boolean and set, and places and areas in metres. An application may
+register further types, each with its own Python class, and supplies their operators
+(`bypass.events.operators`). They belong to one system, or, by `register_type`, to all that are not given
+others.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from numbers import Integral, Real
 from typing import Any
 
 from bypass.errors import AttributeConflict, InvalidAttribute, UnknownType, shown
+from bypass.places.areas import Area
+from bypass.places.geo import PlanarLocation
 
 MAX_NAME = 255
 
@@ -44,10 +47,12 @@ FLOAT = AttributeType("float", float)
 STRING = AttributeType("string", str)
 BOOLEAN = AttributeType("boolean", bool)
 SET = AttributeType("set", frozenset)
+PLACE = AttributeType("place", PlanarLocation)
+AREA = AttributeType("area", Area)
 ANYTHING = AttributeType("any", object)
 """Of no value in particular: what is asked is whether there is one."""
 
-BUILT_IN_TYPES = (INTEGER, FLOAT, STRING, BOOLEAN, SET)
+BUILT_IN_TYPES = (INTEGER, FLOAT, STRING, BOOLEAN, SET, PLACE, AREA)
 
 
 class AttributeTypes:
@@ -57,7 +62,7 @@ class AttributeTypes:
     """
 
     def __init__(self) -> None:
-        self.exact: set[type] = {int, float, str, bool}
+        self.exact: set[type] = {int, float, str, bool, PlanarLocation, Area}
         self._types: dict[type, AttributeType] = {kind.python: kind for kind in BUILT_IN_TYPES}
 
     def register(self, name: str, python: type) -> AttributeType:
@@ -88,7 +93,7 @@ class AttributeTypes:
 
     def plain(self, value: Any) -> Any:
         """Give `value` as events hold it: an exact int, float, str or bool, a frozenset of the first three,
-        or of a registered class.
+        a place or area, or of a registered class.
 
         Enumeration members and NumPy scalars become the number, string or truth value that they are; sets
         are frozen. Raises UnknownType for anything else.

@@ -17,8 +17,21 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any, TypeAlias, final
 
 from bypass.errors import EmptySubscription, InvalidFilter, UnknownType, shown
-from bypass.events.attributes import ANYTHING, BOOLEAN, SET, Attribute, AttributeType, plain, type_of
+from bypass.events.attributes import (
+    ANYTHING,
+    AREA,
+    BOOLEAN,
+    PLACE,
+    SET,
+    Attribute,
+    AttributeType,
+    plain,
+    type_of,
+)
 from bypass.events.operators import BUILT_IN, EXISTS, OPERATORS, OperatorRegistry, Test
+from bypass.events.place_operators import operand
+from bypass.places.areas import Area
+from bypass.places.geo import PlanarLocation
 
 MAX_DEPTH = 16
 """So deep alternatives and negations may be in each other."""
@@ -286,6 +299,19 @@ class attr:  # noqa: N801 - reads as a word of the filter language
         """The string ends with `suffix`."""
         return self.op("suffix", suffix)
 
+    def within(self, area: Area) -> Filter:
+        """The place is in this area, in metres; an area (`attr(name, AREA)`) is in it as a whole."""
+        return attr(self._name, self._type or PLACE).op("within", area)
+
+    def dwithin(self, location: PlanarLocation, metres: float) -> Filter:
+        """The place is no farther away than that from another one; for areas: some point of it is. Raises
+        InvalidArea for what is no place, and no distance."""
+        return attr(self._name, self._type or PLACE).op("intersects", Area.circle(location, metres))
+
+    def intersects(self, area: Area) -> Filter:
+        """The area has a point in common with this one; the place (`attr(name, PLACE)`) is in it."""
+        return attr(self._name, self._type or AREA).op("intersects", area)
+
     def contains(self, part: Any) -> Filter:
         """The string has `part` somewhere in it; for sets: `part` is an element."""
         return self.op("contains", part)
@@ -302,6 +328,8 @@ def _filter_value(kind: AttributeType, op: str, value: Any) -> Any:
         if not _is_hashable(value):
             raise ValueError("expected a hashable value")
         return value
+    if kind in (PLACE, AREA) and op in ("within", "intersects"):
+        return operand(value)
     if kind == ANYTHING:
         if value is not None:
             raise ValueError("expected None")

@@ -7,7 +7,18 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from bypass.errors import OperatorConflict, UnknownOperator
-from bypass.events.attributes import ANYTHING, BOOLEAN, FLOAT, INTEGER, SET, STRING, AttributeType
+from bypass.events.attributes import (
+    ANYTHING,
+    AREA,
+    BOOLEAN,
+    FLOAT,
+    INTEGER,
+    PLACE,
+    SET,
+    STRING,
+    AttributeType,
+)
+from bypass.events.place_operators import area_within, areas_meet, place_within
 
 Test: TypeAlias = Callable[[Any, Any], bool]
 
@@ -81,6 +92,8 @@ _DEFAULTS: dict[AttributeType, dict[str, Test]] = {
         "intersects": _intersects,
         "contains": operator.contains,
     },
+    PLACE: {"=": operator.eq, "!=": operator.ne, "within": place_within, "intersects": place_within},
+    AREA: {"=": operator.eq, "!=": operator.ne, "within": area_within, "intersects": areas_meet},
 }
 
 BUILT_IN = frozenset((kind, name) for kind, tests in _DEFAULTS.items() for name in tests)

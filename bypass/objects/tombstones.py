@@ -21,6 +21,7 @@ class Tombstones:
     def __init__(self) -> None:
         self.changes = 0
         self._by_owner: dict[int, dict[tuple[ObjectKey, bytes], Tombstone]] = {}
+        self._by_key: dict[ObjectKey, list[Tombstone]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._by_owner.values()))
@@ -40,12 +41,11 @@ class Tombstones:
 
     def names(self, key: ObjectKey) -> bool:
         """Whether there is a tombstone for this key, whatever it opens."""
-        return any(named == key for named, _ in self._by_owner.get(key.owner, ()))
+        return key in self._by_key
 
     def of(self, key: ObjectKey) -> list[Tombstone]:
         """The tombstones for this key, whatever they open."""
-        marks = self._by_owner.get(key.owner, {})
-        return [each for (named, _), each in marks.items() if named == key]
+        return list(self._by_key.get(key, ()))
 
     def has_room(self, tombstone: Tombstone) -> bool:
         """Whether none has to go for a tombstone."""
@@ -75,8 +75,13 @@ class Tombstones:
             del marks[_mark(each)]
             if not marks:
                 del self._by_owner[each.key.owner]
+            of_key = self._by_key[each.key]
+            of_key.remove(each)
+            if not of_key:
+                del self._by_key[each.key]
         marks = self._by_owner.pop(tombstone.key.owner, {})
         marks[_mark(tombstone)] = tombstone
+        self._by_key.setdefault(tombstone.key, []).append(tombstone)
         self._by_owner[tombstone.key.owner] = marks  # the last one now
         return True
 

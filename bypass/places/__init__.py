@@ -6,12 +6,14 @@ from bypass.places.region import Place, Region
 from bypass.support.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from bypass.places.areas import Area
     from bypass.places.geo import GeoLocation, PlanarLocation, Projection
     from bypass.places.sensor import Fix, LocationRequest
 else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "Area": "bypass.places.areas",
             "Fix": "bypass.places.sensor",
             "GeoLocation": "bypass.places.geo",
             "LocationRequest": "bypass.places.sensor",
@@ -20,4 +22,4 @@ else:
         },
     )
 
-__all__ = ["Fix", "GeoLocation", "LocationRequest", "Place", "PlanarLocation", "Projection", "Region"]
+__all__ = ["Area", "Fix", "GeoLocation", "LocationRequest", "Place", "PlanarLocation", "Projection", "Region"]

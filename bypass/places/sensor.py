@@ -9,13 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Fix(NamedTuple):
-    """One reading of a location sensor: planar metres, metres per second, seconds."""
+    """One reading of a location sensor: planar metres, metres per second, seconds; the altitude `z` in
+    metres, None if it is not known."""
 
     x: float
     y: float
     vx: float
     vy: float
     at: float
+    z: float | None = None
 
 
 class LocationRequest(BaseModel):

@@ -6,6 +6,7 @@ from math import inf
 
 from bypass.events.event import Event
 from bypass.events.matching import matches
+from bypass.places.area_of_interest import AreaOfInterest
 from bypass.places.sensor import LocationSensor
 from bypass.ports.subscriptions import Subscriptions
 from bypass.protocol.messages import Publish
@@ -14,15 +15,17 @@ from bypass.protocol.messages import Publish
 class Interest:
     """Tests events against a client's subscriptions, as they and the client's place are at this moment."""
 
-    __slots__ = ("_accepting", "_all", "_event", "_handles", "_least", "_most", "_place", "_publication",
-                 "_subscriptions")  # fmt: skip
+    __slots__ = ("_accepting", "_all", "_event", "_handles", "_least", "_location", "_most", "_place",
+                 "_publication", "_subscriptions", "_with_areas")  # fmt: skip
 
     def __init__(self, subscriptions: Subscriptions, location: LocationSensor) -> None:
         self._subscriptions = subscriptions
         self._place = location.place
+        self._location = location
         self._event: Event | None = None
         self._accepting: list[tuple[float, int]] = []  # squared radii of handles that accept the event
-        self._all: tuple[int, ...] = ()  # these handles
+        self._with_areas: list[tuple[AreaOfInterest, int]] = []  # handles that accept it, and have areas
+        self._all: tuple[int, ...] = ()  # the handles with radii
         self._least = self._most = 0.0  # the smallest and the largest of their squared radii
         self._publication: Publish | None = None
         self._handles: tuple[int, ...] = ()
@@ -47,15 +50,34 @@ class Interest:
             handles = ()
         else:
             handles = tuple([number for reach, number in self._accepting if squared <= reach])
+        if self._with_areas:
+            handles += self._in_areas(publication)
         self._publication, self._handles = publication, handles
         return handles
 
+    def _in_areas(self, publication: Publish) -> tuple[int, ...]:
+        """The handles whose areas an event lies in; places and clients that only a broker knows have none."""
+        fix = self._location.current()
+        inside = self._subscriptions.inside
+        return tuple(
+            [
+                number
+                for interest, number in self._with_areas
+                if publication.location is None
+                or (not (interest.around or interest.places) and inside(interest, publication, fix))
+            ]
+        )
+
     def _look_at(self, event: Event) -> None:
         self._event = event
+        accepting = [each for each in self._subscriptions if matches(event, each.handle.subscription)]
+        self._with_areas = [
+            (each.interest, each.handle.id) for each in accepting if each.interest is not None
+        ]
         self._accepting = [
             (inf if each.handle.radius is None else float(each.handle.radius) ** 2, each.handle.id)
-            for each in self._subscriptions
-            if matches(event, each.handle.subscription)
+            for each in accepting
+            if each.interest is None
         ]
         self._all = tuple(number for _, number in self._accepting)
         self._least = min((reach for reach, _ in self._accepting), default=-1.0)

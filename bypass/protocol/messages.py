@@ -9,21 +9,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bypass.events.event import Event, Origin, Publisher
 from bypass.events.filters import Subscription
+from bypass.places.area_of_interest import AreaOfInterest
+
+if TYPE_CHECKING:
+    from bypass.places.areas import Area
+    from bypass.protocol.borders import BorderWatch
 
 MOST_TOGETHER = 16
 """Publications in one frame at most."""
 
 
 class Kind(IntEnum):
-    """The kind of an event's place: none, the publisher's position, or a place that the publisher chose."""
+    """The kind of an event's place: none, the publisher's position, or a place that the publisher chose.
+
+    One of kind BORDER is a watched client's report to its broker, and for nobody else.
+    """
 
     PLAIN = 0
     LOCAL = 1
     PLACED = 2
+    BORDER = 3
 
 
 @dataclass(slots=True)
@@ -46,10 +55,15 @@ class ContextMessage(Message):
 
 @dataclass(slots=True)
 class ContextUpdate(ContextMessage):
-    """Client to broker: where the client is and, for schemes that want it, how it moves (m, m/s)."""
+    """Client to broker: where the client is and, for schemes that want it, how it moves (m, m/s).
+
+    A client that is watched says when (s, by its clock) it was there, and at which altitude (m) if it knows.
+    """
 
     location: tuple[float, float]
     vector: tuple[float, float] | None = None
+    at: float | None = None
+    z: float | None = None
 
 
 @dataclass(slots=True)
@@ -57,6 +71,23 @@ class AssignmentRequest(ContextMessage):
     """Client to broker: the client left what its channels cover and asks for new ones."""
 
     location: tuple[float, float]
+
+
+@dataclass(slots=True)
+class FollowedPlace(ContextMessage):
+    """Client to broker, under any filter scheme: where a client is whom others may follow, and how it moves
+    (m, m/s)."""
+
+    location: tuple[float, float]
+    vector: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(slots=True)
+class AllowFollowing(Message):
+    """Client to broker: the clients that may follow this one, instead of those before; `everybody`: all."""
+
+    names: tuple[str, ...] = ()
+    everybody: bool = False
 
 
 @dataclass(slots=True)
@@ -89,12 +120,24 @@ class Assignment(ContextMessage):
 
 @dataclass(slots=True)
 class Subscribe(Message):
-    """Client to broker. `radius` (m) is None for a subscription without a place."""
+    """Client to broker. `radius` (m) is None for a subscription without a place; one with `interest` has
+    areas instead, which a later message about the same handle may change. It ends in `expires` seconds, None:
+    not by itself.
+
+    With a `watch` it is told of border events, and of nothing else.
+
+    `until` (s, by the clock of a broker) is when it ends as the store of that broker knows it; clients say
+    and hear nothing of it.
+    """
 
     handle: int
     subscription: Subscription
     radius: int | None = None
     piggyback: ContextMessage | None = None
+    watch: BorderWatch | None = field(default=None, kw_only=True)
+    interest: AreaOfInterest | None = None
+    expires: float | None = None
+    until: float | None = None
 
 
 @dataclass(slots=True)
@@ -107,7 +150,9 @@ class Unsubscribe(Message):
 @dataclass(slots=True)
 class Publish(Message):
     """Client to broker: one event. `id` is unique in the system; `at_us` is the publication time. `publisher`
-    is the name of who has published it, as brokers say; clients do not.
+    is the name of who has published it, as brokers say; clients do not. `z` is the altitude of `location`
+    (m), None if it is not known. With an `area`, the event is for who is there; `lifetime` microseconds after
+    `at_us` it is for nobody any more, unless that is None.
 
     Two things do not travel, a broker notes them when it takes the event: `raw` is its body as it came,
     `repeated` says that it was taken, and refused, before.
@@ -121,6 +166,9 @@ class Publish(Message):
     channel: str | None = None
     piggyback: ContextMessage | None = None
     publisher: str = ""
+    z: float | None = field(default=None, kw_only=True)
+    area: Area | None = field(default=None, kw_only=True)
+    lifetime: int | None = field(default=None, kw_only=True)
     raw: bytes = field(default=b"", kw_only=True, repr=False, compare=False)
     repeated: bool = field(default=False, kw_only=True, repr=False, compare=False)
     _received: Event | None = field(default=None, init=False, repr=False, compare=False)

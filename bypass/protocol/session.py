@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bypass.events.attributes import ANYTHING, BOOLEAN
+from bypass.events.attributes import ANYTHING, AREA, BOOLEAN, PLACE
 from bypass.protocol.messages import Message, Publish, Subscribe
 
 KEPT_PARTS = "kept-parts"
@@ -40,6 +40,13 @@ SCHEMES = "schemes"
 OBJECTS = "objects"
 """The capability to store objects, to find them by their tags, and to send them in parts."""
 
+BORDERS = "borders"
+"""The capability to watch borders of areas, and to be watched."""
+
+AREAS = "areas"
+"""The capability to read areas and ends of subscriptions, who may follow whom, and places and areas among
+attributes."""
+
 WINDOW = 2000
 WINDOW_BYTES = 1 << 20  # compiled into kernels
 """Events, and bytes of them, that may be on their way to a client at a time; others wait in the store."""
@@ -54,6 +61,8 @@ CAPABILITIES: tuple[str, ...] = (
     MISSED,
     SCHEMES,
     OBJECTS,
+    AREAS,
+    BORDERS,
 )
 """Names of the forms beyond version 0.1.0 that this version understands, as client and as broker. A form goes
 only to a peer that has named it in its greeting."""
@@ -68,15 +77,22 @@ def is_name(text: object, least: int = 0) -> bool:
     return isinstance(text, str) and least <= len(text) <= LONGEST_NAME and text.isprintable()
 
 
+_WITH_AREAS = (PLACE.python, AREA.python)
+
+
 def needed(message: Publish | Subscribe) -> frozenset[str]:
     """The capabilities without which a peer cannot read a message."""
     if isinstance(message, Publish):
-        truths = any(value.__class__ is bool for _, value in message.event.attributes)
-        return frozenset((RICH_EVENTS,) if truths else ())
+        classes = {value.__class__ for _, value in message.event.attributes}
+        areas = not classes.isdisjoint(_WITH_AREAS)
+        return frozenset((RICH_EVENTS,) * (bool in classes) + (AREAS,) * areas)
     subscription = message.subscription
     types = {each.attribute.type for each in subscription.all_filters()}
     expressions = bool(subscription.compounds) or ANYTHING in types
-    return frozenset((EXPRESSIONS,) * expressions + (RICH_EVENTS,) * (BOOLEAN in types))
+    areas = message.interest is not None or message.expires is not None or PLACE in types or AREA in types
+    forms = {EXPRESSIONS: expressions, RICH_EVENTS: BOOLEAN in types, AREAS: areas}
+    forms[BORDERS] = message.watch is not None
+    return frozenset(form for form, is_used in forms.items() if is_used)
 
 
 @dataclass(slots=True)

@@ -250,11 +250,15 @@ class DigestKind(IntEnum):
     COMPARE = 1
     """All of a cell's state: who lacks some says so, and offers what is not among them."""
     OFFER = 2
-    """Some that the sender has: who lacks some says so, and who has them all, too."""
+    """Some that the sender keeps for others: who lacks some says so, and who has them all, too."""
     WANTED = 3
     """Those of an offer that are wanted; none, if nothing is lacking."""
     SHARED = 4
     """One for each part of what all nodes are to know, of no cell: neighbours tell the parts that differ."""
+    NEIGHBOURS = 5
+    """The numbers of neighbours that the sender has long heard, told to one that is new to it."""
+    REGISTER = 6
+    """Those of own objects, copies and queries of the sender: who lacks some says so."""
 
 
 @dataclass(slots=True)

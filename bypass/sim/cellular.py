@@ -17,9 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bypass.core.downlink import Delivery
 from bypass.protocol.messages import (
+    AllowFollowing,
     Assignment,
     AssignmentRequest,
     ContextUpdate,
+    FollowedPlace,
+    Kind,
     Message,
     OutcomeMessage,
     PlanMessage,
@@ -63,7 +66,7 @@ class Traffic(IntEnum):
     COORDINATION = 3
 
 
-CONTEXT = Traffic.CONTEXT  # looking a member up takes as long as a call
+CONTEXT, BORDER = Traffic.CONTEXT, Kind.BORDER  # looking a member up takes as long as a call
 COUNTED_AS: dict[type[Message], Traffic] = {
     Publish: Traffic.EVENTS,
     Subscribe: Traffic.SUBSCRIPTIONS,
@@ -71,6 +74,8 @@ COUNTED_AS: dict[type[Message], Traffic] = {
     ContextUpdate: Traffic.CONTEXT,
     AssignmentRequest: Traffic.CONTEXT,
     Assignment: Traffic.CONTEXT,
+    FollowedPlace: Traffic.CONTEXT,
+    AllowFollowing: Traffic.SUBSCRIPTIONS,
     PlanMessage: Traffic.COORDINATION,
     OutcomeMessage: Traffic.COORDINATION,
 }  # what a message carries piggyback is context, and so are messages that schemes have declared themselves
@@ -197,6 +202,8 @@ class Cellular:
         """Send a message from the client that it names to the broker."""
         client = message.client
         kind = COUNTED_AS.get(type(message), CONTEXT)
+        if isinstance(message, Publish) and message.kind is BORDER:
+            kind = CONTEXT
         size = encoded_size(message, self._codec) + self._header
         carried = 0
         if isinstance(message, (Publish, Subscribe)) and message.piggyback is not None:

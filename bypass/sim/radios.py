@@ -21,6 +21,7 @@ from bypass.models.radio.kernels.arrivals import (
 from bypass.models.radio.kernels.state import NOBODY, FrameUse, S
 from bypass.models.radio.medium import Medium, Positions, grown
 from bypass.models.radio.radio import RadioModel
+from bypass.models.radio.walls import NO_WALLS, Walls
 from bypass.ports.datagrams import DatagramReceiver, Failed, KnownWays
 from bypass.ports.local_access import PORTS, NoSuchRadio, Unless
 from bypass.ports.monitor import Monitor
@@ -55,7 +56,7 @@ class LocalNetwork:
     """The radios of `clients` clients. `positions(seconds)` gives x and y (m) of all of them.
 
     `radios` are the kinds of radio, beside those that `transports` have models of, which may become more.
-    Raises as `radio_models` does.
+    `walls` stand between clients, for radios that lose power by them. Raises as `radio_models` does.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class LocalNetwork:
         transports: Mapping[str, type[RadioTransport]] = {},
         codec: Codec = CODEC,
         monitor: Monitor | None = None,
+        walls: Walls = NO_WALLS,
     ) -> None:
         radio_models(radios, transports.values())
         self.clock = clock
@@ -76,6 +78,7 @@ class LocalNetwork:
         self._seed = seed
         self._radios = radios
         self._transports = transports
+        self._walls = walls
         self.codec = codec
         self.monitor = monitor or Monitor()
         events = max(LEAST_EVENTS, 4 * clients)
@@ -101,7 +104,15 @@ class LocalNetwork:
             if radio not in models:
                 raise NoSuchRadio(f"radio {radio!r}: expected one of {', '.join(models)}")
             model = models[radio]
-            medium = Medium(model, self._positions, self._clients, self._seed, self.ports, self.references)
+            medium = Medium(
+                model,
+                self._positions,
+                self._clients,
+                self._seed,
+                self.ports,
+                self.references,
+                self._walls,
+            )
             for station in range(self._clients):
                 medium.switch(station, False)
             self.media[radio] = _RunningMedium(medium, self)

@@ -16,6 +16,7 @@ from bypass.mechanisms.families import COMMON_SCHEME, TRANSPORT
 from bypass.models.queueing import DelayEstimator
 from bypass.models.radio.medium import Positions
 from bypass.models.radio.radio import RadioModel
+from bypass.models.radio.walls import NO_WALLS, Walls
 from bypass.places.region import Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
@@ -42,7 +43,8 @@ class SimulatedSystem:
     have models of. With `durable` sessions clients can be cut off and lose nothing. `registry` has the
     mechanisms, those built in if it is not given. `edges` are the places (m) of infrastructure nodes, which
     are numbered behind the clients, `edge_model` says what they run, `fallback` how clients go on
-    without one. Register analyzers with `monitor` at any time: they change nothing.
+    without one. `walls` stand between devices. Register analyzers with `monitor` at any time: they change
+    nothing.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class SimulatedSystem:
         edges: Sequence[tuple[float, float]] = (),
         edge_model: EdgeModel | None = None,
         fallback: FallbackSettings | None = None,
+        walls: Walls = NO_WALLS,
     ) -> None:
         begin = tuple(begin)
         self.registry = registry = registry or Registry()
@@ -94,6 +97,7 @@ class SimulatedSystem:
             transports,
             registry.codec,
             self.monitor,
+            walls,
         )
         numbers = range(clients, clients + len(edges))
         self.edges = SimulatedEdges(
@@ -162,7 +166,8 @@ class SimulatedSystem:
         network = client.network
         wanted = [] if network.silent else [each.handle.id for each in client.subscriptions]
         known = self.broker.table.handle[self.broker.table.rows_of(number)]
-        for handle in sorted(set(known.tolist()).difference(wanted)):  # withdrawn meanwhile
+        held = {*known.tolist(), *self.broker.borders.handles(number)}
+        for handle in sorted(held.difference(wanted)):  # withdrawn meanwhile
             self.broker.withdraw(number, handle)
         self.broker.reconnect(number, network.flag, network.epoch)
         for each in list(client.subscriptions):

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from bypass.places.area_of_interest import AreaOfInterest
 from bypass.testing.expectations import Expectations
 from bypass.testing.replay import NotReplayable, write_replay
 from bypass.testing.rules import Point
-from bypass.testing.strategies import places, radii
+from bypass.testing.strategies import interests, places, radii
 from bypass.testing.suites.filter_schemes import FilterSchemeSuite
 from bypass.testing.worlds.world import SmallWorld
 
@@ -24,9 +25,15 @@ PUBLISHER = "publisher"
 
 _schemes = st.runner().flatmap(lambda machine: st.just(machine.schemes[0]) | st.sampled_from(machine.schemes))
 _places = st.runner().flatmap(lambda machine: places(machine.suite.region))
+_interests = st.runner().flatmap(lambda machine: interests(machine.suite.region))
 _values = st.runner().flatmap(lambda machine: st.sampled_from(machine.changes))
 _people = st.sampled_from(PEOPLE)
 _some = st.lists(_people, min_size=1, max_size=2, unique=True)
+
+
+def _moves(interest: AreaOfInterest | None) -> bool | None:
+    """Whether areas move; None if there are none."""
+    return None if interest is None else interest.relative
 
 
 class SystemMachine(RuleBasedStateMachine):
@@ -80,6 +87,21 @@ class SystemMachine(RuleBasedStateMachine):
     def subscribe(self, name: str, radius: int | None) -> None:
         if self.is_there(name):
             self.world.subscribe(name, radius)
+            self.expectations.changed()
+
+    @rule(name=_people, interest=_interests)
+    def subscribe_areas(self, name: str, interest: AreaOfInterest) -> None:
+        if self.is_there(name):
+            self.world.subscribe_areas(name, interest)
+            self.expectations.changed()
+
+    @rule(name=_people, interest=_interests)
+    def change_areas(self, name: str, interest: AreaOfInterest) -> None:
+        """Somebody has other areas in a subscription whose areas move alike."""
+        wishes = self.world.people[name].interests.items()
+        own = [number for number, wish in wishes if _moves(wish.interest) is interest.relative]
+        if self.is_there(name) and own:
+            self.world.change_areas(name, own[0], interest.areas)
             self.expectations.changed()
 
     @rule(name=_people)

@@ -22,7 +22,7 @@ def write_replay(world: SmallWorld, path: Path, about: str) -> Path:
     """Write all that was done in a world to a file; gives its absolute path.
 
     Attributes of events are left out, so everybody wants everything near enough. Raises NotReplayable, and
-    writes nothing, if a broker was restarted.
+    writes nothing, if a broker was restarted or somebody has subscribed areas.
     """
     scenario = scenario_of(world, about)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,6 +37,8 @@ def scenario_of(world: SmallWorld, about: str) -> dict[str, Any]:
         raise NotReplayable(
             f"broker restarted at {restarts[0]:g} s: expected none: the simulator's has no store"
         )
+    if any(step["do"].endswith("-areas") for step in world.recording):
+        raise NotReplayable("subscription with areas: expected none: scripts have radii alone")
     x0, y0, x1, y1 = world.region.area
     places = [
         {"name": place.name, "x": place.x - x0, "y": place.y - y0, "radius": place.radius, "weight": 1.0}

@@ -15,6 +15,8 @@ from bypass.events.filters import Filter, Subscription
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.mechanisms.registry import SIDES
+from bypass.places.area_of_interest import AreaOfInterest
+from bypass.places.areas import Area
 from bypass.places.region import Region
 from bypass.support.extensions import absolute
 from bypass.testing.rules import Point
@@ -86,6 +88,44 @@ def places(region: Region = REGION) -> st.SearchStrategy[Point]:
         marked = st.sampled_from(region.places)
         anywhere |= st.builds(by, marked, st.integers(-12, 12), st.integers(0, 1))
     return anywhere.map(lambda at: (float(at[0]), float(at[1])))
+
+
+def areas(region: Region = REGION) -> st.SearchStrategy[Area]:
+    """Areas of every shape in and around a region, small and large."""
+    where = places(region)
+    sizes = st.sampled_from([20.5, 90.5, 240.5])
+
+    def box(at: Point, width: float, height: float) -> Area:
+        return Area.box(at, (at[0] + width, at[1] + height))
+
+    def ring(at: Point, size: float) -> Area:
+        x, y = at
+        outer = [(x, y - size), (x + size, y), (x, y + size), (x - size, y)]
+        hole = [(x + (px - x) / 2, y + (py - y) / 2) for px, py in outer]
+        return Area.polygon(outer, [hole])
+
+    def corridor(at: Point, far: float, wide: float) -> Area:
+        return Area.corridor([at, (at[0] + far, at[1]), (at[0] + far, at[1] + far)], wide / 5)
+
+    bearings, openings = st.integers(0, 359), st.integers(20, 180)
+    return st.one_of(
+        st.builds(Area.circle, where, sizes),
+        st.builds(box, where, sizes, sizes),
+        st.builds(ring, where, sizes),
+        st.builds(corridor, where, sizes, sizes),
+        st.builds(Area.sector, where, sizes, bearings, openings),
+    )
+
+
+def interests(region: Region = REGION) -> st.SearchStrategy[AreaOfInterest]:
+    """Areas that a subscription may have: one or two fixed ones, those of places, and circles that move with
+    the subscriber."""
+    fixed = areas(region)
+    if region.places:
+        fixed |= st.sampled_from([Area.of_place(place.name) for place in region.places])
+    circles = st.builds(lambda radius: Area.circle((0.0, 0.0), radius), st.sampled_from([20.5, 90.5, 240.5]))
+    several = st.lists(fixed, min_size=1, max_size=2).map(lambda each: AreaOfInterest(tuple(each)))
+    return several | st.builds(lambda circle: AreaOfInterest((circle,), True), circles)
 
 
 class Waypoint(NamedTuple):

@@ -26,6 +26,8 @@ from bypass.transitions import MechanismState, TransferState
 
 if TYPE_CHECKING:
     from bypass.mechanisms.filters.indexes.circles import CircleIndex
+    from bypass.mechanisms.filters.indexes.index import Index
+    from bypass.places.region import Region
     from bypass.support.arrays import Ints
 
 EVERYWHERE = (-math.inf, -math.inf, math.inf, math.inf)
@@ -120,6 +122,8 @@ class CircleBroker(FilterBroker):
     average (`mean`) radius of this scheme's subscriptions, or by a number of metres.
     """
 
+    reports_places: ClassVar[bool] = False
+
     channels_by_place: ClassVar[bool] = True
 
     channels: Annotated[ChannelMap | None, TransferState("channels", optional=True)] = None
@@ -127,15 +131,18 @@ class CircleBroker(FilterBroker):
 
     def start(self) -> None:
         if self.channels is None:
-            generation = self.region.next_generation()
-            self.channels = ChannelMap(
-                generation,
-                tuple(
-                    Circle(f"a{generation}:{k}", p.x, p.y, p.radius) for k, p in enumerate(self.region.places)
-                ),
-            )
+            self.channels = self._new_map()
         super().start()
         self._extend()
+
+    def use_region(self, region: Region) -> None:
+        """Have channels for the places that there are now: clients are told, and the former channels go on
+        for the grace period."""
+        super().use_region(region)
+        self.channels = self._new_map()
+        self.rebuild()
+        self._extend()
+        self.welcome(self.clients)
 
     def make_circles(self) -> CircleIndex:
         """An empty index of the circles."""
@@ -145,6 +152,11 @@ class CircleBroker(FilterBroker):
         return CircleIndex(
             self.table, self.resolver, self.channels.circles, self.channels.generation, self.grace.seconds > 0
         )
+
+    def make_area_index(self) -> Index:
+        from bypass.mechanisms.filters.indexes.circle_areas import CircleAreas
+
+        return CircleAreas(self.circles)
 
     @property
     def circles(self) -> CircleIndex:
@@ -192,6 +204,14 @@ class CircleBroker(FilterBroker):
         super().context_arrived(client, message)
         if isinstance(message, AssignmentRequest):
             self._assign(client)
+
+    def _new_map(self) -> ChannelMap:
+        """The circles of the region as it is, under names that no others had."""
+        generation = self.region.next_generation()
+        places = enumerate(self.region.places)
+        return ChannelMap(
+            generation, tuple(Circle(f"a{generation}:{k}", p.x, p.y, p.radius) for k, p in places)
+        )
 
     def _assign(self, client: int) -> None:
         place = self.table.place(client)

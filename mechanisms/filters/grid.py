@@ -15,6 +15,7 @@ from bypass.protocol.messages import Assignment, AssignmentRequest, ContextMessa
 from bypass.transitions import MechanismState
 
 if TYPE_CHECKING:
+    from bypass.mechanisms.filters.indexes.channel_areas import ChannelAreas
     from bypass.mechanisms.filters.indexes.channels import ChannelIndex, Layout, Rect
 
 
@@ -68,8 +69,10 @@ class GridClient(FilterClient):
 
 
 class GridBroker(FilterBroker):
-    """An event concerns the subscriptions whose owners are in its cell. `grid`² cells cover the region."""
+    """An event concerns the subscriptions whose owners are in its cell, and those with areas that touch it.
+    `grid`² cells cover the region."""
 
+    reports_places: ClassVar[bool] = False
     wide: ClassVar[bool] = False  # whether a subscription listens to all cells that its area touches
 
     # At most so many that an assignment of all channels still fits into one message.
@@ -84,6 +87,11 @@ class GridBroker(FilterBroker):
         from bypass.mechanisms.filters.indexes.channels import ChannelIndex
 
         return ChannelIndex(self.table, self.resolver, self.layout, self.wide, self.grace.seconds > 0)
+
+    def make_area_index(self) -> ChannelAreas:
+        from bypass.mechanisms.filters.indexes.channel_areas import ChannelAreas
+
+        return ChannelAreas(self.table, self.layout, self.grace.seconds > 0)
 
     def set_grid(self, value: int) -> None:
         """Lay the channels out anew and tell every client its new ones."""

@@ -13,6 +13,7 @@ from bypass.places.sensor import Fix
 from bypass.transitions import MechanismState
 
 if TYPE_CHECKING:
+    from bypass.mechanisms.filters.indexes.circle_areas import MultiAreas
     from bypass.mechanisms.filters.indexes.circles import CircleIndex
     from bypass.mechanisms.filters.indexes.multi import MultiIndex
 
@@ -39,6 +40,11 @@ class MultiBroker(CircleBroker):
         from bypass.mechanisms.filters.indexes.multi import MultiIndex
 
         return MultiIndex(self.make_circles(), EnvelopeIndex(self.table, self.resolver))
+
+    def make_area_index(self) -> MultiAreas:
+        from bypass.mechanisms.filters.indexes.circle_areas import MultiAreas
+
+        return MultiAreas(self.circles)
 
     @property
     def circles(self) -> CircleIndex:

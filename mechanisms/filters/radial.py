@@ -33,7 +33,13 @@ class ReportingClient(FilterClient):
             self.report(fix)
 
     def context(self, fix: Fix) -> ContextMessage:
-        return ContextUpdate((fix.x, fix.y))
+        return self.timed(ContextUpdate((fix.x, fix.y)), fix)
+
+    def timed(self, message: ContextUpdate, fix: Fix) -> ContextUpdate:
+        """The message, which says when the client was there if somebody watches it."""
+        if self.subscriptions.watched is not None:
+            message.at, message.z = fix.at, getattr(fix, "z", None)
+        return message
 
 
 class RadialClient(ReportingClient):

@@ -21,7 +21,7 @@ class SteClient(ReportingClient):
     """Reports the client's place and movement vector."""
 
     def context(self, fix: Fix) -> ContextMessage:
-        return ContextUpdate((fix.x, fix.y), (fix.vx, fix.vy))
+        return self.timed(ContextUpdate((fix.x, fix.y), (fix.vx, fix.vy)), fix)
 
 
 class SteBroker(FilterBroker):

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from bypass.events.attributes import ANYTHING, BOOLEAN, FLOAT, INTEGER, SET
 from bypass.events.filters import AnyOf, Filter, Subscription
-from bypass.events.operators import BUILT_IN
 from bypass.mechanisms.matching.attribute_lookup import TRUTH, AttributeLookup
 from bypass.mechanisms.matching.numbers import bounds_of
-from bypass.mechanisms.matching.predicates import PredicateColumns, affix_of
+from bypass.mechanisms.matching.predicates import PredicateColumns, affix_of, is_compiled
 
 MOST_KEYS = 64
 """A subscription is not kept under more keys than this for one of its terms."""
@@ -79,12 +78,13 @@ def _of_filter(each: Filter, predicates: PredicateColumns) -> Anchor | None:
     """The keys of one filter; None if an event without its attribute may satisfy it."""
     lookup = predicates.names[each.attribute.name]
     kind, op, value = each.attribute.type, each.op, each.value
-    if (kind, op) not in BUILT_IN and object in each.check[1]:
+    compiled = is_compiled(each)
+    if not compiled and object in each.check[1]:
         return None
     share = _share(lookup, predicates)
     recent = lookup.recent
     present = Anchor(share, (lookup.key,))
-    if (kind, op) not in BUILT_IN or kind == ANYTHING:
+    if not compiled or kind == ANYTHING:
         return present
     symbols = lookup.elements if kind == SET else lookup.symbols_for(TRUTH if kind == BOOLEAN else -1)
     if op == "=":

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from bypass.events.event import Event
 from bypass.events.filters import Subscription
@@ -21,7 +22,11 @@ class AttributeMatching(Mechanism):
     there already.
     """
 
-    groups: Annotated[SubscriptionGroups, TransferState("groups")]
+    groups: Annotated[
+        SubscriptionGroups,
+        TransferState("groups", optional=True),
+        Field(default_factory=SubscriptionGroups),
+    ]
 
     def start(self) -> None:
         self.watch(self.groups)

@@ -192,7 +192,7 @@ class PredicateColumns:
 def _operation(each: Filter) -> tuple[int, int]:
     """The operation of a filter, and the kind of values that it is about."""
     of, op = each.attribute.type, each.op
-    if (of, op) not in BUILT_IN:
+    if not is_compiled(each):
         return ALWAYS_IN_PYTHON if object in each.check[1] else IN_PYTHON, OTHER
     kind = KINDS[of]
     if op in ("prefix", "suffix"):
@@ -202,12 +202,18 @@ def _operation(each: Filter) -> tuple[int, int]:
 
 def _has_affix(each: Filter) -> bool:
     """Whether a filter is about the beginning or the end of texts, by a built-in operator."""
-    return each.op in ("prefix", "suffix") and (each.attribute.type, each.op) in BUILT_IN
+    return each.op in ("prefix", "suffix") and is_compiled(each)
 
 
 def _symbols_in(lookup: AttributeLookup, code: int, kind: int) -> dict[Any, int]:
     """The symbols of a predicate's constants."""
     return lookup.elements if code in ELEMENTS else lookup.symbols_for(kind)
+
+
+def is_compiled(each: Filter) -> bool:
+    """Whether the operator of a filter and the type of its attribute are built in and known to kernels, which
+    places and areas are not."""
+    return each.attribute.type in KINDS and (each.attribute.type, each.op) in BUILT_IN
 
 
 def affix_of(op: str, text: str) -> str:

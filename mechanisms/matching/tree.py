@@ -6,11 +6,11 @@ from typing import final
 
 from bypass.events.attributes import BOOLEAN
 from bypass.events.filters import Subscription
-from bypass.events.operators import BUILT_IN
 from bypass.mechanisms.filters.indexes.buckets import NONE
 from bypass.mechanisms.matching.attribute_lookup import ABSENT_SYMBOL, TRUTH, EncodedEvent
 from bypass.mechanisms.matching.indexed import IndexedMatching
 from bypass.mechanisms.matching.kernels import V_NAME, V_SYMBOL
+from bypass.mechanisms.matching.predicates import is_compiled
 
 DEEPEST = 8
 """Equalities of a subscription that the tree tells apart; an event may take every subset of its branches."""
@@ -43,7 +43,7 @@ class Tree(IndexedMatching):
     def place(self, group: int, subscription: Subscription) -> list[int]:
         path: dict[int, int] = {}
         for each in subscription.filters:
-            if each.op == "=" and (each.attribute.type, each.op) in BUILT_IN:
+            if each.op == "=" and is_compiled(each):
                 lookup = self.predicates.names[each.attribute.name]
                 symbols = lookup.symbols_for(TRUTH if each.attribute.type == BOOLEAN else ABSENT_SYMBOL)
                 path.setdefault(lookup.number, symbols[each.value])

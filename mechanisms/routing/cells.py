@@ -35,14 +35,17 @@ from bypass.protocol.storage import StorageMessage
 from bypass.transitions import MechanismState
 from bypass.transitions.recent import Recent
 
-Area = tuple[float, float, float, float]
+Bounds = tuple[float, float, float, float]
 
 SURE_BEACONS = 3.0
 """After a search that found no cell nearer to a target, none is begun for so many beacon periods."""
 
+SURE_AGAIN_BEACONS = 8.0
+"""The same if the search before it has found none, either, and nothing is known to be new since then."""
 
-class _SearchedCells(Recent[int, float]):
-    """Cells, and when a search from here found none that is nearer to them (s)."""
+
+class _SearchedCells(Recent[int, tuple[float, float]]):
+    """Cells, and when the last search from here found none that is nearer to them, and the one before (s)."""
 
     LIMIT = 1024
 
@@ -62,7 +65,7 @@ class CellRouting(RoutingMechanism):
     name: ClassVar[str] = "cells"
     offers: ClassVar[frozenset[str]] = frozenset((CELL, FLOOD, HOP))
 
-    area: Annotated[Area, MechanismState("area")] = (0.0, 0.0, 1000.0, 1000.0)
+    area: Annotated[Bounds, MechanismState("area")] = (0.0, 0.0, 1000.0, 1000.0)
     reach_m: Annotated[float, MechanismState("reach_m"), Field(gt=0)] = 113.0
     side: Annotated[float | None, MechanismState("side"), Field(gt=0)] = None
     beacon_s: Annotated[float, MechanismState("beacon_s"), Field(ge=0.01, le=3600)] = 1.0
@@ -81,6 +84,7 @@ class CellRouting(RoutingMechanism):
         self._told: object = None
         self._telling = False
         self._searched = _SearchedCells()
+        self._news_at = self.host.now()  # when the population was last known to change
         self.gap = 0
         self._island = Island()
         self._seen_from: tuple[int, int] | None = None  # the cell, and the state of the neighbours
@@ -92,7 +96,7 @@ class CellRouting(RoutingMechanism):
 
     # -- parameters that change while it runs -------------------------------------------------------------
 
-    def set_area(self, value: Area) -> None:
+    def set_area(self, value: Bounds) -> None:
         """Lay the cells out over another area."""
         self._use(CellGrid.over(value, self._side()))
         self.area = value
@@ -223,6 +227,7 @@ class CellRouting(RoutingMechanism):
         now = self._standing.cell, self._standing.serving, frozenset(self._members.cells)
         if now != self._told:
             self._told = now
+            self._news_at = self.host.now()
             self.sink.surroundings_changed()
 
     # -- datagrams ----------------------------------------------------------------------------------------
@@ -280,16 +285,20 @@ class CellRouting(RoutingMechanism):
 
     def _search(self, datagram: Datagram, target: NodeAddress, cell: int) -> None:
         """No touching cells lead nearer to a target: go on across gaps, or end here."""
-        here, now = self._standing.cell, self.host.now()
+        here = self._standing.cell
         way = datagram.recovery if len(datagram.targets) == 1 else None
         if here is None or here == cell or (target.node is not None and self._members.get(target.node)):
             self._end(datagram, target)
             return
         search = way if isinstance(way, Search) and is_possible(self._standing.grid, way) else None
-        if search is None:
-            sure = target.node is None and now - self._searched.get(cell, -math.inf) < self._sure_s()
-            if sure or not (self.gap or (isinstance(way, Recovery) and way.gap)):
+        if search is None or not search.visited:
+            known = search is not None or self.gap or (isinstance(way, Recovery) and way.gap)
+            if not known or (target.node is None and self._is_sure(cell)):
                 self._end(datagram, target)
+                return
+            first = min(self._members.cells.get(here, ()), default=self.host.id)
+            if target.node is None and first < self.host.id:  # who of this cell may be sure, for all
+                self._forward_to(datagram, (target,), first, Search(here))
                 return
         search = visited(search or Search(here), NodeAddress(self.host.id, here))
         found = next_node(self._standing.grid, cell, search, self._members.serving())
@@ -303,12 +312,15 @@ class CellRouting(RoutingMechanism):
                 self._forward_to(datagram, (target,), search.trail[-1], back)
         else:
             if target.node is None:
-                self._searched[cell] = now
+                before, _ = self._searched.get(cell, (-math.inf, 0.0))
+                self._searched[cell] = self.host.now(), before
             self._end(datagram, target)
 
-    def _sure_s(self) -> float:
-        """How long what a search has found holds (s)."""
-        return SURE_BEACONS * self.beacon_s
+    def _is_sure(self, cell: int) -> bool:
+        """Whether searches have found lately that no cell is nearer to one than this."""
+        found_at, before = self._searched.get(cell, (-math.inf, -math.inf))
+        again = before > self._news_at
+        return self.host.now() - found_at < self.beacon_s * (SURE_AGAIN_BEACONS if again else SURE_BEACONS)
 
     def _forward(
         self, datagram: Datagram, targets: tuple[NodeAddress, ...], cell: int, recovery: Recovery | None
@@ -350,6 +362,10 @@ class CellRouting(RoutingMechanism):
         copy = self.onward(datagram, (target,))
         if copy is not None and target.node is not None:
             self.unicast(copy, target.node, partial(self._failed_at, datagram, (target,), target.node))
+
+    def _flooded(self, datagram: Datagram) -> None:
+        self._news_at = self.host.now()  # nodes flood what concerns all: other cells are populated
+        super()._flooded(datagram)
 
     # -- the grid -----------------------------------------------------------------------------------------
 

@@ -19,31 +19,12 @@ SHORTEST = 1e-3
 
 def cut(nodes: Floats, edges: Ints, width: float, height: float) -> StreetNetwork:
     """Keep the parts of streets in [0, width] × [0, height] m. A street that leaves ends at a new node on the
-    border."""
-    a = nodes[edges[:, 0]]
-    along = nodes[edges[:, 1]] - a
-    # Shares of the way along each street at which it is inside of both pairs of borders.
-    enter, leave = np.zeros(len(edges)), np.ones(len(edges))
-    for axis, size in enumerate((width, height)):
-        start, step = a[:, axis], along[:, axis]
-        inside = (start >= 0) & (start <= size)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = -start / step, (size - start) / step
-        still = step == 0
-        enter = np.maximum(enter, np.where(still, np.where(inside, 0, 1), np.minimum(low, high)))
-        leave = np.minimum(leave, np.where(still, np.where(inside, 1, 0), np.maximum(low, high)))
-    kept = (leave - enter) * np.hypot(*along.T) >= SHORTEST
-    a, along, enter, leave, edges = a[kept], along[kept], enter[kept], leave[kept], edges[kept].copy()
-    entering, leaving = np.flatnonzero(enter > 0), np.flatnonzero(leave < 1)
-    border = np.concatenate(
-        [
-            a[entering] + enter[entering, None] * along[entering],
-            a[leaving] + leave[leaving, None] * along[leaving],
-        ]
-    )
-    numbers = len(nodes) + np.arange(len(border))
-    edges[entering, 0], edges[leaving, 1] = numbers[: len(entering)], numbers[len(entering) :]
-    return _compact(np.concatenate([nodes, np.clip(border, 0, (width, height))]), edges)
+    border. Streets no longer share nodes: `tidy` puts these together again."""
+    import shapely  # slow to import, and most maps are read from files
+
+    parts = shapely.clip_by_rect(shapely.linestrings(nodes[edges]), 0, 0, width, height)
+    ends: Floats = shapely.get_coordinates(parts[shapely.length(parts) >= SHORTEST])
+    return ends, np.arange(len(ends)).reshape(-1, 2)
 
 
 def tidy(nodes: Floats, edges: Ints) -> StreetNetwork:

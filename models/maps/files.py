@@ -3,7 +3,8 @@
 A map file is a JSON object: `format` is 1; `name`; `width` and `height` of the world (m); `origin` says where
 on earth the world's corner (0, 0) is, {"lat": …, "lon": …} in degrees, or is null; `nodes` is a list of
 [x, y] (m); `edges` is a list of [node, node], which are indices of `nodes`; `attractions` is a list of
-{"name", "x", "y", "radius", "weight"}.
+{"name", "x", "y", "radius", "weight"}. Places whose shape is known have `polygons`, the coordinates of a
+GeoJSON MultiPolygon (m); `buildings` is such a list, too, and may be missing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bypass.models.maps.street_map import AttractionPoint, InvalidMap, StreetMap
+from bypass.models.maps.street_map import AttractionPoint, InvalidMap, Polygon, StreetMap
 from bypass.places.geo import GeoLocation, Projection
 from bypass.support.durable_files import replace_file
 from bypass.transitions.validation import first_problem
@@ -38,6 +39,7 @@ class _MapFile(_Strict):
     nodes: list[tuple[float, float]]
     edges: list[tuple[Annotated[int, Field(ge=0, lt=2**31)], Annotated[int, Field(ge=0, lt=2**31)]]]
     attractions: list[AttractionPoint]
+    buildings: tuple[Polygon, ...] = ()
 
 
 def write_map(street_map: StreetMap, path: Path | str) -> None:
@@ -52,8 +54,10 @@ def write_map(street_map: StreetMap, path: Path | str) -> None:
         nodes=[(x, y) for x, y in street_map.nodes.tolist()],
         edges=[(a, b) for a, b in street_map.edges.tolist()],
         attractions=list(street_map.attractions),
+        buildings=street_map.buildings,
     )
-    replace_file(Path(path), content.model_dump_json(), synced=False)
+    text = content.model_dump_json(exclude=None if content.buildings else {"buildings"})
+    replace_file(Path(path), text, synced=False)
 
 
 def read_map(path: Path | str) -> StreetMap:
@@ -69,6 +73,7 @@ def read_map(path: Path | str) -> StreetMap:
             edges=np.array(content.edges, np.int64).reshape(-1, 2),
             attractions=tuple(content.attractions),
             projection=None if origin is None else Projection.around(GeoLocation(origin.lat, origin.lon)),
+            buildings=content.buildings,
         )
     except OSError as error:
         raise InvalidMap(f"{path}: {error.strerror}: expected a map file") from None

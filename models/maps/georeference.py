@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from bypass.models.maps.street_map import AttractionPoint
-from bypass.places.geo import GeoLocation, PlanarLocation, Projection
+from bypass.places.geo import GeoLocation, PlanarLocation, Projection, haversine
 from bypass.support.arrays import Floats
 
 
@@ -24,6 +24,12 @@ class Georeference(BaseModel):
         """The world whose corner (0, 0) is there."""
         return cls(lat=corner.lat, lon=corner.lon)
 
+    @property
+    def plane(self) -> Projection:
+        """The plane that touches the earth at the world's corner."""
+        around = Projection.around(GeoLocation(self.lat, self.lon))
+        return Projection.around(around.to_geo(PlanarLocation(self.x, self.y)))
+
     def to_geo_arrays(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Latitudes and longitudes of places in the world.
 
@@ -37,6 +43,17 @@ def plane_around(middle: GeoLocation, width: float, height: float) -> Projection
     """The plane of a world of this size (m) with its middle at this place on earth: (0, 0) is its corner."""
     corner = Projection.around(middle).to_geo(PlanarLocation(-width / 2, -height / 2))
     return Projection.around(corner)
+
+
+def plane_over(
+    min_lon: float, min_lat: float, max_lon: float, max_lat: float, margin: float = 0.0
+) -> tuple[Projection, float, float]:
+    """The plane of the rectangle around the middle of a box in degrees that is as wide and high (m) as the
+    box is there, and a `margin` more on each side; its width and height."""
+    middle = GeoLocation((min_lat + max_lat) / 2, (min_lon + max_lon) / 2)
+    width = haversine(middle.lat, min_lon, middle.lat, max_lon) + 2 * margin
+    height = haversine(min_lat, middle.lon, max_lat, middle.lon) + 2 * margin
+    return plane_around(middle, width, height), width, height
 
 
 def attraction_point(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle
+from matplotlib.patches import Circle, PathPatch
+from matplotlib.path import Path as MplPath
 from matplotlib.patheffects import withStroke
 
-from bypass.models.maps.street_map import StreetMap
+from bypass.models.maps.street_map import Polygon, StreetMap
 
 LONGER_SIDE = 8.0  # inches
 DPI = 150
 MOST_NAMES = 40  # more would hide the map
-STREET, PLACE, INK = "#555555", "#D55E00", "#222222"
+STREET, PLACE, HOUSE, INK = "#555555", "#D55E00", "#dddddd", "#222222"
 
 
 def draw(street_map: StreetMap, path: Path | str) -> None:
@@ -30,12 +32,23 @@ def draw(street_map: StreetMap, path: Path | str) -> None:
     lines = list(street_map.nodes[street_map.edges])
     axes.add_collection(LineCollection(lines, colors=STREET, linewidths=0.7))
     places = sorted(street_map.attractions, key=lambda point: point.radius, reverse=True)
+    outlines = [outline(polygon, facecolor=HOUSE, linewidth=0) for polygon in street_map.buildings]
+    axes.add_collection(PatchCollection(outlines, match_original=True, zorder=0.5))
     for point in places:
-        axes.add_patch(Circle((point.x, point.y), point.radius, color=PLACE, alpha=0.25, linewidth=0))
+        if not point.polygons:
+            axes.add_patch(Circle((point.x, point.y), point.radius, color=PLACE, alpha=0.25, linewidth=0))
+        for polygon in point.polygons:
+            axes.add_patch(outline(polygon, color=PLACE, alpha=0.25, linewidth=0))
     for point in places[:MOST_NAMES]:
         _write(axes, point.x, point.y, point.name)
     _draw_scale(axes, width, height)
     figure.savefig(path, dpi=DPI, format="png")
+
+
+def outline(polygon: Polygon, **style: Any) -> PathPatch:
+    """A polygon with its holes, to be drawn."""
+    rings = [MplPath(ring, closed=True) for ring in polygon]
+    return PathPatch(MplPath.make_compound_path(*rings), **style)
 
 
 def _draw_scale(axes: Axes, width: float, height: float) -> None:

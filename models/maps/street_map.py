@@ -8,11 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from bypass.errors import BypassError
 from bypass.models.maps.distances import Distances
+from bypass.places.areas import Area
 from bypass.places.geo import Projection
+from bypass.places.region import Place
 from bypass.support.arrays import Floats, Ints
 
 if TYPE_CHECKING:  # scipy takes long to import: functions that use it do that
@@ -31,8 +33,17 @@ class NoAttractionPoints(BypassError):
     """Somebody who needs attraction points was given a world without any."""
 
 
+Ring = tuple[tuple[float, float], ...]
+Polygon = tuple[Ring, ...]
+"""Closed rings (m), as in GeoJSON: the first is around a polygon, all others around holes in it."""
+
+
 class AttractionPoint(BaseModel):
-    """A place that people go to: most of them stop within `radius` (m); `weight` is its share of visits."""
+    """A place that people go to: most of them stop within `radius` (m); `weight` is its share of visits.
+
+    If its shape is known, it is in `polygons`: all stop there, and the circle has the same size and the same
+    centre of mass.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -41,6 +52,21 @@ class AttractionPoint(BaseModel):
     y: float
     radius: float = Field(gt=0)
     weight: float = Field(gt=0)
+    polygons: tuple[Polygon, ...] = ()
+
+    def place(self) -> Place:
+        """The place as a broker knows it: its polygons, or its circle."""
+        if not self.polygons:
+            return Place(self.name, self.x, self.y, self.radius)
+        return Place.of_area(self.name, Area.polygons((outer, holes) for outer, *holes in self.polygons))
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out polygons that there are not, as files did before places had any."""
+        fields: dict[str, Any] = whole(self)
+        if not self.polygons:
+            del fields["polygons"]
+        return fields
 
 
 class Streets(NamedTuple):
@@ -61,7 +87,8 @@ class StreetMap:
 
     `nodes` has a row (x, y) for each node, `edges` a row (node, node) for each street.
     Every node can be reached from every other; no street is given twice. If the world is somewhere on earth,
-    `projection` has its origin where (0, 0) is, so that its plane is the map's. Raises InvalidMap.
+    `projection` has its origin where (0, 0) is, so that its plane is the map's. `buildings` stand anywhere.
+    Raises InvalidMap.
     """
 
     name: str
@@ -71,6 +98,7 @@ class StreetMap:
     edges: Ints
     attractions: tuple[AttractionPoint, ...] = ()
     projection: Projection | None = None
+    buildings: tuple[Polygon, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", np.array(self.nodes, dtype=np.float64, order="C"))
@@ -104,6 +132,12 @@ class StreetMap:
         for point in self.attractions:
             if not (0 <= point.x <= self.width and 0 <= point.y <= self.height):
                 raise self._outside(point.name, point.x, point.y)
+            for polygon in point.polygons:
+                if not polygon or any(len(ring) < 4 or ring[0] != ring[-1] for ring in polygon):
+                    raise self._fail(f"{point.name} has an open ring: expected four places or more, closed")
+                for x, y in polygon[0]:
+                    if not (0 <= x <= self.width and 0 <= y <= self.height):
+                        raise self._outside(f"a corner of {point.name}", x, y)
         names = [point.name for point in self.attractions]
         if len(set(names)) < len(names):
             raise self._fail(f"attraction points are {names}: expected distinct names")

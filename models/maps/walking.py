@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bypass.models.maps.polygons import Triangles
 from bypass.models.maps.street_map import TIE, Streets
 from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, normal_pair, uniform_pair
@@ -66,17 +67,35 @@ def on_streets(
 
 @kernel
 def around(
-    seed: np.uint64, clients: Ints, draws: Ints, centres: Floats, shares: Floats, width: float, height: float
+    seed: np.uint64,
+    clients: Ints,
+    draws: Ints,
+    centres: Floats,
+    shares: Floats,
+    triangles: Triangles,
+    width: float,
+    height: float,
 ) -> Floats:
     """A place (x, y) in the world for each client, around one of the centres. Takes two draws.
 
     `centres` has a row (x, y, standard deviation) for each centre; `shares` are the running sums of visits.
+    Where a centre has triangles, every place in them is equally likely.
     """
     places = np.empty((len(clients), 2))
     for i in range(len(clients)):
-        u, _ = uniform_pair(seed, Purpose.MOBILITY, clients[i], draws[i])
+        u, part = uniform_pair(seed, Purpose.MOBILITY, clients[i], draws[i])
+        chosen = count_up_to(shares, u)
+        first, last = triangles.first[chosen], triangles.first[chosen + 1]
+        if first < last:
+            corners = triangles.corners[first + count_up_to(triangles.shares[first:last], part)]
+            v, w = uniform_pair(seed, Purpose.MOBILITY, clients[i], draws[i] + 1)
+            to_side = math.sqrt(v)  # from the first corner: there is more room near the opposite side
+            a, b, c = 1.0 - to_side, to_side * (1.0 - w), to_side * w
+            places[i, 0] = a * corners[0] + b * corners[2] + c * corners[4]
+            places[i, 1] = a * corners[1] + b * corners[3] + c * corners[5]
+            continue
         dx, dy = normal_pair(seed, Purpose.MOBILITY, clients[i], draws[i] + 1)
-        centre = centres[count_up_to(shares, u)]
+        centre = centres[chosen]
         places[i, 0] = min(max(centre[0] + centre[2] * dx, 0.0), width)
         places[i, 1] = min(max(centre[1] + centre[2] * dy, 0.0), height)
     return places

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -10,6 +11,8 @@ from pydantic import Field, InstanceOf, PlainSerializer, model_validator
 
 from bypass.models.maps import MAPS, AttractionPoint, InvalidMap, StreetMap, load_map
 from bypass.models.maps.georeference import Georeference
+from bypass.models.maps.polygons import Triangles, blocks
+from bypass.models.maps.street_map import Polygon
 from bypass.models.maps.walking import Pace, Places, Walkers, append, around, on_streets, walk
 from bypass.models.mobility.base.trip_model import TripModel
 from bypass.models.waypoints import Waypoints
@@ -30,8 +33,9 @@ class MapMovement(TripModel):
 
     `map` is a StreetMap, the name of a built-in map, or the path of a map file, which ends in .json. Targets
     lie around attraction points chosen by weight, normally distributed in x and y with a third of the point's
-    radius as standard deviation and kept inside the world: clients reach them in a straight line from the
-    nearest node of the streets. Or targets lie anywhere on the streets, every metre equally likely.
+    radius as standard deviation and kept inside the world, or anywhere in the point's polygons if it has any:
+    clients reach them in a straight line from the nearest node of the streets. Or targets lie anywhere on the
+    streets, every metre equally likely.
 
     All clients set out at the same moment, from anywhere on the streets, which leaves its mark for a while:
     the movement of the first `warmup` seconds is cut off.
@@ -64,9 +68,17 @@ class MapMovement(TripModel):
         return self.street_map.attractions
 
     @property
+    def buildings(self) -> tuple[Polygon, ...]:
+        return self.street_map.buildings or blocks(self.street_map)
+
+    @property
     def georeference(self) -> Georeference | None:
         plane = self.street_map.projection
         return None if plane is None else Georeference.at(plane.origin)
+
+    @cached_property
+    def _triangles(self) -> Triangles:
+        return Triangles.of(self.street_map.attractions)
 
     @property
     def street_map(self) -> StreetMap:
@@ -122,6 +134,7 @@ class MapMovement(TripModel):
             draws,
             np.array([(point.x, point.y, point.radius / 3) for point in street_map.attractions]),
             street_map.attraction_shares,
+            self._triangles,
             *self.size,
         )
         node = street_map.nearest_nodes(places)

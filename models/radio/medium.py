@@ -17,6 +17,7 @@ from bypass.models.radio.kernels.queue import hand_over, switch
 from bypass.models.radio.kernels.state import NEVER, NOBODY, F, FrameUse, G, P, Q, S
 from bypass.models.radio.neighbour_table import find_neighbours
 from bypass.models.radio.radio import Ending, FrameKind, RadioModel
+from bypass.models.radio.walls import NO_WALLS, Walls
 from bypass.support.arrays import Floats, Ints
 
 Positions = Callable[[float], tuple[Floats, Floats]]
@@ -36,7 +37,8 @@ class FrameTooLong(BypassError):
 
 
 class Medium:
-    """`stations` stations that share a radio. `positions(seconds)` gives x and y (m) of all of them.
+    """`stations` stations that share a radio. `positions(seconds)` gives x and y (m) of all of them; `walls`
+    stand between them.
 
     `next_us` is when something is due, NEVER if nothing is. Frames that are sent with `send` are raw: what
     becomes of each is told by `run_until`. Frames for ports are handed over with `post`, and `step` tells
@@ -51,8 +53,10 @@ class Medium:
         seed: int,
         ports: Ports | None = None,
         references: Ints | None = None,
+        walls: Walls = NO_WALLS,
     ) -> None:
         self.model = model
+        self._walls = walls
         self.now_us = 0
         self.next_us = NEVER
         self._number = 0  # of the next frame
@@ -262,7 +266,7 @@ class Medium:
         while True:
             air = self.air
             pairs = find_neighbours(
-                air.x, air.y, model.interference, model.exponent,
+                air.x, air.y, model.interference, model.exponent, self._walls, model.passed,
                 air.offsets[buffer], air.neighbours[buffer], air.powers[buffer],
             )  # fmt: skip
             if pairs <= air.neighbours.shape[1]:

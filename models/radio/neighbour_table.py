@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from bypass.models.radio.path_loss import power_between
+from bypass.models.radio.path_loss import power_behind, power_between
+from bypass.models.radio.radio import UNIT
+from bypass.models.radio.walls import Walls, count_walls
 from bypass.support.arrays import Floats, Ints
 from bypass.support.kernel import kernel
 
 
 @kernel
 def find_neighbours(
-    x: Floats, y: Floats, interference: float, exponent: float, offsets: Ints, ids: Ints, powers: Ints
+    x: Floats,
+    y: Floats,
+    interference: float,
+    exponent: float,
+    walls: Walls,
+    passed: float,
+    offsets: Ints,
+    ids: Ints,
+    powers: Ints,
 ) -> int:
     """Write each station's neighbours into ids[offsets[i]:offsets[i + 1]], and their powers.
 
+    Each of the walls lets the share `passed` of power through.
     Gives the number of all pairs. If there is not enough room, what was written is of no use: make room for
     as many and ask again.
     """
@@ -44,6 +57,8 @@ def find_neighbours(
     for i in range(n):
         members[filled[cell[i]]] = i
         filled[cell[i]] += 1
+    seen = np.full(len(walls.ends), -1, np.int64)
+    looked = 0
     pairs = 0
     for i in range(n):
         offsets[i] = min(pairs, len(ids))
@@ -55,6 +70,12 @@ def find_neighbours(
                     if j == i:
                         continue
                     power = power_between(x[i], y[i], x[j], y[j], interference, exponent)
+                    if power > 0 and passed < 1.0 and len(walls.ends) > 0:
+                        most = int(math.log(UNIT / power) / math.log(passed)) + 1
+                        crossed = count_walls(walls, x[i], y[i], x[j], y[j], most, seen, looked)
+                        looked += 1
+                        if crossed > 0:
+                            power = power_behind(power, crossed, passed)
                     if power > 0:
                         if pairs < len(ids):
                             ids[pairs], powers[pairs] = j, power

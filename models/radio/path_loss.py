@@ -1,4 +1,5 @@
-"""The received power of a sender at a distance. Both media compute it by this function."""
+"""The received power of a sender at a distance, and behind walls. Both media compute it by these
+functions."""
 
 from __future__ import annotations
 
@@ -16,3 +17,11 @@ def power_between(x1: float, y1: float, x2: float, y2: float, interference: floa
         return 0
     distance = max(math.sqrt(squared), NEAREST_M)
     return int(UNIT * (interference / distance) ** exponent)
+
+
+@kernel
+def power_behind(power: int, walls: int, passed: float) -> int:
+    """The power that is left behind walls, each of which lets the share `passed` through; 0 if that is less
+    than counts."""
+    left = int(power * passed**walls)
+    return left if left >= UNIT else 0

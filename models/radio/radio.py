@@ -38,6 +38,8 @@ class RadioModel(BaseModel):
     farther away than `interference` metres is not heard at all, and the medium counts as busy where at least
     the power of a sender there is in the air. Noise is as strong as that, or weaker where a frame from
     `reach` metres would not stand out otherwise: without other senders, `reach` is how far frames get.
+    Walls of buildings on the straight way take `wall_db` each, so that frames get less far; 0 is without
+    buildings.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -45,6 +47,7 @@ class RadioModel(BaseModel):
     reach: float = Field(default=88.0, gt=NEAREST_M, description="metres at which a frame is just received")
     interference: float = Field(default=205.0, gt=NEAREST_M, description="metres up to which power counts")
     exponent: float = Field(default=3.8, ge=2, le=6, description="of the loss of power by distance")
+    wall_db: float = Field(default=0.0, ge=0, le=100, description="loss by each wall on the way (dB)")
     sinr_db: float = Field(default=10.0, ge=0, description="how far a frame must stand out (dB)")
     carrier_sense: bool = Field(default=True, description="listen before sending")
     broadcast_rate: float = Field(default=6.0, gt=0, description="Mbit/s of frames to everybody")
@@ -95,6 +98,11 @@ class RadioModel(BaseModel):
     def sinr(self) -> float:
         """`sinr_db` as a factor, at least 1: of two frames at a time at most one stands out."""
         return float(10.0 ** (self.sinr_db / 10.0))
+
+    @property
+    def passed(self) -> float:
+        """The share of power that a wall lets through."""
+        return float(10.0 ** (-self.wall_db / 10.0))
 
     def power(self, distance: float) -> int:
         """With what power a sender is heard at a distance (m); 0 beyond the interference range."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from itertools import pairwise
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bypass.models.compute.engines import ComputeEngine, SparkEngine, WorkProgress, unwatched
+from bypass.models.maps.georeference import Georeference
 from bypass.models.traces.blocks import first_clients, write_block
 from bypass.models.traces.errors import InvalidTrace
 from bypass.models.traces.files import new_folder
@@ -26,6 +27,7 @@ from bypass.models.traces.source import RowGroups, parts_of
 from bypass.models.traces.trace import Trace
 from bypass.models.traces.writing import DISTRIBUTION, finish
 from bypass.models.waypoints import Waypoints
+from bypass.places.geo import GeoLocation
 from bypass.support.durable_files import replacing
 
 CLIENTS = "_clients.parquet"
@@ -46,6 +48,7 @@ def lay_out(
     slab: float | None = None,
     engine: ComputeEngine,
     size: tuple[float, float] | None = None,
+    crs: str = "",
     progress: WorkProgress = unwatched,
 ) -> Trace:
     """Write the positions in the Parquet file or folder `source` as a trace to the folder `out`.
@@ -56,16 +59,23 @@ def lay_out(
     a client for one time, the one with the greatest (x, y) counts. The earliest time becomes 0. So does the
     least coordinate if it is negative, or farther from 0 than the rows from each other. The world is as small
     as it can be, in whole metres; if its `size` is given, only what is negative is moved. Without a slab it
-    is about 20 s. Raises InvalidTrace, InvalidRequest; whatever is raised, nothing is left behind.
+    is about 20 s. Columns lat and lon (degrees) may stand for x and y, and with `crs` x and y are coordinates
+    of that reference system, such as EPSG:25832: the trace is in the plane around the middle of all rows, and
+    says where on earth that is. Raises InvalidTrace, InvalidRequest; whatever is raised, nothing is left
+    behind.
     """
     slab = checked_slab(step, slab)
-    parts = parts_of(source)
+    parts = parts_of(source, crs)
 
     def scanned(done: int, _: int) -> None:
         progress(done, 2 * len(parts))
 
+    middle = None
+    if any(part.on_earth for part in parts):
+        middle = _Extent.of(engine.run(scan, parts)).middle(source)
+        parts = [replace(part, middle=middle) for part in parts]
     extent = _Extent.of(engine.run(scan, parts, scanned))
-    manifest = extent.manifest(step, slab, engine, size)
+    manifest = extent.manifest(step, slab, engine, size, middle)
     with new_folder(out):
         ids = out.absolute() / CLIENTS
         with replacing(ids) as unfinished:
@@ -120,6 +130,16 @@ class _Extent(NamedTuple):
             tuple(map(max, zip(*(each.high for each in scans), strict=True))),
         )
 
+    def middle(self, source: Path) -> GeoLocation:
+        """The place in the middle of all, which are in degrees. Raises InvalidTrace."""
+        (_, west, south), (_, east, north) = self.low, self.high
+        if east - west > 180.0:
+            raise InvalidTrace(
+                f"{source}: longitudes span {east - west:g} degrees: expected at most 180, nothing across the"
+                " date line"
+            )
+        return GeoLocation((south + north) / 2, (west + east) / 2)
+
     def _offset(self, keep: bool) -> tuple[float, float, float]:
         """The offsets to subtract from t, x and y. With `keep`, x and y are moved only if they are
         negative."""
@@ -136,7 +156,7 @@ class _Extent(NamedTuple):
         if 0 < extent < 1.0 and away and max(abs(south), abs(north)) <= 90.0:
             raise InvalidTrace(
                 f"x goes from {west} to {east} and y from {south} to {north}: expected metres, they look like"
-                " degrees"
+                " degrees (--crs EPSG:4326, or columns lat and lon)"
             )
 
     def _samples(self, duration: float, step: float) -> int:
@@ -150,9 +170,15 @@ class _Extent(NamedTuple):
         return count_samples(duration, step)
 
     def manifest(
-        self, step: float, slab: float, engine: ComputeEngine, size: tuple[float, float] | None
+        self,
+        step: float,
+        slab: float,
+        engine: ComputeEngine,
+        size: tuple[float, float] | None,
+        middle: GeoLocation | None,
     ) -> Manifest:
-        self._refuse_degrees()
+        if middle is None:
+            self._refuse_degrees()
         offset = self._offset(size is not None)
         duration, *reach = (high - taken for high, taken in zip(self.high, offset, strict=True))
         for axis, there, taken in zip("xy", reach, offset[1:], strict=True):
@@ -180,6 +206,9 @@ class _Extent(NamedTuple):
             samples=samples,
             slab=slab,
             size=size or needed,
+            georeference=None
+            if middle is None
+            else Georeference(lat=middle.lat, lon=middle.lon, x=offset[1], y=offset[2]),
             offset=offset,
             blocks=blocks,
             rows=samples * clients,

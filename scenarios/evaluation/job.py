@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bypass.core.client import LARGEST_RADIUS
+from bypass.core.areas.arguments import LARGEST_RADIUS
 from bypass.mechanisms.filters.kernels.window import Leg
 from bypass.models.traces import Trace
-from bypass.places.region import Place, Region
+from bypass.places.region import Region
 from bypass.scenarios.evaluation.events import EventSource
 from bypass.scenarios.evaluation.judging.judges import Judges
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme
@@ -73,9 +73,7 @@ class EvaluationJob:
         self, schemes: tuple[Scheme, ...], trace: Trace, leg: Leg, phase_us: NDArray[np.int64]
     ) -> Judges:
         """Judges of these schemes, for clients with these phases, from a leg on."""
-        region = Region(
-            (0.0, 0.0, *trace.size), tuple(Place(p.name, p.x, p.y, p.radius) for p in trace.attractions)
-        )
+        region = Region((0.0, 0.0, *trace.size), tuple(p.place() for p in trace.attractions))
         return Judges(schemes, region, self.radius, leg, phase_us, self.interval_us, self.seed)
 
     def cells(self, trace: Trace) -> tuple[int, int]:

@@ -49,6 +49,15 @@ class BackhaulSettings(_Strict):
     cuts: tuple[BackhaulCut, ...] = ()
 
 
+class CloudSettings(_Strict):
+    """A node beyond the edge, which is the server of a store: a message takes `delay` seconds to it and its
+    bits at `rate` (bit/s) each, and is lost with probability `loss`."""
+
+    delay: Seconds = 0.02
+    rate: float = Field(default=10e6, gt=0)
+    loss: float = Field(default=0.0, ge=0, lt=1)
+
+
 class EdgeOutage(_Strict):
     """An outage of `edges`, all of them if there are none, from `at` (s) until `until`, None: for good. Their
     `process` fails, which forgets what is not on its disk, or their `access-point`, the radio alone."""
@@ -105,13 +114,15 @@ class InfrastructureSettings(_Strict):
 
     `edge` has settings of all edges, `outages` say when they fail, and `fallback` how clients go on then;
     without it they wait. Clients are in `worlds` by turns, by their numbers; the one without a name is always
-    there. `latency` is what is known of times of operations, to be set beside ours.
+    there. `latency` is what is known of times of operations, to be set beside ours. With a `cloud` the edge,
+    of which there is one, stores nothing: it passes on what clients of a `server` send.
     """
 
     places: tuple[tuple[Metres, Metres], ...] = Field(min_length=1, max_length=1000)
     beacon: float = Field(default=1.0, ge=0.01, le=3600)
     hello: float = Field(default=20.0, ge=0.1, le=3600)
     backhaul: BackhaulSettings = BackhaulSettings()
+    cloud: CloudSettings | None = None
     outages: tuple[EdgeOutage, ...] = ()
     worlds: tuple[str, ...] = Field(default=("",), min_length=1, max_length=256)
     edge: EdgeSettings = EdgeSettings()
@@ -148,6 +159,8 @@ class InfrastructureSettings(_Strict):
                 raise Misfit(path, f"is {edge}: expected the number of an edge, 0 to {len(self.places) - 1}")
         for edge in range(len(self.places)):
             self._check_turns(edge)
+        if self.cloud is not None and (len(self.places) > 1 or self.worlds != ("",)):
+            raise Misfit(("cloud",), "is given: expected one edge, and the world without a name alone, then")
         return self
 
     def check(self, duration: float, width: float, height: float) -> None:

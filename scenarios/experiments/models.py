@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from bypass.core.client import LARGEST_RADIUS
+from bypass.core.areas.arguments import LARGEST_RADIUS
 from bypass.errors import UnusableMechanism
 from bypass.events.event import MAX_PAYLOAD
 from bypass.models.catalogue import INSTALLED_MODELS, INSTALLED_WORKLOADS, find_model
 from bypass.models.churn import CHURN, ChurnModel
+from bypass.models.maps.degrees import LatLon, has_degrees, planar, world_over
 from bypass.models.mobility import MOBILITY, MobilityModel
 from bypass.models.storage import STORAGE_WORKLOADS, StorageWorkload
 from bypass.models.workloads import WORKLOADS, Workload
+from bypass.places.geo import GeoLocation, Projection
 from bypass.support.extensions import absolute
 from bypass.support.validation import Misfit, first_misfit
 
@@ -110,3 +112,51 @@ class Churn(_Choice[ChurnModel]):
                 ("durable",), f"is true with model {self.model!r}: expected on-off, who goes returns"
             )
         return churn
+
+
+LOCATED = ("script", "infrastructure")
+"""The keys whose places may be in degrees."""
+
+
+class WorldSize(BaseModel):
+    """Width and height of a world, in metres, and where on earth its corner (0, 0) is: latitude and
+    longitude, None if it is nowhere or where the map is that clients walk on.
+
+    In files, `bbox` (least longitude and latitude, then greatest) may stand for all three.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    width: float = Field(default=1300.0, gt=0)
+    height: float = Field(default=1300.0, gt=0)
+    origin: LatLon | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _over_box(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or "bbox" not in given:
+            return given
+        if len(given) > 1:
+            raise Misfit(("bbox",), "is given beside other keys: expected it alone")
+        return dict(zip(("origin", "width", "height"), world_over(given["bbox"]), strict=True))
+
+
+def in_metres(given: dict[str, Any]) -> dict[str, Any]:
+    """The data of a scenario with its places in metres, also those that are in degrees. Raises Misfit.
+
+    They stay as they are if the data of the world or of mobility, which say where they are, are wrong.
+    """
+    if not any(has_degrees(given.get(key)) for key in LOCATED):
+        return given
+    try:
+        origin = WorldSize.model_validate(given.get("world", {})).origin
+        corner = Mobility.model_validate(given.get("mobility", {})).build().georeference
+    except ValidationError:
+        return given
+    if origin is not None:
+        plane = Projection.around(GeoLocation(*origin))
+    elif corner is not None:
+        plane = corner.plane
+    else:
+        raise Misfit(("world", "origin"), "is missing: places in degrees need it")
+    return {**given, **{key: planar(plane, given[key], (key,)) for key in LOCATED if key in given}}

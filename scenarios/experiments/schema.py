@@ -22,13 +22,14 @@ from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY, PORT_OF, TRANSPORT
 from bypass.mechanisms.registry import SIDES
 from bypass.models.radio.radio import BluetoothModel, RadioModel
+from bypass.models.radio.walls import NO_WALLS, Walls
 from bypass.models.storage.store_adaptation import STORE_TOPICS
 from bypass.models.workloads import LBS
 from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.infrastructure import InfrastructureSettings
 from bypass.scenarios.experiments.mechanism_defaults import check_defaults
-from bypass.scenarios.experiments.models import Churn, Mobility, Publishing
+from bypass.scenarios.experiments.models import Churn, Mobility, Publishing, WorldSize, in_metres
 from bypass.scenarios.experiments.objects import ObjectSettings
 from bypass.scenarios.experiments.plans import check_members, check_plan
 from bypass.scenarios.experiments.rulebooks import load_rules
@@ -44,13 +45,6 @@ M = TypeVar("M", bound=BaseModel)
 
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class WorldSize(Strict):
-    """Width and height of a world, in metres."""
-
-    width: float = Field(default=1300.0, gt=0)
-    height: float = Field(default=1300.0, gt=0)
 
 
 class LocationSettings(Strict):
@@ -202,6 +196,11 @@ class Scenario(Strict):
     baseline: str = ""
     checks: tuple[Check, ...] = ()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _in_metres(cls, given: Any) -> Any:
+        return in_metres(given) if isinstance(given, dict) else given
+
     @property
     def all_radios(self) -> dict[str, RadioModel]:
         """The radios that devices have, by name, beside those that transports have models of."""
@@ -249,6 +248,13 @@ class Scenario(Strict):
                 known = defaults.setdefault(proxy, {})
                 known[name] = {**values, **known.get(name, {})}
         return Registry(self.mechanisms, defaults)
+
+    def walls(self, registry: Registry) -> Walls:
+        """The walls where clients move; none with a script, or if no radio loses power by walls."""
+        radios = radio_models(self.all_radios, registry.kinds(TRANSPORT).values())
+        if self.script is not None or not any(radio.wall_db for radio in radios.values()):
+            return NO_WALLS
+        return Walls.around(ring for polygon in self.mobility.build().buildings for ring in polygon)
 
     @field_validator("network")
     @classmethod

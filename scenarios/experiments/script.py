@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from bypass.core.client import LARGEST_RADIUS
+from bypass.core.areas.arguments import LARGEST_RADIUS
 from bypass.mechanisms import Registry
 from bypass.models.maps import AttractionPoint
 from bypass.models.waypoints import Track, Waypoints

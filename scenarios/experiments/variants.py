@@ -19,7 +19,8 @@ from bypass.scenarios.experiments.infrastructure import (
     EdgeOutage,
     InfrastructureSettings,
 )
-from bypass.scenarios.experiments.schema import LocationSettings, RuleSettings, Scenario, Step, WorldSize
+from bypass.scenarios.experiments.models import WorldSize
+from bypass.scenarios.experiments.schema import LocationSettings, RuleSettings, Scenario, Step
 from bypass.scenarios.experiments.script import Script, ScriptStep
 from bypass.sim.cellular import CellularModel
 from bypass.support.validation import first_misfit

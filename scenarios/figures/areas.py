@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bypass.places.region import Place
+from bypass.scenarios.figures.borders import beyond_border
 from bypass.scenarios.figures.usage import ClientExecution, JoinOrLeave
 
 
@@ -33,7 +34,8 @@ def stays(
     changes: dict[int, list[tuple[float, int, str]]] = {}
     for each in executions:
         if each.client is not None and each.record.proxy == proxy and each.record.outcome == "done":
-            distances = [float(np.hypot(each.x - p.x, each.y - p.y)) - p.radius for p in places]
+            x, y = np.array([each.x]), np.array([each.y])
+            distances = [float(beyond_border(place, x, y)[0]) for place in places]
             where = int(np.argmin(distances)) if distances else -1
             changes.setdefault(each.client, []).append((each.record.at, where, each.record.target))
     for one in attendance:

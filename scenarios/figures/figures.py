@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from bypass.places.region import Place
+from bypass.scenarios.figures.borders import beyond_border
 from bypass.scenarios.figures.measures import Columns, EventColumn, between, mean, precision, recall
 from bypass.scenarios.figures.outages import dip, outage
 from bypass.scenarios.figures.usage import ClientExecution, Course, JoinOrLeave
@@ -113,13 +114,13 @@ def _ranks(values: Floats) -> Floats:
 
 def distance_to_border(x: EventColumn, y: EventColumn, places: Iterable[Place]) -> Floats:
     """How far each point is from the nearest attraction point's border; negative inside."""
-    distances = [np.hypot(x - place.x, y - place.y) - place.radius for place in places]
+    distances = [beyond_border(place, x, y) for place in places]
     return np.min(distances, axis=0) if distances else np.full(len(x), np.inf)
 
 
 def share_near_border(x: Floats, y: Floats, places: Iterable[Place], within_m: float) -> float:
     """Share of the points that lie at most so far from some attraction point's border."""
-    distances = [np.abs(np.hypot(x - place.x, y - place.y) - place.radius) for place in places]
+    distances = [np.abs(beyond_border(place, x, y)) for place in places]
     if not distances or not len(x):
         return float("nan")
     return float(np.mean(np.min(distances, axis=0) <= within_m))

@@ -12,11 +12,12 @@ import numpy as np
 
 from bypass.scenarios.experiments.infrastructure import InfrastructureSettings
 from bypass.scenarios.figures.measures import Stats
-from bypass.scenarios.figures.storage_switches import Told
+from bypass.scenarios.figures.storage_switches import ClientTold
 from bypass.scenarios.figures.usage import ClientExecution
 
-SOURCES = ("edge", "replicas", "forced")
-"""Data come from the caches of one's edge, from a client in its area, or from elsewhere through the edge."""
+SOURCES = ("edge", "replicas", "forced", "server")
+"""Data come from the caches of one's edge, from a client in its area, or from elsewhere through the edge; or
+from the server of a store that has one."""
 CACHES = ("local", "prefetch-metadata", "prefetch-data", "global-metadata", "global-data")
 COUNTS = (
     "cycles", "lost_cycles", "relayed", "requested", "downloads", "served", "provided", "notices", "moved",
@@ -67,7 +68,8 @@ class InfrastructureWatch:
 class EdgeChange(NamedTuple):
     """A moment (s) at which edges fail or return, and what came of it until the next one: how many clients
     had another design of store, how much later (s) the first and the last of them, and how much later than
-    the last one the first notification came; notifications that were due, their recall, and the longest."""
+    the last one the first notification of one of them came; notifications that were due, their recall, and
+    the longest."""
 
     at_s: float
     failed: int
@@ -190,12 +192,12 @@ class InfrastructureFigures:
 
 def edge_changes(
     settings: InfrastructureSettings,
-    told: Iterable[Told],
+    told: Iterable[ClientTold],
     executions: Iterable[ClientExecution],
     duration: float,
 ) -> tuple[EdgeChange, ...]:
     """The moments at which edges fail or return, of notifications that were due and transitions."""
-    pairs = list(told)
+    notified = list(told)
     moves = sorted(
         (each.record.at, each.client)
         for each in executions
@@ -205,16 +207,19 @@ def edge_changes(
     found = []
     for (at, switches), (end, _) in pairwise([*moments, (duration, [])]):
         own = [moved for moved in moves if at <= moved[0] < end]
-        due = [delay for begins, delay in pairs if at <= begins < end]
+        clients = {client for _, client in own}
+        due = [delay for _, begins, delay in notified if at <= begins < end]
         first, last = (own[0][0], own[-1][0]) if own else (float("nan"), float("nan"))
-        came = [begins + delay for begins, delay in pairs if delay is not None]
+        came = [
+            begins + delay for client, begins, delay in notified if delay is not None and client in clients
+        ]
         after = [moment for moment in came if last <= moment < end]
         found.append(
             EdgeChange(
                 at_s=at,
                 failed=sum(not switch.works for switch in switches),
                 returned=sum(switch.works for switch in switches),
-                clients=len({client for _, client in own}),
+                clients=len(clients),
                 first_s=first - at,
                 last_s=last - at,
                 notified_s=min(after, default=float("nan")) - last,

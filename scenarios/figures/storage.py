@@ -14,6 +14,7 @@ from bypass.places.cell_grid import CellGrid
 from bypass.scenarios.figures.measures import EventColumn, Stats
 from bypass.scenarios.figures.storage_loads import NodeLoad, energy_figures
 from bypass.scenarios.figures.storage_switches import (
+    ClientTold,
     StorePhase,
     StoreStage,
     StoreSwitch,
@@ -102,8 +103,16 @@ class StoreWatch:
 
     def delays(self) -> list[Told]:
         """When each notification of an ideal store is due (s), and how much later (s) it came, if ever."""
+        return [(begins, delay) for _, begins, delay in self.delays_of_clients()]
+
+    def delays_of_clients(self) -> list[ClientTold]:
+        """The same, with the client that each notification is for."""
         return [
-            (begins, self.told[pair][0] - begins if pair in self.told else None)
+            (
+                self.follows[pair[0]].subscriber,
+                begins,
+                self.told[pair][0] - begins if pair in self.told else None,
+            )
             for pair, begins in self.owed().items()
         ]
 

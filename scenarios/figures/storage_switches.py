@@ -16,6 +16,7 @@ SWITCH_S = 30.0
 DESIGNS = ("local", "cells", "server")
 
 Told = tuple[float, float | None]  # when a notification was due (s), and how much later (s) it came, if ever
+ClientTold = tuple[int, float, float | None]  # a client, and the same of a notification for it
 
 
 class StorePhase(NamedTuple):

@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
+from bypass.core.edge.bare_service import BareService
+from bypass.core.edge.cloud import CloudGateway, CloudServer
 from bypass.core.edge.relay import RelaySettings
 from bypass.core.objects.operations import OperationResult
 from bypass.mechanisms import Registry
@@ -14,8 +16,12 @@ from bypass.mechanisms.families import ROUTING_PROXY
 from bypass.mechanisms.storage.infra.edge.service import InfraService, InfraServiceMaker
 from bypass.mechanisms.storage.infra.edge.service.worlds import KeptWorld, MemoryWorldStore
 from bypass.mechanisms.storage.infra.mechanism import Infra
+from bypass.mechanisms.storage.server import ExternalStorage
 from bypass.models.radio.kernels.state import S
+from bypass.objects.node_store import NodeStore
 from bypass.places.logical_cells import cell_of_node
+from bypass.ports.edge import EdgeLink
+from bypass.ports.host import Host
 from bypass.protocol.edge import DownloadKind
 from bypass.scenarios.experiments.infrastructure import BackhaulCut, EdgeSwitch, InfrastructureSettings
 from bypass.scenarios.experiments.objects import ObjectSettings
@@ -47,6 +53,8 @@ CACHE_NAMES = {
     "global data": "global-data",
 }
 """The names of an edge's caches, and those that figures have."""
+NOWHERE = (0.0, 0.0)
+"""The place of a node without a radio."""
 
 
 class AidedExperiment(StorageExperiment):
@@ -62,6 +70,7 @@ class AidedExperiment(StorageExperiment):
     ) -> None:
         self._infrastructure = infrastructure
         super().__init__(scenario, settings, seed)
+        self._connect_cloud()
         self._edge_watch = InfrastructureWatch()
         self._sampled_at = -1.0
         self._from_edge: Counter[int] = Counter()
@@ -72,17 +81,35 @@ class AidedExperiment(StorageExperiment):
     def _edges(self, registry: Registry) -> dict[str, Any]:
         known, size = self._infrastructure, self.scenario.world
         backhaul = known.backhaul
+        maker = InfraServiceMaker(known.edge, registry=registry, world_store=self._world_store)
         model = EdgeModel(
-            InfraServiceMaker(known.edge, registry=registry, world_store=self._world_store),
+            maker if known.cloud is None else self._cloud_service,
             RelaySettings(beacon_s=known.beacon, forget_s=3.5 * known.hello),
             BackhaulModel(delay_s=backhaul.delay, rate=backhaul.rate, loss=backhaul.loss),
         )
         fallback = known.fallback
         return {
-            "edges": known.places,
+            "edges": known.places if known.cloud is None else (*known.places, NOWHERE),
             "edge_model": model,
             "fallback": None if fallback is None else fallback.settings(size.width, size.height),
         }
+
+    def _cloud_service(self, host: Host, link: EdgeLink, store: NodeStore) -> BareService:
+        """The service of the cloud, or of the edge before it."""
+        cloud = self._number(1)
+        return CloudServer(host, link) if host.id == cloud else CloudGateway(host, link, store, cloud=cloud)
+
+    def _connect_cloud(self) -> None:
+        """Take the radio of the cloud away, and give it its wire."""
+        settings, edges = self._infrastructure.cloud, self.system.edges
+        if settings is not None:
+            edges.switch_off(self._number(1))
+            wire = BackhaulModel(delay_s=settings.delay, rate=settings.rate, loss=settings.loss)
+            edges.backhaul.alter(self._number(0), self._number(1), wire)
+
+    def _server(self) -> int:
+        """With a cloud its edge, which passes all on."""
+        return super()._server() if self._infrastructure.cloud is None else self._number(0)
 
     def _world_store(self, _: int) -> MemoryWorldStore:
         """A store of an edge that knows all worlds of the scenario."""
@@ -195,6 +222,8 @@ class AidedExperiment(StorageExperiment):
             kind = storage.edge_retrieval.source(result.op)
             self._from_edge[node] += kind is DownloadKind.REGULAR
             self._edge_watch.arrivals.append(DataArrival(SOURCE_OF[kind], self.system.clock.now() - begun))
+        elif result.ok and isinstance(storage, ExternalStorage):
+            self._edge_watch.arrivals.append(DataArrival("server", self.system.clock.now() - begun))
 
     def _go(self, number: int) -> None:
         looks, reports = self._cell_data(number)
@@ -259,7 +288,7 @@ class AidedExperiment(StorageExperiment):
         figures = InfrastructureFigures(
             known,
             self._edge_watch,
-            edge_changes(known, self._watched.delays(), run.executions, duration),
+            edge_changes(known, self._watched.delays_of_clients(), run.executions, duration),
             known.edge.retrieval_period_s,
             known.edge.slot_s * len(known.places),
             duration,

@@ -21,7 +21,7 @@ from bypass.models.radio.kernels.state import S
 from bypass.models.waypoints import Waypoints, within
 from bypass.models.workloads import World
 from bypass.places.geo import PlanarLocation
-from bypass.places.region import Place, Region
+from bypass.places.region import Region
 from bypass.places.sensor import LocationRequest
 from bypass.protocol.messages import Kind
 from bypass.scenarios.experiments.rulebooks import load_rules
@@ -67,7 +67,7 @@ class Experiment:
         self._publications = self._scheduled(attractions)
         self.region = Region(
             (0.0, 0.0, scenario.world.width, scenario.world.height),
-            tuple(Place(p.name, p.x, p.y, p.radius) for p in attractions),
+            tuple(p.place() for p in attractions),
         )
         registry = scenario.registry()
         here = [action for action in scenario.begin if action.proxy in registry.proxies("broker")]
@@ -85,6 +85,7 @@ class Experiment:
             radios=scenario.all_radios,
             durable=scenario.durable,
             registry=registry,
+            walls=scenario.walls(registry),
             **self._edges(registry),
         )
         registry.prepare(self.system.broker.engine, "broker", here)

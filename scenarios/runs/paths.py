@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bypass.mechanisms.modes import AdHoc
-from bypass.places.region import Place, Region
+from bypass.places.region import Region
 from bypass.scenarios.experiments.checks import Check, find
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.schema import Scenario
@@ -88,7 +88,7 @@ def _blank(scenario: Scenario) -> Run:
         around=tuple(Around.of(events, phase.start_s, phase.name) for phase in phases[1:]),
         region=Region(
             (0.0, 0.0, scenario.world.width, scenario.world.height),
-            tuple(Place(p.name, p.x, p.y, p.radius) for p in attractions),
+            tuple(p.place() for p in attractions),
         ),
         fastest=0.0,
         begun={},

@@ -148,13 +148,17 @@ class StorageExperiment(Experiment):
         return plan.model_copy(
             update={
                 "actions": tuple(
-                    action.model_copy(update={"set": {"server": self._middle, **action.set}})
+                    action.model_copy(update={"set": {"server": self._server(), **action.set}})
                     if action.to == ExternalStorage.name
                     else action
                     for action in plan.actions
                 )
             }
         )
+
+    def _server(self) -> int:
+        """The number of the node that is the server, where a plan sets none."""
+        return self._middle
 
     @cached_property
     def _middle(self) -> int:

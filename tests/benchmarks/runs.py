@@ -24,6 +24,10 @@ SIMULATOR = {
         *("--subscriptions", "200", "--keys", "10", "--events", "20", "--together", "20", "--live", "10"),
         *("--repetitions", "1"),
     ],
+    "areas": [
+        *("--polygons", "300", "--clients", "100", "--events", "200", "--singles", "20", "--fences", "500"),
+        *("--repetitions", "1", "--no-peers"),
+    ],
     "transition": ["--subscriptions", "300", "--repetitions", "1"],
     "caches": ["--requests", "500", "--capacity", "20", "--seeds", "2", "--repetitions", "1"],
     "timeliness": ["--events", "2000", "--sets", "0", "--repetitions", "1"],
@@ -33,6 +37,7 @@ NEARBY = {
         *("--duration", "3", "--scale-duration", "3", "--most", "100", "--repetitions", "1"),
     ],
     "radio": ["--duration", "1", "--seeds", "1"],
+    "walls": ["--pairs", "200", "--stations", "20", "--repetitions", "1"],
     "infrastructure": ["--scenarios", "hotcell", "--duration", "40", "--clients", "4", "--seeds", "1"],
     "storage_speed": ["--seconds", "2", "--designs", "cells", "--sizes", "16", "--repetitions", "1"],
 }

@@ -158,6 +158,17 @@ def test_parquet_of_another_layout_is_laid_out(capsys: pytest.CaptureFixture[str
     assert Trace.open(Path("again")).digest() == Trace.open(Path("trace")).digest()
 
 
+def test_parquet_in_a_reference_system_becomes_metres(capsys: pytest.CaptureFixture[str]) -> None:
+    ways = {"t": [0.0, 9.0], "client": [0, 0], "x": [475_000.0, 475_030.0], "y": [5_524_000.0, 5_524_040.0]}
+    pq.write_table(pa.table(ways), "utm.parquet")
+    assert bypass("traces", "utm.parquet", "--crs", "EPSG:25832", "--step", 9, "--out", "a") == 0
+    trace = Trace.open(Path("a"))
+    x, y = trace.read(0, 2)
+    assert np.hypot(x[1] - x[0], y[1] - y[0]).item() == pytest.approx(50, abs=0.2)  # UTM's own scale
+    assert trace.georeference is not None
+    assert (trace.georeference.lat, trace.georeference.lon) == pytest.approx((49.87, 8.65), abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("args", "complaint"),
     [
@@ -180,6 +191,8 @@ def test_parquet_of_another_layout_is_laid_out(capsys: pytest.CaptureFixture[str
         (["rwp", "--set", "speed=fast"], "rwp: speed is 'fast': "),
         (["rwp", "--set", "colour=red"], "rwp: colour is unknown: expected one of "),
         (["playback"], "playback: path is missing"),
+        (["rwp", "--crs", "EPSG:25832"], "--crs with no Parquet of another layout: expected nothing"),
+        (["rows.parquet", "--crs", "EPSG:1"], "crs 'EPSG:1': "),
         (["rwp", "--format", "csv"], "Invalid value for '--format': 'csv' is not one of "),
         (["rwp", "--format", "one", "--engine", "local"], "--engine with --format one: expected nothing"),
         (["rwp", "--format", "gpx", "--digest"], "--digest with --format gpx: expected nothing"),

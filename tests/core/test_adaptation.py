@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bypass.core.adaptation import TOPICS, WINDOW_S, Adaptation, density
+from bypass.places.areas import Area
 from bypass.places.region import Place
 from bypass.scenarios.experiments.rulebooks import load_rules
 from bypass.transitions import RuleBook
@@ -33,12 +36,18 @@ NOTES = RuleBook.from_yaml(
 class Observed(Vicinity):
     """A world whose broker adapts by rules; clients report where they are each second."""
 
-    def __init__(self, places: list[Point], rules: str | RuleBook, **parameters: float) -> None:
+    def __init__(
+        self,
+        places: list[Point],
+        rules: str | RuleBook,
+        known: tuple[Place, ...] = PLACES,
+        **parameters: float,
+    ) -> None:
         super().__init__(
-            places, {"mode": "gateway", "gateway_logic": "relay"}, attractions=PLACES, scheme="radial"
+            places, {"mode": "gateway", "gateway_logic": "relay"}, attractions=known, scheme="radial"
         )
         book = load_rules(rules, parameters)[0] if isinstance(rules, str) else rules
-        self.rules = Adaptation(self.broker, book, PLACES).rules
+        self.rules = Adaptation(self.broker, book, known).rules
         for client in range(len(places)):
             self.subscribe(client, 100)
         self.run(2.0)
@@ -72,9 +81,30 @@ def counts(world: Observed) -> list[tuple[str, int, float, float]]:
 
 
 def test_densities_are_clients_in_a_circle_of_100_m() -> None:
-    assert density(8, 100.0) == 8.0
-    assert density(2, 50.0) == 8.0
-    assert density(0, 10.0) == 0.0
+    assert density(8, Place("a", 0.0, 0.0, 100.0)) == 8.0
+    assert density(2, Place("a", 0.0, 0.0, 50.0)) == 8.0
+    assert density(0, Place("a", 0.0, 0.0, 10.0)) == 0.0
+
+
+def test_the_density_of_an_outline_is_that_of_its_true_size() -> None:
+    yard = Place.of_area("yard", Area.polygon([(0, 0), (200, 0), (200, 50), (0, 50)]))
+    assert density(4, yard) == pytest.approx(4 * math.pi * 100**2 / 10_000)
+    disc = Place.of_area("disc", Area.circle((0, 0), 50))
+    assert density(2, disc) == pytest.approx(density(2, Place("disc", 0.0, 0.0, 50.0)))
+
+
+def test_only_clients_inside_an_outline_count() -> None:
+    """The yard and its circle: both clients are in the circle, one of them in the yard."""
+    yard = Place.of_area("yard", Area.polygon([(200, 280), (400, 280), (400, 320), (200, 320)]))
+    book = RuleBook.from_yaml(
+        "rules: [{rule: counted, on: density, when: count > 0 and rho > 0 and radius > 0 and members != 0}]"
+    )
+    world = Observed([(300.0, 300.0), (300.0, 380.0)], book, known=(yard,))
+    assert yard.radius > 80
+    [counted] = [firing.facts for firing in world.rules.firings]
+    assert (counted["count"], counted["members"]) == (1, [0])
+    assert counted["rho"] == pytest.approx(math.pi * 100**2 / 8000)
+    assert counted["radius"] == pytest.approx(math.hypot(100, 20), abs=0.01)
 
 
 def test_density_is_observed_when_somebody_comes_or_goes() -> None:

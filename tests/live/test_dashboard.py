@@ -249,6 +249,37 @@ def test_the_scale_bar_is_as_long_as_it_says(
     assert bar == pytest.approx(pixels * metres / side, abs=0.1)
 
 
+PIXELS = """
+(() => {  // the colours of the map at some places (m) of a region of 1,000 m
+  const canvas = document.querySelector('#canvas');
+  const factor = (Math.min(canvas.clientWidth, canvas.clientHeight) - 28) / 1000;
+  const [left, top] = [canvas.clientWidth, canvas.clientHeight].map((size) => (size - 1000 * factor) / 2);
+  return PLACES.map(([x, y]) => [...canvas.getContext('2d').getImageData(
+    Math.round(left + x * factor), Math.round(top + (1000 - y) * factor), 1, 1).data].join());
+})()
+"""
+
+
+def test_places_and_areas_are_drawn_by_their_outlines(browser: Browser, broker: Broker) -> None:
+    yard = [
+        [[[110, 110], [490, 110], [490, 490], [110, 490]], [[230, 230], [370, 230], [370, 370], [230, 370]]]
+    ]
+    place = {"name": "yard", "x": 300, "y": 300, "radius": 280, "outline": yard}
+    zone = {"kind": "subscription", "outline": [[[[610, 610], [890, 610], [890, 890]]]]}
+    scope = {"kind": "plan", "outline": [[[[610, 110], [890, 110], [890, 390], [610, 390]]]]}
+    region = {"area": [0.0, 0.0, 1000.0, 1000.0], "places": [place], "origin": None}
+    broker.say(region=region, areas=[zone, scope])
+    browser.open(broker.url)
+    browser.until(LIVE)
+    seen = [(150, 150), (850, 700), (750, 250), (300, 300), (300, 530), (650, 850), (50, 950)]
+    colours = PIXELS.replace("PLACES", json.dumps(seen))
+    browser.until(colours, lambda found: found[0] != found[-1])
+    in_yard, in_zone, in_scope, in_hole, in_circle, beside, nowhere = browser.evaluate(colours)
+    assert in_hole == in_circle == beside == nowhere
+    assert len({in_yard, in_zone, in_scope, nowhere}) == 4
+    assert browser.complaints == []
+
+
 def test_pointing_at_a_client_names_it(browser: Browser, broker: Broker) -> None:
     broker.say(**one_client(500.0, "ste", connected=False))
     browser.open(broker.url)

@@ -16,8 +16,10 @@ import pytest
 from bypass import connect
 from bypass.errors import QuotaExceeded
 from bypass.live.client.connection import Connection
+from bypass.live.operator import Operator, OperatorFailed
 from tests.command import refusal
 from tests.live.crash_faults import mounted_disk, no_room
+from tests.live.crash_operations import STARTING
 from tests.live.crash_processes import ROOT, Child
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -50,7 +52,8 @@ def client(folder: Path, name: str) -> Connection:
 
 
 def test_no_acknowledged_object_is_lost_and_each_match_comes_once(tmp_path: Path) -> None:
-    """The last hour in pages, then what comes, while the broker is killed again and again."""
+    """The last hour in pages, then what comes, while the broker is killed again and again, and clients go
+    from one filter scheme to another."""
 
     async def publish(me: Connection, prefix: str, count: int, acknowledged: list[str]) -> None:
         for number in range(count):
@@ -58,8 +61,21 @@ def test_no_acknowledged_object_is_lost_and_each_match_comes_once(tmp_path: Path
             await me.insert(name.encode(), {"photo", prefix}, name=name)
             acknowledged.append(name)
 
-    async def kill(child: Child) -> None:
-        for _ in range(3):
+    def transition(to: str) -> None:
+        plan = {"plan": f"to {to}", "actions": [{"proxy": "filter", "to": to}]}
+        while True:
+            try:
+                with Operator(f"ipc://{tmp_path}/broker.sock", None) as operator:
+                    operator.ask("execute", plan=plan)
+            except OperatorFailed as failure:
+                if not any(word in str(failure) for word in STARTING):
+                    raise
+            else:
+                return
+
+    async def disturb(child: Child) -> None:
+        for scheme in ("ste", "radial", "grid"):
+            await asyncio.to_thread(transition, scheme)
             await asyncio.sleep(0.5)  # somewhere in the middle
             child.kill()
             child.start()
@@ -78,18 +94,19 @@ def test_no_acknowledged_object_is_lost_and_each_match_comes_once(tmp_path: Path
                             return
 
                 listening = asyncio.create_task(listen())
-                killing = asyncio.create_task(kill(child))
+                disturbing = asyncio.create_task(disturb(child))
                 number = 0
-                while not killing.done():
+                while not disturbing.done():
                     await publish(one, f"live{number}", 20, acknowledged)
                     number += 1
-                await killing
+                await disturbing
                 await publish(one, "last", 1, acknowledged)
                 await listening
                 while found.more_past:
                     heard[(await anext(found)).key.name] += 1
             assert {*acknowledged} <= heard.keys()
             assert {*heard.values()} == {1}
+            assert one.mechanisms["filter"] == two.mechanisms["filter"] == "grid"
             async with two.query("photo", until="now") as again:
                 stored = [match.key.name async for match in again]
             assert len({*stored}) == len(stored)

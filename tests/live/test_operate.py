@@ -16,7 +16,7 @@ from bypass.live.broker.service import Service
 from bypass.live.keys import create_broker_keys, create_client_keys
 from bypass.protocol.messages import PlanMessage
 from tests.command import bypass
-from tests.live.brokers import Peer, config, peers, running, until
+from tests.live.brokers import Peer, config, killed, peers, running, until
 
 Make = Callable[..., Peer]
 
@@ -87,6 +87,78 @@ def test_some_clients_by_name_or_place(service: Service, operate: Operate, make:
     assert broker.scheme_of(far.number).name == "grid"
 
 
+PARK = [[5.0, 5.0], [105.0, 5.0], [5.0, 105.0], [5.0, 5.0]]
+
+
+def test_clients_in_an_area_of_any_kind(
+    service: Service, operate: Operate, make: Make, tmp_path: Path
+) -> None:
+    near, far = make(service.server.endpoints[0], "near"), make(service.server.endpoints[0], "far")
+    near.subscribe(at=(10.0, 10.0))
+    far.subscribe(at=(100.0, 100.0))
+    broker = service.server.broker
+    park = tmp_path / "park.geojson"
+    park.write_text(json.dumps({"type": "Polygon", "coordinates": [PARK]}))
+    (tmp_path / "park.wkt").write_text("POLYGON ((5 5, 105 5, 5 105, 5 5))")
+    assert operate("places", "add", park, "--metres", "--name", "park")[:2] == (
+        0,
+        "1 added or changed, 1 places\n",
+    )
+    for scheme, area in (
+        ("ste", "park"),
+        ("grid", "POLYGON ((5 5, 105 5, 5 105, 5 5))"),
+        ("egrid", str(tmp_path / "park.wkt")),
+    ):
+        assert operate("transition", "filter", scheme, "--area", area)[0] == 0
+        assert broker.scheme_of(near.number).name == scheme
+        assert broker.scheme_of(far.number).name == "radial"
+    code, _, complaint = operate("transition", "filter", "ste", "--area", park)
+    assert code == 2
+    assert "wrong order" in complaint or "origin" in complaint
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("plan: p\nactions:\n  - {proxy: filter, to: multi, area: park}\n")
+    assert operate("plan", "apply", plan)[0] == 0
+    assert broker.scheme_of(near.number).name == "multi"
+    assert broker.scheme_of(far.number).name == "radial"
+
+
+def test_places_come_and_go_and_outlive_the_broker(tmp_path: Path, command: Callable[..., Said]) -> None:
+    market = {"name": "market", "x": 50.0, "y": 60.0, "radius": 20.0}
+    region = {"origin": (49.87, 8.65), "places": [market]}
+    file = tmp_path / "places.geojson"
+    ring = [[8.6501, 49.8701], [8.6531, 49.8701], [8.6501, 49.8721], [8.6501, 49.8701]]
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"name": "lawn"},
+            "geometry": {"type": "Polygon", "coordinates": [ring]},
+        },
+        {
+            "type": "Feature",
+            "properties": {"name": "pond", "radius": 30},
+            "geometry": {"type": "Point", "coordinates": [8.6551, 49.8741]},
+        },
+    ]
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    with running(config(tmp_path, region=region, scheme="attract")) as service:
+        at = ("--broker", service.server.endpoints[0], "--open")
+        assert command("places", "add", file, *at)[:2] == (0, "2 added or changed, 3 places\n")
+        assert command("places", "remove", "market", *at)[0] == 0
+        before = service.server.broker.places.all
+        _, out, _ = command("places", "list", *at)
+        assert re.search(r"^lawn .*polygon$", out, re.MULTILINE)
+        assert re.search(r"^pond .*circle$", out, re.MULTILINE)
+        again = killed(service, tmp_path / "again", region=region, scheme="attract")
+    with running(again) as service:
+        places = service.server.broker.places.all
+        assert [place.name for place in places] == ["lawn", "pond"]
+        assert [(p.x, p.y, p.radius) for p in places] == [(p.x, p.y, p.radius) for p in before]
+        lawn = places[0].area
+        assert lawn is not None
+        assert lawn.contains(20.0, 20.0)
+        assert not lawn.contains(200.0, 150.0)
+
+
 def test_a_plan_from_a_file(operate: Operate, tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text(
@@ -104,8 +176,12 @@ def test_a_plan_from_a_file(operate: Operate, tmp_path: Path) -> None:
         (("transition", "filter", "ste", "--set", "alpha=-1"), "alpha"),
         (("transition", "filter", "ste", "--clients", "nobody"), "client 'nobody': expected the name"),
         (("transition", "filter", "ste", "--area", "0,0,1,1"), "expected at least one client in it"),
-        (("transition", "filter", "ste", "--area", "here"), "--area 'here': expected X0,Y0,X1,Y1"),
-        (("transition", "filter", "--set", "alpha=1", "--area", "0,0"), "--area '0,0'"),
+        (
+            ("transition", "filter", "ste", "--area", "here"),
+            "area 'here': expected well-known text, or the name",
+        ),
+        (("transition", "filter", "ste", "--area", "0,0"), "area '0,0': expected"),
+        (("places", "remove", "nowhere"), "place 'nowhere': expected the name of one: there are none"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

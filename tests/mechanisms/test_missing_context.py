@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bypass.events.filters import attr
 from bypass.mechanisms.filters.base.broker import WAITING_EVENTS, WAITING_SECONDS
+from bypass.places.areas import Area
 from bypass.places.sensor import Fix, FixListener, LocationRequest
 from bypass.protocol.messages import ContextUpdate
 from bypass.sim.host import SimHost
@@ -183,3 +185,32 @@ def test_a_report_tells_the_broker_and_nobody_else(new_world: type[World]) -> No
     world.run(0.5)
     assert ContextUpdate(HERE, client=0, scheme=1) in world.up
     assert world.broker.table.place(0) is not None
+
+
+@pytest.mark.parametrize("missing", ["ignore", "unfiltered", "wait"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_areas_that_move_with_who_does_not_know_where_it_is(
+    new_world: type[World], scheme: str, missing: str
+) -> None:
+    """Fixed ones are told of what lies in them all the while."""
+    world, sensor = in_the_dark(new_world, scheme, missing)
+    moving, fixed = (
+        world.clients[0].subscribe(attr("kind") == "news", world.callback(0), **where)
+        for where in (
+            {"area": Area.circle((0, 0), 50), "relative": True},
+            {"area": Area.circle(HERE, 50)},
+        )
+    )
+    world.run()
+    before = world.publish(1, HERE)
+    world.run(0.5)
+    early = world.heard(before)
+    assert (0, fixed.id) in early
+    assert ((0, moving.id) in early) == (missing == "unfiltered")
+    sensor.see(*HERE, world.now)
+    world.run()
+    assert world.heard(before).count((0, moving.id)) == (missing != "ignore")
+    near, far = world.publish(1, HERE), world.publish(1, THERE)
+    world.run()
+    assert world.heard(near).count((0, moving.id)) == world.heard(near).count((0, fixed.id)) == 1
+    assert not {(0, moving.id), (0, fixed.id)} & {*world.heard(far)}

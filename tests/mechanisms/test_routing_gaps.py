@@ -13,6 +13,7 @@ from bypass.mechanisms.routing.members import Member
 from bypass.mechanisms.routing.searches import around, beyond_gaps, next_node
 from bypass.places.cell_grid import CellGrid
 from bypass.protocol.datagrams import MOST_GAP, MOST_SEARCHED, NodeAddress, Search
+from bypass.protocol.storage import Acknowledge
 from bypass.testing.rules import Point
 from bypass.testing.worlds.routing import REACH, RoutingWorld
 
@@ -126,6 +127,34 @@ def test_what_a_search_did_not_find_is_not_searched_for_again_at_once() -> None:
     world.run(0.5)
     assert [world.took(number) for number in (first, second, third)] == [[0], [0], [0]]
     assert [world.sends[number] for number in (first, second, third)] == [6, 0, 6]
+
+
+def test_what_two_searches_did_not_find_is_not_searched_for_for_longer_unless_something_is_new() -> None:
+    world = world_of(middles((0, 0), (2, 0), (4, 0), (6, 0)))
+
+    def sends_after(seconds: float) -> int:
+        world.run(seconds)
+        number = world.send(0, NodeAddress(None, 14))
+        world.run(0.5)
+        assert world.took(number) == [0]
+        return world.sends[number]
+
+    assert [sends_after(each) for each in (0.0, 4.5, 5.0)] == [6, 6, 0]
+    world.nodes[3].routing.flood(Acknowledge(0))
+    world.run(0.5)
+    assert [sends_after(each) for each in (0.0, 4.5, 5.0, 5.0)] == [6, 6, 0, 6]
+
+
+def test_one_node_of_a_cell_searches_for_all() -> None:
+    """The others would search for the same each time: at many nodes a cell is asked for at the same time."""
+    places = [*middles((0, 0), (0, 0), (0, 0)), *middles((2, 0), (4, 0), (6, 0))]
+    world = world_of(places)
+    numbers = []
+    for sender in (2, 1, 0, 2, 1):
+        numbers.append(world.send(sender, NodeAddress(None, 14)))
+        world.run(0.2)
+    assert [world.took(number) for number in numbers] == [[0]] * 5
+    assert [world.sends[number] for number in numbers] == [11, 1, 0, 1, 1]
 
 
 # -- parts ------------------------------------------------------------------------------------------------

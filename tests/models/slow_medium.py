@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bypass.models.radio.path_loss import power_between
+from bypass.models.radio.path_loss import power_behind, power_between
 from bypass.models.radio.radio import ANSWER_BYTES, RTS_BYTES, UNIT, Ending, FrameKind, RadioModel
+from bypass.models.radio.walls import crosses
 from bypass.support.arrays import Floats
 from bypass.support.counter_rng import Purpose, uniform_pair
+
+NO_ENDS: Floats = np.empty((0, 4))
 
 
 @dataclass(eq=False)
@@ -82,7 +85,8 @@ class _Station:
 class SlowMedium:
     """Stations that share a radio channel, by the same rules as `Medium`, to the microsecond.
 
-    `positions` gives x and y (m) of all stations at a time (s). `sent` counts frames on the air, retries too,
+    `positions` gives x and y (m) of all stations at a time (s), `walls` has a row (x1, y1, x2, y2) for each
+    wall. `sent` counts frames on the air, retries too,
     `dropped` those that found a full queue or a station switched off, `failed` those given up, `retried`
     exchanges tried again, `handshake` the bytes of RTS, CTS and ACK, per station.
     """
@@ -93,6 +97,7 @@ class SlowMedium:
         positions: Callable[[float], tuple[Floats, Floats]],
         stations: int,
         seed: int,
+        walls: Floats = NO_ENDS,
     ) -> None:
         self.now_us = 0
         self.sent = np.zeros(stations, np.int64)
@@ -102,6 +107,7 @@ class SlowMedium:
         self.handshake = np.zeros(stations, np.int64)
         self._model = model
         self._positions = positions
+        self._walls = walls
         self._seed = np.uint64(seed)
         self._stations = [_Station(number, model.cw_min) for number in range(stations)]
         self._frames = 0
@@ -253,9 +259,8 @@ class SlowMedium:
 
     def _transmit(self, it: _Station, part: FrameKind, frame: _Frame, target: int | None) -> None:
         x, y = self._snapshot()
-        reach = self._model.interference, self._model.exponent
         powers = [
-            0 if j == it.number else power_between(x[it.number], y[it.number], x[j], y[j], *reach)
+            0 if j == it.number else self._power(x[it.number], y[it.number], x[j], y[j])
             for j in range(len(self._stations))
         ]
         end_us = self.now_us + self._duration_us(part, frame)
@@ -272,6 +277,14 @@ class SlowMedium:
                 j for j in transmission.standing if self._stands_out(transmission, self._stations[j])
             }
         self._settle()
+
+    def _power(self, x1: float, y1: float, x2: float, y2: float) -> int:
+        power = power_between(x1, y1, x2, y2, self._model.interference, self._model.exponent)
+        if power == 0 or self._model.wall_db == 0:
+            return power
+        way = (x1, y1, x2, y2) if (x1, y1) < (x2, y2) else (x2, y2, x1, y1)
+        crossed = sum(crosses(*way, wall) for wall in self._walls)
+        return power_behind(power, crossed, self._model.passed) if crossed else power
 
     def _snapshot(self) -> tuple[Floats, Floats]:
         refresh_ms = self._model.refresh_ms

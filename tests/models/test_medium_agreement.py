@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bypass.models.radio.kernels.state import S
 from bypass.models.radio.medium import Medium
 from bypass.models.radio.radio import BLUETOOTH, WIFI, Ending, RadioModel
+from bypass.models.radio.walls import NO_WALLS, Walls
 from bypass.support.arrays import Floats
 from tests.models.slow_medium import SlowMedium
 
@@ -116,10 +117,17 @@ def way(walks: list[Walk], model: RadioModel) -> Positions:
     return positions
 
 
-def compare(model: RadioModel, positions: Positions, stations: int, deeds: list[Deed], seed: int) -> int:
+def compare(
+    model: RadioModel,
+    positions: Positions,
+    stations: int,
+    deeds: list[Deed],
+    seed: int,
+    walls: Walls = NO_WALLS,
+) -> int:
     """Do the same in both media; gives how many frames ended."""
-    fast = Medium(model, positions, stations, seed)
-    slow = SlowMedium(model, positions, stations, seed)
+    fast = Medium(model, positions, stations, seed, walls=walls)
+    slow = SlowMedium(model, positions, stations, seed, walls.ends)
     ended = 0
 
     def pass_time(wait_us: int) -> None:
@@ -174,6 +182,32 @@ def test_both_agree_on_radios_as_they_are(
 )
 def test_both_agree_on_odd_radios(model: RadioModel, walks: list[Walk], deeds: list[Deed], seed: int) -> None:
     compare(model, way(walks, model), len(walks), deeds, seed)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    model=st.sampled_from([WIFI, BLUETOOTH]),
+    wall_db=st.sampled_from([0.0, 3.0, 9.0, 100.0]),
+    walks=st.lists(walks, min_size=2, max_size=7),
+    corners=st.lists(
+        st.lists(st.tuples(st.integers(0, 7), st.integers(0, 1), st.integers(-2, 2)), min_size=2, max_size=5),
+        max_size=5,
+    ),
+    deeds=deeds,
+    seed=st.integers(0, 2**64 - 1),
+)
+def test_both_agree_among_buildings(
+    model: RadioModel,
+    wall_db: float,
+    walks: list[Walk],
+    corners: list[list[tuple[int, int, int]]],
+    deeds: list[Deed],
+    seed: int,
+) -> None:
+    third = model.interference / 3  # walls begin and end where stations are, or near them
+    rings = [np.array([(x * third + aside, y * third) for x, y, aside in ring]) for ring in corners]
+    model = model.model_copy(update={"wall_db": wall_db})
+    compare(model, way(walks, model), len(walks), deeds, seed, Walls.around(rings))
 
 
 @pytest.mark.parametrize("medium", [Medium, SlowMedium])

@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import osmium
 import pytest
+import shapely
 
 from bypass.models.maps import AttractionPoint, InvalidMap, StreetMap
 from bypass.models.maps.osm.reader import DEFAULT_RADIUS, OsmMap, read_osm
 from bypass.models.maps.osm.tags import attraction, walkable
+from bypass.models.maps.polygons import shape_of
 from bypass.places.geo import GeoLocation
 
 LAT, LON = 60.0, 10.0
@@ -258,6 +260,41 @@ def test_relations_become_attraction_points_without_their_holes(tmp_path: Path) 
     assert middle_of(point) == pytest.approx(((8 * 4 - 5) / 7, 3), abs=0.01)
     area = 7 * STEP**2 * np.cos(np.radians(60.003))
     assert point.radius == pytest.approx(np.sqrt(area / np.pi), rel=1e-3)
+
+
+def test_areas_keep_their_outlines_and_holes(tmp_path: Path) -> None:
+    draft = town()
+    west = draft.way((2, 2), (2, 4), (6, 4))
+    east = draft.way((6, 4), (6, 2), (2, 2))
+    hole = draft.way(*square(4.5, 2.5))
+    draft.relation([(west, "outer"), (east, "outer"), (hole, "inner")], leisure="park", name="Ring")
+    draft.way(*square(8, 5, 3), place="square", name="at the border")  # x from 8 to 11, the world ends at 10
+    draft.node(3, 7, place="square", name="Eck")
+    street_map = draft.read(tmp_path).street_map
+    points = {point.name: point for point in street_map.attractions}
+    [ring] = points["Ring"].polygons
+    assert [len(each) for each in ring] == [5, 5]
+    shape = shape_of(points["Ring"])
+    assert shape.area == pytest.approx(np.pi * points["Ring"].radius ** 2, rel=1e-5)
+    assert shape.centroid.coords[0] == pytest.approx((points["Ring"].x, points["Ring"].y), abs=0.01)
+    assert points["Eck"].polygons == ()
+    border = shape_of(points["at the border"]).bounds
+    assert street_map.width - 0.001 <= border[2] <= street_map.width
+
+
+def test_buildings_are_known_unless_they_have_no_walls(tmp_path: Path) -> None:
+    draft = town()
+    draft.way(*square(2, 2), building="yes")
+    draft.way(*square(4, 2), building="roof")
+    draft.way(*square(6, 2), building="garage", location="underground")
+    draft.way(*square(20, 2), building="yes")
+    draft.way(*square(9.5, 2), building="house")
+    street_map = draft.read(tmp_path).street_map
+    assert street_map.attractions == ()
+    assert [len(polygon) for polygon in street_map.buildings] == [1, 1]
+    sizes = sorted(shapely.Polygon(*polygon).area for polygon in street_map.buildings)
+    assert sizes[1] == pytest.approx(STEP**2 * np.cos(np.radians(60.0025)), rel=1e-3)
+    assert sizes[0] == pytest.approx(sizes[1] / 2, rel=0.01)  # what of it is in the world
 
 
 def test_areas_that_are_not_whole_are_counted(tmp_path: Path) -> None:

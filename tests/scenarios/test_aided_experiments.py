@@ -121,3 +121,15 @@ def test_what_the_link_keeps_from_nodes_of_other_cells_changes_nothing(
     monkeypatch.setattr(NodeWays, "serve", lambda _, cell: given.append(cell))
     assert json.dumps(figures("infra-university", clients=10, duration=120)) == kept
     assert given
+
+
+def test_a_cloud_is_slower_than_the_edge_in_proportion_to_the_size() -> None:
+    times = {}
+    for run in ("cloud-5k", "cloud-1m"):
+        extra = figures("infra-paths", run, clients=4, duration=240)
+        assert is_safe(extra)
+        edges = extra["infrastructure"]
+        assert edges["sources"]["server"] == 1.0
+        times[run] = edges["source_ms"]["server"]["mean"]
+    assert times["cloud-5k"] > 40.0  # there and back
+    assert times["cloud-1m"] > 840.0  # a megabyte at 10 Mbit/s, besides

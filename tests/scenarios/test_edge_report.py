@@ -43,7 +43,7 @@ def figures() -> InfrastructureFigures:
         ],
         [DataArrival("edge", 0.1), DataArrival("replicas", 0.2)],
     )
-    told = [(1.0, 0.5), (6.0, 2.5)]
+    told = [(0, 1.0, 0.5), (0, 6.0, 2.5)]
     return InfrastructureFigures(SETTINGS, watch, edge_changes(SETTINGS, told, (), 12.0), 10.0, 60.0, 12.0)
 
 

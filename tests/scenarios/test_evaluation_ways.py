@@ -25,7 +25,7 @@ from bypass.models.compute.engines import LocalEngine
 from bypass.models.mobility import Darmstadt
 from bypass.models.traces import Trace, write_trace
 from bypass.models.workloads import Publications
-from bypass.places.region import Place, Region
+from bypass.places.region import Region
 from bypass.scenarios.evaluation.judging.judges import conditions_in
 from bypass.scenarios.evaluation.judging.replay import Replay
 from bypass.scenarios.evaluation.judging.sensors import sensor_phases
@@ -117,7 +117,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_kernels_and_parts_agree_on_a_map(trace: Trace, scheme: str) -> None:
-    places = tuple(Place(p.name, p.x, p.y, p.radius) for p in trace.attractions)
+    places = tuple(p.place() for p in trace.attractions)
     rng = np.random.default_rng(3)
     count, end_us = 2000, (trace.samples - 1) * 1_000_000
     # Half of the events are local, the others are where attraction points are.

@@ -87,7 +87,7 @@ def test_data_come_from_somewhere() -> None:
         told=[ItemsTold(1.0, 100, 0), ItemsTold(2.0, 95, 5)],
     )
     summary = figures(watch).summary()
-    assert summary["sources"] == {"edge": 2 / 3, "replicas": 1 / 3, "forced": 0}
+    assert summary["sources"] == {"edge": 2 / 3, "replicas": 1 / 3, "forced": 0, "server": 0}
     assert summary["source_ms"]["edge"]["mean"] == pytest.approx(300)
     assert summary["from_edge"] == pytest.approx(0.6)
     assert summary["from_edge_stated"] == 0.67
@@ -120,14 +120,21 @@ def switched(at: float, client: int, proxy: str = "storage") -> ClientExecution:
 def test_an_outage_says_when_clients_went_on_by_themselves() -> None:
     outages = [{"at": 100, "until": 200, "edges": [0]}, {"at": 100}]
     moves = [switched(103, 1), switched(104, 2), switched(103, 1, "routing"), switched(210, 2)]
-    told = [(99.0, 2.0), (101.0, 4.0), (150.0, 0.5), (160.0, None), (205.0, 10.0)]
+    told = [
+        (1, 99.0, 2.0),
+        (1, 101.0, 4.0),
+        (3, 104.0, 0.5),
+        (2, 150.0, 0.5),
+        (1, 160.0, None),
+        (2, 205.0, 10.0),
+    ]
     with pytest.raises(ValueError, match="expected a time at which edge 0 works"):
         settings(outages=outages)
     changes = edge_changes(settings(outages=[outages[0]]), told, moves, 300.0)
     first, second = changes
     assert (first.at_s, first.failed, first.returned, first.clients) == (100, 1, 0, 2)
     assert (first.first_s, first.last_s, first.notified_s) == (3, 4, 1)
-    assert (first.owed, first.recall, first.longest_s) == (3, 2 / 3, 4)
+    assert (first.owed, first.recall, first.longest_s) == (4, 3 / 4, 4)
     assert (second.at_s, second.failed, second.returned, second.clients) == (200, 0, 1, 1)
     assert (second.first_s, second.last_s, second.notified_s) == (10, 10, 5)
     assert (second.owed, second.recall, second.longest_s) == (1, 1, 10)

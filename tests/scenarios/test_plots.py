@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER
+from bypass.places.areas import Area
 from bypass.places.region import Place, Region
 from bypass.scenarios.experiments.schema import Scenario
 from bypass.scenarios.figures.gateway_watch import GatewayUse
@@ -24,7 +27,7 @@ from bypass.scenarios.report.plots.bars import bars
 from bypass.scenarios.report.plots.boxes import boxes
 from bypass.scenarios.report.plots.captions import MOST_LINES, Line, run_colours, run_lines, told_by, used_in
 from bypass.scenarios.report.plots.executions import TransitionSpread, single_executions, spreads
-from bypass.scenarios.report.plots.maps.world import metric_map, transition_map
+from bypass.scenarios.report.plots.maps.world import draw_world, metric_map, transition_map
 from bypass.scenarios.report.plots.style import SMALL, Picture, mechanism_colour, sheet, to_svg
 from bypass.scenarios.report.plots.time.around_transition import around_transition
 from bypass.scenarios.report.plots.time.series import (
@@ -379,3 +382,15 @@ def test_clients_of_a_run_all_follow(run: Run) -> None:
     assert len(total.delays_s) == run.scenario.clients
     assert (total.delays_s > 0).all()
     assert single_executions(run) == []
+
+
+def test_maps_draw_the_outlines_of_places() -> None:
+    yard = Area.polygon([(10, 10), (40, 10), (40, 40)], holes=[[(30, 15), (35, 15), (35, 20)]])
+    two = Area.polygons([([(50, 10), (60, 10), (60, 20)], []), ([(70, 10), (80, 10), (80, 20)], [])])
+    places = (Place.of_area("yard", yard), Place.of_area("two", two), Place("disc", 20.0, 50.0, 5.0))
+    axes = Figure().subplots()
+    draw_world(axes, Region(REGION.area, places))
+    shapes = [patch.get_path() for patch in axes.patches]
+    assert [len(path.to_polygons()) for path in shapes[:3]] == [2, 1, 1]  # the hole is a ring of its own
+    assert isinstance(axes.patches[-1], Circle)
+    assert len(shapes) == 4

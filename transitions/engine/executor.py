@@ -9,7 +9,14 @@ from bypass.transitions.engine.attempt import Attempt
 from bypass.transitions.engine.draft import Draft, ServingMechanism
 from bypass.transitions.engine.record import Record
 from bypass.transitions.engine.slot import Slot
-from bypass.transitions.errors import NestedTransition, ReentrantTransition, TransitionFailed, UnknownProxy
+from bypass.transitions.errors import (
+    InvalidPlan,
+    NestedTransition,
+    ReentrantTransition,
+    TransitionFailed,
+    UnknownProxy,
+    short,
+)
 from bypass.transitions.listeners import Listeners
 from bypass.transitions.plan import Action, Plan
 from bypass.transitions.recent import Recent
@@ -148,6 +155,10 @@ class Executor:
     ) -> tuple[Slot, Draft]:
         try:
             slot = self.slot(action.proxy)
+            if action.area is not None:
+                raise InvalidPlan(
+                    f"area {short(action.area)}: expected members: who is there is not known here"
+                )
             seats = foreseen[slot.name] if slot.name in foreseen else slot.seats()
             return slot, slot.draft(action, seats, attempt)
         except TransitionFailed:

@@ -39,23 +39,31 @@ Ended: TypeAlias = Callable[[OperationResult], None]
 class _Pending:
     """An operation that has not ended."""
 
-    __slots__ = ("attempt", "begun_s", "ended", "known", "left", "timer", "wait")
+    __slots__ = (
+        "attempt", "begun_s", "ended", "first_wait", "known", "left", "retries", "timer", "tries", "wait",
+    )  # fmt: skip
 
-    def __init__(self, attempt: Try, ended: Ended, left: int, wait: float, begun_s: float) -> None:
+    def __init__(self, attempt: Try, ended: Ended, retries: int, wait: float, begun_s: float) -> None:
         self.attempt = attempt
         self.begun_s = begun_s
         self.ended = ended
-        self.left = left
-        self.wait = wait
+        self.retries = self.left = retries
+        self.first_wait = self.wait = wait
+        self.tries = 0
         self.timer: Timer | None = None
         self.known = False  # its number, to who has begun it
+
+    def begin_anew(self) -> None:
+        """Count no attempt so far."""
+        self.left, self.wait, self.tries = self.retries, self.first_wait, 0
 
 
 class Operations:
     """The operations of one client that have not ended. Numbers go on after `begun` earlier ones.
 
     An operation is attempted at once, and again whenever `timeout_s` have passed without an answer, at most
-    `retries` times; it then ends with TIMEOUT. What has ended is forgotten: a late answer is ignored.
+    `retries` times; it then ends with TIMEOUT. One that never ends so is then tried after twice the time,
+    again and again, up to LONGEST_WAIT_S. What has ended is forgotten: a late answer is ignored.
     """
 
     def __init__(self, host: Host, timeout_s: float, retries: int, begun: int = 0) -> None:
@@ -104,9 +112,11 @@ class Operations:
             self._host.after(0.0, pending.ended, result)
 
     def try_again(self) -> None:
-        """Attempt all that is pending at once, because what they went to is another one now."""
+        """Attempt all that is pending at once, because what they went to is another one now: none of the
+        attempts before counts."""
         for op, pending in list(self._pending.items()):
             if self._pending.get(op) is pending:
+                pending.begin_anew()
                 self._try(op, pending)
 
     def drop(self) -> None:
@@ -119,6 +129,7 @@ class Operations:
     def _try(self, op: int, pending: _Pending) -> None:
         if pending.timer is not None:
             pending.timer.cancel()
+        pending.tries += 1
         pending.timer = self._host.after(pending.wait, self._expired, op, pending)
         pending.attempt(op)
 
@@ -130,7 +141,8 @@ class Operations:
             self.done(op, OperationStatus.TIMEOUT, f"operation {op}: {taken}")
             return
         if pending.left == FOREVER:
-            pending.wait = min(2.0 * pending.wait, max(LONGEST_WAIT_S, pending.wait))
+            if pending.tries > self._retries:
+                pending.wait = min(2.0 * pending.wait, max(LONGEST_WAIT_S, pending.wait))
         else:
             pending.left -= 1
         self.retried += 1

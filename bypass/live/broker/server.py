@@ -29,6 +29,7 @@ from bypass.live.broker.store.store import Store
 from bypass.live.broker.turns import Turns
 from bypass.live.broker.warmup import warm_up
 from bypass.live.host import LiveHost
+from bypass.places.geo import GeoLocation, Projection
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
 from bypass.ports.state_info import EXPECTED_DELAY, Reading
@@ -76,6 +77,7 @@ class BrokerServer:
         publications = PendingPublications(
             config.limits, self.broker, self.deliveries, self.counters, self.attendance
         )
+        self.broker.expiry.end = self._expired
         self.reception = Reception(*parts, self.attendance, publications, self.objects)
         self.intake = Intake(
             self.listener,
@@ -173,7 +175,14 @@ class BrokerServer:
             config.registry.codec,
         )
         config.registry.flags.restore(self.settings.flags)
-        region = replace(config.region.region(), generations=self.settings.generations())
+        configured = config.region.region()
+        region = replace(
+            configured,
+            places=self.settings.places.applied(configured.places),
+            generations=self.settings.generations(),
+        )
+        origin = config.region.origin
+        self.projection = None if origin is None else Projection.around(GeoLocation(*origin))
         host = LiveHost(0, self.loop, NoSensor(), Monitor())
         self.broker = Broker(
             host,
@@ -185,6 +194,7 @@ class BrokerServer:
             registry=config.registry,
             clients=self.sessions,
             pending_changed=self.settings.pending_plans.changed,
+            projection=self.projection,
         )
         for stored in loaded.clients:
             session = restored(stored, config.registry.codec)
@@ -215,6 +225,12 @@ class BrokerServer:
         self.objects = ObjectService(
             config, self.loop, self.sessions, self.deliveries.to_route, self.counters
         )
+
+    def _expired(self, client: int, handle: int) -> None:
+        """The time of a subscription is over, and its client has not ended it."""
+        session = self.sessions.by_number.get(client)
+        if session is not None:
+            self.attendance.withdraw(session, handle)
 
     def _expected_delay(self, client: int) -> Reading[float] | None:
         now = self.loop.now()

@@ -29,7 +29,7 @@ class Service:
         try:
             if rules is not None:
                 book, more = rules
-                self.adaptation = Adaptation(self.server.broker, book, config.region.region().places)
+                self.adaptation = Adaptation(self.server.broker, book, self.server.broker.places.all)
                 self.adaptation.rules.add(*more)
             if config.web_address is not None:
                 self.web = Web(config.web_address, lambda: self.status.snapshot, config.dashboard)

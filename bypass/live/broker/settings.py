@@ -6,15 +6,17 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
 from bypass.core.broker import Broker
 from bypass.core.snapshot import BrokerState
 from bypass.live.broker.delivery.turn import Turn
+from bypass.live.broker.operations.place_changes import PlaceChanges
 from bypass.live.broker.plans.named_clients import NamedClients
 from bypass.live.broker.plans.pending_plan_store import PendingPlanStore
 from bypass.live.broker.sessions.sessions import Sessions
+from bypass.places.region import Place
 
 FIRST_NUMBERS = 1 << 30
 NUMBERS = 1000
@@ -35,6 +37,7 @@ class Settings:
     def __init__(self, stored: Mapping[str, str]) -> None:
         self.changed = False
         self.pending_plans = PendingPlanStore(stored)
+        self.places = PlaceChanges(stored.get("places", "{}"))
         self._named = NamedClients(stored)
         # Numbers of a store that is lost must not be given again: clients remember events by them.
         self.first_number = int(stored.get("numbers") or 1 + secrets.randbelow(FIRST_NUMBERS))
@@ -59,6 +62,11 @@ class Settings:
             self.changed = True
             yield number
 
+    def change_places(self, put: Iterable[Place], removed: Iterable[str]) -> None:
+        """Operators have changed the places of the region."""
+        self.places.note(put, removed)
+        self.changed = True
+
     def restore(self, broker: Broker, sessions: Sessions) -> bool:
         """Configure a broker as the store says; gives whether it says anything."""
         if self._state is None:
@@ -77,6 +85,7 @@ class Settings:
         if self.changed or broker.rollout.epoch != self._epoch:
             turn.setting("state", BrokerState.of(broker).model_dump_json())
             turn.setting("generation", str(self._generation))
+            turn.setting("places", self.places.text())
             self.changed = False
             self._epoch = broker.rollout.epoch
         self._named.note(turn, broker.rollout.standing, sessions)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
+from bypass.core.areas.arguments import Areas
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
+from bypass.live.client.blocking_subscription import BlockingSubscription as BlockingSubscription
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.objects.blocking_matches import BlockingMatches
 from bypass.live.client.objects.matches import ObjectMatches
 from bypass.live.client.sources.sensor import ClientPlace, Source
-from bypass.live.client.subscription import LiveSubscription
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.objects.tags import TagFormula
 from bypass.places.geo import GeoLocation, PlanarLocation, Projection
@@ -79,47 +80,6 @@ def connect_blocking(
     return BlockingConnection(connection)
 
 
-class BlockingSubscription:
-    """A subscription to iterate over: `for event in it` ends when it is withdrawn or the connection closed.
-
-    An event counts as received when the next one is asked for.
-    """
-
-    def __init__(self, connection: BlockingConnection, subscription: LiveSubscription) -> None:
-        self._connection = connection
-        self._subscription = subscription
-
-    @property
-    def handle(self) -> SubHandle:
-        """The handle that callbacks get."""
-        return self._subscription.handle
-
-    @property
-    def error(self) -> Exception | None:
-        """As `LiveSubscription.error`."""
-        return self._subscription.error
-
-    def get(self, timeout: float | None = None) -> Event:
-        """The next event. Raises TimeoutError if none comes within `timeout` seconds, and NotConnected if
-        none will come any more."""
-        try:
-            return self._connection.run(_next(self._subscription, timeout))
-        except StopAsyncIteration:
-            raise NotConnected(f"{self._subscription}: it is over, no more events will come") from None
-
-    def __iter__(self) -> Iterator[Event]:
-        return self.events()
-
-    def events(self, timeout: float | None = None) -> Iterator[Event]:
-        """Events as they come, until none has come for `timeout` seconds."""
-        while True:
-            try:
-                event = self._connection.run(_next(self._subscription, timeout))
-            except (StopAsyncIteration, TimeoutError):
-                return
-            yield event
-
-
 class BlockingConnection:
     """A `Connection` whose methods return when it is done; they may be called from any thread.
 
@@ -166,10 +126,22 @@ class BlockingConnection:
         exact: bool = False,
         location_request: LocationRequest | None = None,
         callback: Callback | None = None,
+        area: Areas | None = None,
+        relative: bool = False,
+        around: str | None = None,
+        expires: float | None = None,
     ) -> BlockingSubscription:
         """As `Connection.subscribe`."""
         asked = self._connection.subscribe(
-            subscription, radius=radius, exact=exact, location_request=location_request, callback=callback
+            subscription,
+            radius=radius,
+            exact=exact,
+            location_request=location_request,
+            callback=callback,
+            area=area,
+            relative=relative,
+            around=around,
+            expires=expires,
         )
         return BlockingSubscription(self, self.run(asked))
 
@@ -177,6 +149,20 @@ class BlockingConnection:
         """As `Connection.unsubscribe`."""
         handle = subscription.handle if isinstance(subscription, BlockingSubscription) else subscription
         self.run(self._connection.unsubscribe(handle))
+
+    def allow_following(
+        self,
+        names: Collection[str] = (),
+        *,
+        everybody: bool = False,
+        location_request: LocationRequest | None = None,
+    ) -> None:
+        """As `Connection.allow_following`."""
+
+        async def allow() -> None:
+            self._connection.allow_following(names, everybody=everybody, location_request=location_request)
+
+        self.run(allow())
 
     def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
         """As `Connection.publish`."""
@@ -385,8 +371,3 @@ class BlockingConnection:
             self._thread.join()
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
-
-
-async def _next(subscription: LiveSubscription, timeout: float | None) -> Event:
-    async with asyncio.timeout(timeout):
-        return await anext(aiter(subscription))

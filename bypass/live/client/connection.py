@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from bypass.core.areas.arguments import Areas
 from bypass.errors import shown
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
@@ -24,23 +25,24 @@ from bypass.live.client.arguments import (
     patience_of,
     with_edges,
 )
-from bypass.live.client.errors import InvalidArgument, NotConnected, Unsupported
+from bypass.live.client.errors import InvalidArgument, NotConnected
 from bypass.live.client.link.clock import AsyncClock
 from bypass.live.client.link.reconnector import Reconnector
 from bypass.live.client.link.standalone import Standalone
 from bypass.live.client.live_node import LiveNode
+from bypass.live.client.node_calls import NodeCalls
 from bypass.live.client.objects.object_calls import ObjectCalls, object_secret
 from bypass.live.client.session.figures import SessionFigures
 from bypass.live.client.session.session import ClientSession
 from bypass.live.client.sources.sensor import ClientPlace, LiveSensor, Source, check_source
 from bypass.live.client.subscription import LiveSubscription
+from bypass.live.client.watches import WatchCalls
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.mechanisms import Registry
 from bypass.places.geo import GeoLocation, PlanarLocation
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.wire import CODEC, Codec
-from bypass.transitions import Outcome, Plan
 
 if TYPE_CHECKING:
     from bypass.live.client.objects.live_objects import LiveObjects
@@ -135,7 +137,7 @@ def connect(
     )
 
 
-class Connection(ObjectCalls, SessionFigures):
+class Connection(ObjectCalls, NodeCalls, SessionFigures):
     """One application's session with a live broker. Made by `connect`; belongs to the loop it is opened in.
 
     A connection that is lost is made again, for as long as it takes: what is published and subscribed
@@ -230,12 +232,19 @@ class Connection(ObjectCalls, SessionFigures):
         exact: bool = False,
         location_request: LocationRequest | None = None,
         callback: Callback | None = None,
+        area: Areas | None = None,
+        relative: bool = False,
+        around: str | None = None,
+        expires: float | None = None,
     ) -> LiveSubscription:
-        """Ask for events by their attributes and, with a `radius` in metres, near the client as it moves.
+        """Ask for events by their attributes and, with a `radius` in metres, near the client as it moves, or
+        with an `area`, or several, in one of them.
 
-        An `exact` one is not told of events further away than that from where the client is when they arrive,
-        which the broker's filter scheme may send. `location_request` says how often the place is to be known,
-        instead of the connection's `interval`.
+        An `exact` one is not told of events further away than the radius from where the client is when they
+        arrive, which the broker's filter scheme may send; areas always are. `location_request` says how often
+        the place is to be known, instead of the connection's `interval`. `relative` areas, drawn around
+        (0, 0) with north up, move and turn with the client. Around the session of that name (`around`), if
+        its client allows that, a radius or area moves with it. The subscription ends in `expires` seconds.
 
         Returns when the broker has it safe. `callback(event, handle)` is called for each event, which then
         counts as received; without one, iterate over what this gives. A subscription that equals a `kept`
@@ -250,7 +259,15 @@ class Connection(ObjectCalls, SessionFigures):
         ended.
         """
         wanted, answer = self._exchange.subscribe(
-            subscription, radius, location_request or self._request, callback, exact
+            subscription,
+            radius,
+            location_request or self._request,
+            callback,
+            exact,
+            area=area,
+            relative=relative,
+            around=around,
+            expires=expires,
         )
         try:
             await answer
@@ -267,6 +284,18 @@ class Connection(ObjectCalls, SessionFigures):
         """
         handle = subscription.handle if isinstance(subscription, LiveSubscription) else subscription
         await self._exchange.unsubscribe(handle)
+
+    def allow_following(
+        self,
+        names: Collection[str] = (),
+        *,
+        everybody: bool = False,
+        location_request: LocationRequest | None = None,
+    ) -> None:
+        """Let sessions, or all of keys, with these names, or `everybody`, subscribe around this one, instead
+        of those before. The broker is told where it is meanwhile, as often as `location_request` says. Raises
+        InvalidArea for what are no names, InvalidLocation, Unsupported, and as `publish` after the end."""
+        self._exchange.allow_following(names, everybody, location_request or self._request)
 
     async def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
         """Publish an event; gives its number when the broker has it safe.
@@ -290,27 +319,6 @@ class Connection(ObjectCalls, SessionFigures):
     ) -> asyncio.Future[int]:
         """As `publish`, but does not wait. Raises OutboxFull if too many are not acknowledged."""
         return self._exchange.publish(lambda client: client.publish(event, location), place_taken=False)
-
-    def decide(self, plan: Plan) -> Outcome:
-        """Carry out a plan about storage and routing, and have all nodes in reach of each other follow it.
-
-        Without a broker alone, whose plans decide otherwise: raises Unsupported, and as `Client.decide`.
-        """
-        if self._node is None:
-            raise Unsupported(f"plan {plan.plan!r}: expected a node without a broker, or its operator")
-        return self._exchange.usable().decide(plan)
-
-    def prefer(self, preference: Literal["auto", "edges", "peers"]) -> None:
-        """Reach others by an edge while there is one ("auto"), by edges alone, or by peers alone, which saves
-        the search for edges. Raises Unsupported unless this is a node that knows `edges`."""
-        from bypass.core.objects.fallback import Preference
-
-        fallback = None if self._node is None else self._exchange.usable().node.fallback
-        if fallback is None:
-            raise Unsupported(f"prefer {shown(preference)}: expected a node that was given edges")
-        if preference not in ("auto", "edges", "peers"):
-            raise InvalidArgument(f"prefer {shown(preference)}: expected 'auto', 'edges' or 'peers'")
-        fallback.prefer(Preference(preference))
 
     def moved(self, place: ClientPlace) -> None:
         """The client is at this place now, whatever its `location` has said before.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Protocol, Self
+from collections.abc import Awaitable
+from typing import Any, Protocol, Self
 
+from bypass.core.areas.arguments import Areas
 from bypass.errors import InvalidCallback
 from bypass.events.event import Event
 from bypass.ports.subscriptions import Callback, SubHandle
@@ -29,6 +31,9 @@ class Owner(Protocol):
     def unsubscribe(self, handle: SubHandle) -> object:
         """The subscription is not wanted any more. Raises UnknownHandle."""
 
+    def change(self, handle: SubHandle, **areas: Any) -> Awaitable[None]:
+        """The subscription is wanted elsewhere, or to another end. Raises UnknownHandle."""
+
 
 class LiveSubscription:
     """A subscription to iterate over: `async for event in it` ends when it is withdrawn or the connection
@@ -51,7 +56,8 @@ class LiveSubscription:
         self._why: Exception | None = None
 
     def __repr__(self) -> str:
-        return f"LiveSubscription({self.handle.subscription}, radius={self.handle.radius})"
+        where = f"radius={self.handle.radius}" if self.handle.interest is None else f"{self.handle.interest}"
+        return f"LiveSubscription({self.handle.subscription}, {where})"
 
     def __len__(self) -> int:
         """Give the number of events that wait."""
@@ -97,6 +103,18 @@ class LiveSubscription:
             self._current.append(number)
             events.append(event)
         return events
+
+    async def change(
+        self, *, radius: int | None = None, area: Areas | None = None, expires: float | None = None
+    ) -> None:
+        """Have other areas, or a circle of another radius, which move as those before do; and another end, if
+        `expires` says so. Returns when the broker has that safe.
+
+        What lies in both is not missed meanwhile, and no event comes twice. Raises UnknownHandle if it is
+        withdrawn, InvalidArea, InvalidRadius, InvalidInterval, SubscriptionRefused, and NotConnected or
+        ConnectionRefused if the connection has ended: but for the last two, it goes on as it was.
+        """
+        await self._owner.change(self.handle, radius=radius, area=area, expires=expires)
 
     def close(self) -> None:
         """Withdraw the subscription, without waiting until the broker knows. No effect if it is withdrawn."""

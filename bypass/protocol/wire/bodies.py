@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import isfinite
+from types import ModuleType
 from typing import Any
 
 from bypass.errors import shown
@@ -16,10 +17,12 @@ from bypass.events.attributes import TYPES
 from bypass.events.event import Event
 from bypass.protocol.messages import (
     MOST_TOGETHER,
+    AllowFollowing,
     Assignment,
     AssignmentRequest,
     Circle,
     ContextUpdate,
+    FollowedPlace,
     Frame,
     Kind,
     Message,
@@ -33,7 +36,7 @@ from bypass.protocol.messages import (
 from bypass.protocol.scheme_context import PackedFields, SchemeContext
 from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.fields import extend, finite, read_pair, rectangle, required
-from bypass.protocol.wire.session_bodies import SESSION_READERS, SESSION_WRITERS
+from bypass.protocol.wire.session_bodies import SESSION_READERS, SESSION_WRITERS, followers
 from bypass.protocol.wire.subscriptions import read_subscribe, write_subscribe
 from bypass.protocol.wire.values import PLAIN, ValueTypes
 
@@ -76,6 +79,12 @@ def _write_publish(body: pb.Publish, message: Publish, values: ValueTypes) -> No
     event = message.event
     values.write(body.attributes.add, event.attributes)
     body.payload = event.payload
+    if message.z is not None:
+        body.z = finite("z", (message.z,), 1)[0]
+    if message.area is not None:
+        _areas().write_area(body.area, message.area)
+    if message.lifetime is not None:
+        body.lifetime_us = message.lifetime
 
 
 _KINDS = {kind.value: kind for kind in Kind}  # looked up, not made: the enumeration takes ten times as long
@@ -96,7 +105,7 @@ def _read_event(body: pb.Publish, values: ValueTypes) -> Event:
 
 def _read_publish(body: pb.Publish, values: ValueTypes) -> Publish:
     placed = body.HasField("x") or body.HasField("y")
-    return Publish(
+    message = Publish(
         required(body, "id"),
         _read_event(body, values),
         _KINDS.get(body.kind) or Kind(body.kind),
@@ -104,6 +113,21 @@ def _read_publish(body: pb.Publish, values: ValueTypes) -> Publish:
         _read_location(body) if placed else None,
         body.channel if body.HasField("channel") else None,
     )
+    if body.HasField("z"):
+        message.z = finite("z", (body.z,), 1)[0]
+    if body.HasField("area"):
+        message.area = _areas().read_area(body.area)
+    if body.HasField("lifetime_us"):
+        message.lifetime = body.lifetime_us
+    return message
+
+
+@cache
+def _areas() -> ModuleType:
+    """How areas are written and read; loaded when there is one."""
+    from bypass.protocol.wire import area_fields
+
+    return area_fields
 
 
 def _write_copy(body: pb.Notify | pb.Copy, publication: Publish, values: ValueTypes) -> None:
@@ -187,10 +211,38 @@ def _write_context_update(body: pb.ContextUpdate, message: ContextUpdate, _: Val
     if message.vector is not None:
         body.vx, body.vy = message.vector
         finite("vector", (body.vx, body.vy), 2)  # after rounding: single precision has less room
+    if message.at is not None:
+        body.at = finite("at", (message.at,), 1)[0]
+    if message.z is not None:
+        body.z = finite("z", (message.z,), 1)[0]
 
 
 def _read_context_update(body: pb.ContextUpdate, _: ValueTypes) -> ContextUpdate:
-    return ContextUpdate(_read_location(body), read_pair("vector", body, "vx", "vy"))
+    return ContextUpdate(
+        _read_location(body),
+        read_pair("vector", body, "vx", "vy"),
+        finite("at", (body.at,), 1)[0] if body.HasField("at") else None,
+        finite("z", (body.z,), 1)[0] if body.HasField("z") else None,
+    )
+
+
+def _write_followed_place(body: pb.FollowedPlace, message: FollowedPlace, _: ValueTypes) -> None:
+    _write_location(body, message.location)
+    body.vx, body.vy = message.vector
+    finite("vector", (body.vx, body.vy), 2)
+
+
+def _read_followed_place(body: pb.FollowedPlace, _: ValueTypes) -> FollowedPlace:
+    return FollowedPlace(_read_location(body), finite("vector", (body.vx, body.vy), 2))
+
+
+def _write_allow_following(body: pb.AllowFollowing, message: AllowFollowing, _: ValueTypes) -> None:
+    body.names.extend(followers(message.names))
+    body.everybody = message.everybody
+
+
+def _read_allow_following(body: pb.AllowFollowing, _: ValueTypes) -> AllowFollowing:
+    return AllowFollowing(followers(body.names), body.everybody)
 
 
 def _write_assignment_request(body: pb.AssignmentRequest, message: AssignmentRequest, _: ValueTypes) -> None:
@@ -278,6 +330,8 @@ WRITERS: dict[type[Message], BodyWriter] = {
     Assignment: ("assignment", _write_assignment),
     Subscribe: ("subscribe", write_subscribe),
     Unsubscribe: ("unsubscribe", _write_unsubscribe),
+    AllowFollowing: ("allow_following", _write_allow_following),
+    FollowedPlace: ("followed_place", _write_followed_place),
     PlanMessage: ("plan", _write_plan),
     OutcomeMessage: ("outcome", _write_outcome),
     Frame: ("frame", _write_frame),
@@ -288,25 +342,38 @@ WRITERS: dict[type[Message], BodyWriter] = {
 
 @cache
 def all_writers() -> Mapping[type[Message], BodyWriter]:
-    """All writers by class, those of stores included. A client that stores nothing does not load these."""
+    """All writers by class, those of stores and borders included: a client that stores nothing, and is not
+    watched, does not load these."""
+    from bypass.protocol.borders import BorderTask
     from bypass.protocol.datagrams import Datagram
-    from bypass.protocol.wire.datagram_bodies import write_datagram
-    from bypass.protocol.wire.storage_bodies import STORAGE_MESSAGES, write_storage
+    from bypass.protocol.wire.border_bodies import write_border_task
+    from bypass.protocol.wire.stores.datagram_bodies import write_datagram
+    from bypass.protocol.wire.stores.storage_bodies import STORAGE_MESSAGES, write_storage
 
     stored: BodyWriter = ("storage", write_storage)
-    return {**WRITERS, Datagram: ("datagram", write_datagram), **dict.fromkeys(STORAGE_MESSAGES, stored)}
+    own: dict[type[Message], BodyWriter] = {
+        Datagram: ("datagram", write_datagram),
+        BorderTask: ("border_task", write_border_task),
+    }
+    return {**WRITERS, **own, **dict.fromkeys(STORAGE_MESSAGES, stored)}
 
 
 def _read_datagram(body: pb.Datagram, values: ValueTypes) -> Message:
-    from bypass.protocol.wire.datagram_bodies import read_datagram
+    from bypass.protocol.wire.stores.datagram_bodies import read_datagram
 
     return read_datagram(body, values)
 
 
 def _read_storage(body: Any, values: ValueTypes) -> Message:
-    from bypass.protocol.wire.storage_bodies import read_storage
+    from bypass.protocol.wire.stores.storage_bodies import read_storage
 
     return read_storage(body, values)
+
+
+def _read_border_task(body: pb.BorderTask, values: ValueTypes) -> Message:
+    from bypass.protocol.wire.border_bodies import read_border_task
+
+    return read_border_task(body, values)
 
 
 def writer_of(message: Message) -> BodyWriter:
@@ -327,11 +394,14 @@ READERS: dict[str, Callable[[Any, ValueTypes], Message]] = {
     "assignment": _read_assignment,
     "subscribe": read_subscribe,
     "unsubscribe": _read_unsubscribe,
+    "allow_following": _read_allow_following,
+    "followed_place": _read_followed_place,
     "plan": _read_plan,
     "outcome": _read_outcome,
     "frame": _read_frame,
     **SESSION_READERS,
     "datagram": _read_datagram,
     "storage": _read_storage,
+    "border_task": _read_border_task,
 }
 """By field of the envelope: what makes a message of it."""

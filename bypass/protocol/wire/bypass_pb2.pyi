@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Envelope(_message.Message):
-    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "riding_scheme_context", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome", "frame", "hello", "welcome", "ack", "refused", "ping", "bye", "control", "reply", "kept", "missed", "scheme_context", "datagram", "storage", "address")
+    __slots__ = ("version", "client", "scheme", "epoch", "riding_context_update", "riding_assignment_request", "riding_assignment", "riding_scheme_context", "publish", "notify", "context_update", "assignment_request", "assignment", "subscribe", "unsubscribe", "plan", "outcome", "frame", "hello", "welcome", "ack", "refused", "ping", "bye", "control", "reply", "kept", "missed", "scheme_context", "datagram", "storage", "border_task", "allow_following", "followed_place", "address")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     SCHEME_FIELD_NUMBER: _ClassVar[int]
@@ -40,6 +40,9 @@ class Envelope(_message.Message):
     SCHEME_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     DATAGRAM_FIELD_NUMBER: _ClassVar[int]
     STORAGE_FIELD_NUMBER: _ClassVar[int]
+    BORDER_TASK_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_FOLLOWING_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWED_PLACE_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     version: int
     client: int
@@ -72,19 +75,24 @@ class Envelope(_message.Message):
     scheme_context: SchemeContext
     datagram: Datagram
     storage: Storage
+    border_task: BorderTask
+    allow_following: AllowFollowing
+    followed_place: FollowedPlace
     address: int
-    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., riding_scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., bye: _Optional[_Union[Bye, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., missed: _Optional[_Union[Missed, _Mapping]] = ..., scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., datagram: _Optional[_Union[Datagram, _Mapping]] = ..., storage: _Optional[_Union[Storage, _Mapping]] = ..., address: _Optional[int] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., client: _Optional[int] = ..., scheme: _Optional[int] = ..., epoch: _Optional[int] = ..., riding_context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., riding_assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., riding_assignment: _Optional[_Union[Assignment, _Mapping]] = ..., riding_scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., publish: _Optional[_Union[Publish, _Mapping]] = ..., notify: _Optional[_Union[Notify, _Mapping]] = ..., context_update: _Optional[_Union[ContextUpdate, _Mapping]] = ..., assignment_request: _Optional[_Union[AssignmentRequest, _Mapping]] = ..., assignment: _Optional[_Union[Assignment, _Mapping]] = ..., subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., unsubscribe: _Optional[_Union[Unsubscribe, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., outcome: _Optional[_Union[Outcome, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., bye: _Optional[_Union[Bye, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ..., missed: _Optional[_Union[Missed, _Mapping]] = ..., scheme_context: _Optional[_Union[SchemeContext, _Mapping]] = ..., datagram: _Optional[_Union[Datagram, _Mapping]] = ..., storage: _Optional[_Union[Storage, _Mapping]] = ..., border_task: _Optional[_Union[BorderTask, _Mapping]] = ..., allow_following: _Optional[_Union[AllowFollowing, _Mapping]] = ..., followed_place: _Optional[_Union[FollowedPlace, _Mapping]] = ..., address: _Optional[int] = ...) -> None: ...
 
 class Publish(_message.Message):
-    __slots__ = ("id", "at_us", "kind", "x", "y", "channel", "attributes", "payload")
+    __slots__ = ("id", "at_us", "kind", "x", "y", "channel", "attributes", "payload", "z", "area", "lifetime_us")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         PLAIN: _ClassVar[Publish.Kind]
         LOCAL: _ClassVar[Publish.Kind]
         PLACED: _ClassVar[Publish.Kind]
+        BORDER: _ClassVar[Publish.Kind]
     PLAIN: Publish.Kind
     LOCAL: Publish.Kind
     PLACED: Publish.Kind
+    BORDER: Publish.Kind
     ID_FIELD_NUMBER: _ClassVar[int]
     AT_US_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -93,6 +101,9 @@ class Publish(_message.Message):
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    Z_FIELD_NUMBER: _ClassVar[int]
+    AREA_FIELD_NUMBER: _ClassVar[int]
+    LIFETIME_US_FIELD_NUMBER: _ClassVar[int]
     id: int
     at_us: int
     kind: Publish.Kind
@@ -101,7 +112,42 @@ class Publish(_message.Message):
     channel: str
     attributes: _containers.RepeatedCompositeFieldContainer[Value]
     payload: bytes
-    def __init__(self, id: _Optional[int] = ..., at_us: _Optional[int] = ..., kind: _Optional[_Union[Publish.Kind, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., channel: _Optional[str] = ..., attributes: _Optional[_Iterable[_Union[Value, _Mapping]]] = ..., payload: _Optional[bytes] = ...) -> None: ...
+    z: float
+    area: Area
+    lifetime_us: int
+    def __init__(self, id: _Optional[int] = ..., at_us: _Optional[int] = ..., kind: _Optional[_Union[Publish.Kind, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., channel: _Optional[str] = ..., attributes: _Optional[_Iterable[_Union[Value, _Mapping]]] = ..., payload: _Optional[bytes] = ..., z: _Optional[float] = ..., area: _Optional[_Union[Area, _Mapping]] = ..., lifetime_us: _Optional[int] = ...) -> None: ...
+
+class Area(_message.Message):
+    __slots__ = ("shape", "numbers", "rings", "polygons", "place", "lowest", "highest")
+    class Shape(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        NAMED: _ClassVar[Area.Shape]
+        CIRCLE: _ClassVar[Area.Shape]
+        BOX: _ClassVar[Area.Shape]
+        POLYGONS: _ClassVar[Area.Shape]
+        CORRIDOR: _ClassVar[Area.Shape]
+        SECTOR: _ClassVar[Area.Shape]
+    NAMED: Area.Shape
+    CIRCLE: Area.Shape
+    BOX: Area.Shape
+    POLYGONS: Area.Shape
+    CORRIDOR: Area.Shape
+    SECTOR: Area.Shape
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    NUMBERS_FIELD_NUMBER: _ClassVar[int]
+    RINGS_FIELD_NUMBER: _ClassVar[int]
+    POLYGONS_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    LOWEST_FIELD_NUMBER: _ClassVar[int]
+    HIGHEST_FIELD_NUMBER: _ClassVar[int]
+    shape: Area.Shape
+    numbers: _containers.RepeatedScalarFieldContainer[int]
+    rings: _containers.RepeatedScalarFieldContainer[int]
+    polygons: _containers.RepeatedScalarFieldContainer[int]
+    place: str
+    lowest: int
+    highest: int
+    def __init__(self, shape: _Optional[_Union[Area.Shape, str]] = ..., numbers: _Optional[_Iterable[int]] = ..., rings: _Optional[_Iterable[int]] = ..., polygons: _Optional[_Iterable[int]] = ..., place: _Optional[str] = ..., lowest: _Optional[int] = ..., highest: _Optional[int] = ...) -> None: ...
 
 class Notify(_message.Message):
     __slots__ = ("publication", "handles", "unfiltered", "publisher", "publisher_scheme", "publisher_epoch", "relay", "targets", "publisher_name")
@@ -126,14 +172,86 @@ class Notify(_message.Message):
     def __init__(self, publication: _Optional[_Union[Publish, _Mapping]] = ..., handles: _Optional[_Iterable[int]] = ..., unfiltered: _Optional[bool] = ..., publisher: _Optional[int] = ..., publisher_scheme: _Optional[int] = ..., publisher_epoch: _Optional[int] = ..., relay: _Optional[bool] = ..., targets: _Optional[_Iterable[int]] = ..., publisher_name: _Optional[str] = ...) -> None: ...
 
 class Subscribe(_message.Message):
-    __slots__ = ("handle", "filters", "radius")
+    __slots__ = ("handle", "filters", "radius", "interest", "expires", "until", "watch")
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     FILTERS_FIELD_NUMBER: _ClassVar[int]
     RADIUS_FIELD_NUMBER: _ClassVar[int]
+    INTEREST_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    WATCH_FIELD_NUMBER: _ClassVar[int]
     handle: int
     filters: _containers.RepeatedCompositeFieldContainer[Filter]
     radius: int
-    def __init__(self, handle: _Optional[int] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., radius: _Optional[int] = ...) -> None: ...
+    interest: AreaOfInterest
+    expires: float
+    until: float
+    watch: Watch
+    def __init__(self, handle: _Optional[int] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., radius: _Optional[int] = ..., interest: _Optional[_Union[AreaOfInterest, _Mapping]] = ..., expires: _Optional[float] = ..., until: _Optional[float] = ..., watch: _Optional[_Union[Watch, _Mapping]] = ...) -> None: ...
+
+class Watch(_message.Message):
+    __slots__ = ("on", "dwell", "debounce", "margin", "initial", "interval", "fences", "every_place", "whom", "everybody", "until")
+    ON_FIELD_NUMBER: _ClassVar[int]
+    DWELL_FIELD_NUMBER: _ClassVar[int]
+    DEBOUNCE_FIELD_NUMBER: _ClassVar[int]
+    MARGIN_FIELD_NUMBER: _ClassVar[int]
+    INITIAL_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    FENCES_FIELD_NUMBER: _ClassVar[int]
+    EVERY_PLACE_FIELD_NUMBER: _ClassVar[int]
+    WHOM_FIELD_NUMBER: _ClassVar[int]
+    EVERYBODY_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    on: _containers.RepeatedScalarFieldContainer[str]
+    dwell: float
+    debounce: float
+    margin: float
+    initial: bool
+    interval: float
+    fences: _containers.RepeatedCompositeFieldContainer[Fence]
+    every_place: bool
+    whom: _containers.RepeatedScalarFieldContainer[str]
+    everybody: bool
+    until: float
+    def __init__(self, on: _Optional[_Iterable[str]] = ..., dwell: _Optional[float] = ..., debounce: _Optional[float] = ..., margin: _Optional[float] = ..., initial: _Optional[bool] = ..., interval: _Optional[float] = ..., fences: _Optional[_Iterable[_Union[Fence, _Mapping]]] = ..., every_place: _Optional[bool] = ..., whom: _Optional[_Iterable[str]] = ..., everybody: _Optional[bool] = ..., until: _Optional[float] = ...) -> None: ...
+
+class Fence(_message.Message):
+    __slots__ = ("name", "area")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    AREA_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    area: Area
+    def __init__(self, name: _Optional[str] = ..., area: _Optional[_Union[Area, _Mapping]] = ...) -> None: ...
+
+class AreaOfInterest(_message.Message):
+    __slots__ = ("areas", "relative", "around")
+    AREAS_FIELD_NUMBER: _ClassVar[int]
+    RELATIVE_FIELD_NUMBER: _ClassVar[int]
+    AROUND_FIELD_NUMBER: _ClassVar[int]
+    areas: _containers.RepeatedCompositeFieldContainer[Area]
+    relative: bool
+    around: str
+    def __init__(self, areas: _Optional[_Iterable[_Union[Area, _Mapping]]] = ..., relative: _Optional[bool] = ..., around: _Optional[str] = ...) -> None: ...
+
+class AllowFollowing(_message.Message):
+    __slots__ = ("names", "everybody")
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    EVERYBODY_FIELD_NUMBER: _ClassVar[int]
+    names: _containers.RepeatedScalarFieldContainer[str]
+    everybody: bool
+    def __init__(self, names: _Optional[_Iterable[str]] = ..., everybody: _Optional[bool] = ...) -> None: ...
+
+class FollowedPlace(_message.Message):
+    __slots__ = ("x", "y", "vx", "vy")
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    VX_FIELD_NUMBER: _ClassVar[int]
+    VY_FIELD_NUMBER: _ClassVar[int]
+    x: float
+    y: float
+    vx: float
+    vy: float
+    def __init__(self, x: _Optional[float] = ..., y: _Optional[float] = ..., vx: _Optional[float] = ..., vy: _Optional[float] = ...) -> None: ...
 
 class Unsubscribe(_message.Message):
     __slots__ = ("handle",)
@@ -186,16 +304,44 @@ class Custom(_message.Message):
     def __init__(self, tag: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class ContextUpdate(_message.Message):
-    __slots__ = ("x", "y", "vx", "vy")
+    __slots__ = ("x", "y", "vx", "vy", "at", "z")
     X_FIELD_NUMBER: _ClassVar[int]
     Y_FIELD_NUMBER: _ClassVar[int]
     VX_FIELD_NUMBER: _ClassVar[int]
     VY_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    Z_FIELD_NUMBER: _ClassVar[int]
     x: float
     y: float
     vx: float
     vy: float
-    def __init__(self, x: _Optional[float] = ..., y: _Optional[float] = ..., vx: _Optional[float] = ..., vy: _Optional[float] = ...) -> None: ...
+    at: float
+    z: float
+    def __init__(self, x: _Optional[float] = ..., y: _Optional[float] = ..., vx: _Optional[float] = ..., vy: _Optional[float] = ..., at: _Optional[float] = ..., z: _Optional[float] = ...) -> None: ...
+
+class BorderTask(_message.Message):
+    __slots__ = ("turn", "computes", "interval", "watches", "start")
+    TURN_FIELD_NUMBER: _ClassVar[int]
+    COMPUTES_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    WATCHES_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    turn: int
+    computes: bool
+    interval: float
+    watches: _containers.RepeatedCompositeFieldContainer[WatchedAreas]
+    start: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, turn: _Optional[int] = ..., computes: _Optional[bool] = ..., interval: _Optional[float] = ..., watches: _Optional[_Iterable[_Union[WatchedAreas, _Mapping]]] = ..., start: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class WatchedAreas(_message.Message):
+    __slots__ = ("number", "terms", "states")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    terms: Watch
+    states: bytes
+    def __init__(self, number: _Optional[int] = ..., terms: _Optional[_Union[Watch, _Mapping]] = ..., states: _Optional[bytes] = ...) -> None: ...
 
 class AssignmentRequest(_message.Message):
     __slots__ = ("x", "y")

@@ -254,6 +254,7 @@ _BITS = {
     "scope": 32,
     "id": 64,
     "at_us": 64,
+    "lifetime": 64,
     "life": 64,
     "published": 32,
     "missed": 64,

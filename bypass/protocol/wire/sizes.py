@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from bypass.events.event import Event
+from bypass.places.areas import Area
 from bypass.protocol.datagrams import (
     Beacon,
     Datagram,
@@ -164,11 +165,13 @@ def _varint_size(number: int) -> int:
     return 1 if 0 <= number <= _SHORT else (number.bit_length() + 6) // 7 or 1
 
 
-Shape = tuple[Event, tuple[type, ...], Kind, bool, str | None, int]
+Extras = tuple[bool, Area | None, bool]
+"""Whether there is an altitude, the area, whether there is a lifetime."""
+PublishShape = tuple[Event, tuple[type, ...], Kind, bool, str | None, int, Extras | None]
 _PLAIN_TYPES = frozenset((int, float, str, bool))
 
 
-def _shape(publication: Publish) -> Shape | None:
+def _shape(publication: Publish) -> PublishShape | None:
     """All that the size of a publication depends on, besides what rides on it: the rest has a fixed width.
 
     None if the size is not worth remembering. Types, because 1 and 1.0 are equal but not equally long.
@@ -184,7 +187,15 @@ def _shape(publication: Publish) -> Shape | None:
         publication.location is None,
         publication.channel,
         publication.scheme,
+        _extras(publication),
     )
+
+
+def _extras(publication: Publish) -> Extras | None:
+    z, area, lifetime = publication.z, publication.area, publication.lifetime
+    if z is None and area is None and lifetime is None:
+        return None
+    return (z is not None, area, lifetime is not None)
 
 
 @lru_cache(maxsize=1024)
@@ -195,9 +206,10 @@ def _publish_size(
     placeless: bool,
     channel: str | None,
     scheme: int,
+    extras: Extras | None,
     addressed: bool,
 ) -> int:
-    publication = _of_shape(event, kind, placeless, channel, scheme, 1)
+    publication = _of_shape(event, kind, placeless, channel, scheme, extras, 1)
     publication.address = int(addressed)
     return len(encode(publication))
 
@@ -210,13 +222,14 @@ def _notify_size(
     placeless: bool,
     channel: str | None,
     scheme: int,
+    extras: Extras | None,
     first_epoch: bool,
     handles: int,
     unfiltered: bool,
     relay: bool,
     targets: int,
 ) -> int:
-    publication = _of_shape(event, kind, placeless, channel, scheme, 0 if first_epoch else 1)
+    publication = _of_shape(event, kind, placeless, channel, scheme, extras, 0 if first_epoch else 1)
     return len(encode(Notify(publication, (0,) * handles, unfiltered, relay, (0,) * targets)))
 
 
@@ -228,17 +241,29 @@ def _copy_size(
     placeless: bool,
     channel: str | None,
     scheme: int,
+    extras: Extras | None,
 ) -> int:
     """Count the bytes that a publication adds to the body of a frame."""
-    publication = _of_shape(event, kind, placeless, channel, scheme, 1)
+    publication = _of_shape(event, kind, placeless, channel, scheme, extras, 1)
     return _body_size(_frame(False, (publication,))) - _BARE
 
 
 def _of_shape(
-    event: Event, kind: Kind, placeless: bool, channel: str | None, scheme: int, epoch: int
+    event: Event,
+    kind: Kind,
+    placeless: bool,
+    channel: str | None,
+    scheme: int,
+    extras: Extras | None,
+    epoch: int,
 ) -> Publish:
     location = None if placeless else (0.0, 0.0)
-    return Publish(0, event, kind, 0, location, channel, scheme=scheme, epoch=epoch)
+    publication = Publish(0, event, kind, 0, location, channel, scheme=scheme, epoch=epoch)
+    if extras is not None:
+        high, publication.area, mortal = extras
+        publication.z = 0.0 if high else None
+        publication.lifetime = 0 if mortal else None
+    return publication
 
 
 def _frame(placed: bool, publications: Sequence[Publish] = (), ids: tuple[int, ...] | None = None) -> Frame:

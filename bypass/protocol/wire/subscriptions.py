@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
 
 from bypass.errors import shown
 from bypass.events.attributes import ANYTHING, Attribute
 from bypass.events.filters import AnyOf, Filter, Negation, Subscription, Term, any_of
 from bypass.events.operators import EXISTS
+from bypass.places.area_of_interest import MOST_AREAS, AreaOfInterest
 from bypass.protocol.messages import Subscribe
 from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire.area_fields import read_area, write_area
 from bypass.protocol.wire.fields import required
 from bypass.protocol.wire.values import ValueTypes
 
@@ -19,6 +22,40 @@ def write_subscribe(body: pb.Subscribe, message: Subscribe, values: ValueTypes) 
     if message.radius is not None:
         body.radius = message.radius
     write_filters(body.filters.add, message.subscription, values)
+    if message.watch is not None:
+        from bypass.protocol.wire.border_bodies import write_watch  # a client that watches nobody needs none
+
+        write_watch(body.watch, message.watch)
+    if message.interest is not None:
+        _write_interest(body.interest, message.interest)
+    if message.expires is not None:
+        body.expires = _seconds("expires", message.expires)
+    if message.until is not None:
+        body.until = _seconds("until", message.until)
+
+
+def _write_interest(body: pb.AreaOfInterest, interest: AreaOfInterest) -> None:
+    for area in interest.areas:
+        write_area(body.areas.add(), area)
+    body.relative = interest.relative
+    body.around = interest.around
+
+
+def _read_interest(body: pb.AreaOfInterest) -> AreaOfInterest:
+    if not 0 < len(body.areas) <= MOST_AREAS:
+        raise ValueError(f"{len(body.areas)} areas: expected 1 to {MOST_AREAS}")
+    interest = AreaOfInterest(tuple([read_area(each) for each in body.areas]), body.relative, body.around)
+    if interest.around and not interest.relative:
+        raise ValueError(f"areas around {shown(interest.around)}: expected relative ones")
+    if interest.relative and interest.places:
+        raise ValueError(f"place {shown(interest.places[0])} that moves: expected an area around (0, 0)")
+    return interest
+
+
+def _seconds(what: str, number: float) -> float:
+    if not 0 <= number < inf:
+        raise ValueError(f"{what} {shown(number)}: expected finite seconds from 0")
+    return number
 
 
 def write_filters(new: Callable[[], pb.Filter], subscription: Subscription, values: ValueTypes) -> None:
@@ -56,7 +93,23 @@ def _write_conjunction(out: pb.Filter, subscription: Subscription, values: Value
 
 def read_subscribe(body: pb.Subscribe, values: ValueTypes) -> Subscribe:
     radius = body.radius if body.HasField("radius") else None
-    return Subscribe(required(body, "handle"), read_filters(body.filters, values), radius)
+    interest = _read_interest(body.interest) if body.HasField("interest") else None
+    if radius is not None and interest is not None:
+        raise ValueError(f"radius {radius} beside areas: expected one of them")
+    message = Subscribe(
+        required(body, "handle"),
+        read_filters(body.filters, values),
+        radius,
+        None,
+        interest,
+        _seconds("expires", body.expires) if body.HasField("expires") else None,
+        _seconds("until", body.until) if body.HasField("until") else None,
+    )
+    if body.HasField("watch"):
+        from bypass.protocol.wire.border_bodies import read_watch
+
+        message.watch = read_watch(body.watch)
+    return message
 
 
 def read_filters(filters: Iterable[pb.Filter], values: ValueTypes) -> Subscription:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from struct import pack, unpack
 from typing import Any, NamedTuple, TypeVar
 
 from bypass.errors import AttributeConflict, shown
-from bypass.events.attributes import BUILT_IN_TYPES, TYPES, AttributeType, AttributeTypes
+from bypass.events.attributes import AREA, BUILT_IN_TYPES, PLACE, TYPES, AttributeType, AttributeTypes
 from bypass.events.operators import OPERATORS, OperatorRegistry
+from bypass.places.areas import Area
+from bypass.places.geo import PlanarLocation
 from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire.area_fields import area_from_bytes, area_to_bytes
 
 T = TypeVar("T")
 
@@ -31,6 +35,14 @@ class _ValueType(NamedTuple):
     from_bytes: Callable[[bytes], Any]
 
 
+def _place_to_bytes(place: PlanarLocation) -> bytes:
+    return pack("<2d", place.x, place.y)
+
+
+def _place_from_bytes(data: bytes) -> PlanarLocation:
+    return PlanarLocation(*unpack("<2d", data))
+
+
 class ValueTypes:
     """The values that messages of one system carry: those built in, and those an application registers.
 
@@ -45,6 +57,8 @@ class ValueTypes:
         self._types: dict[str, AttributeType] = {kind.name: kind for kind in BUILT_IN_TYPES}
         self._by_class: dict[type, _ValueType] = {}
         self._by_tag: dict[str, _ValueType] = {}
+        self.register(PlanarLocation, PLACE.name, _place_to_bytes, _place_from_bytes)
+        self.register(Area, AREA.name, area_to_bytes, area_from_bytes)
 
     def register(
         self, cls: type[T], tag: str, to_bytes: Callable[[T], bytes], from_bytes: Callable[[bytes], T]

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.mechanisms.filters import FilterClient
+from bypass.places.area_of_interest import AreaOfInterest
+from bypass.places.areas import Area
 from bypass.places.region import Region
 from bypass.places.sensor import Fix
 from bypass.protocol.messages import ContextMessage
@@ -25,7 +27,7 @@ from bypass.protocol.scheme_context import SchemeContext
 from bypass.protocol.wire import decode, encode
 from bypass.support.extensions import file_of
 from bypass.testing.rules import Point
-from bypass.testing.strategies import places, radii
+from bypass.testing.strategies import areas, interests, places, radii
 from bypass.testing.suites.scheme_service import SchemeServiceSuite
 from bypass.testing.worlds.assertions import assert_nothing_lost, assert_told_rightly
 from bypass.testing.worlds.people import CROWD, SPOTS, assert_events_arrive, gather
@@ -55,6 +57,55 @@ class FilterSchemeSuite(SchemeServiceSuite):
     def test_nobody_whom_an_event_concerns_misses_it(self) -> None:
         """People subscribe and move, again and again; then something happens near each of them."""
         self.for_all(self._who_moves_is_found, **_strolls(self.region))
+
+    def test_whoever_wants_areas_is_told_of_what_lies_in_them(self) -> None:
+        """Areas are subscribed and changed, people move, and parameters and schemes are exchanged: nobody is
+        told of anything that is not in its areas."""
+        fixed = interests(self.region).filter(lambda interest: not interest.relative)
+        wanted = interests(self.region) if self.is_built_in else fixed  # others report places as they like
+        where = places(self.region)
+        person = st.tuples(where, st.lists(wanted, min_size=1, max_size=2))
+        self.for_all(
+            self._areas_are_kept,
+            crowd=st.lists(person, min_size=1, max_size=3),
+            others=st.lists(areas(self.region), min_size=1, max_size=3),
+            spots=st.lists(where, min_size=2, max_size=5),
+            through=st.sampled_from(self.others),
+        )
+
+    def _areas_are_kept(
+        self,
+        crowd: Sequence[tuple[Point, Sequence[AreaOfInterest]]],
+        others: Sequence[Area],
+        spots: Sequence[Point],
+        through: str,
+    ) -> None:
+        world = self.simulated()
+        world.enter("publisher", spots[0])
+        for n, (place, wanted) in enumerate(crowd):
+            world.enter(f"p{n}", place)
+            for interest in wanted:
+                world.subscribe_areas(f"p{n}", interest)
+        self._tell_all(world, spots)
+        for n, (spot, area) in enumerate(zip(spots, others, strict=False)):
+            world.move(f"p{n % len(crowd)}", spot)
+            name, person = "p0", world.people["p0"]
+            for number, wish in person.interests.items():
+                if wish.interest is not None and not wish.interest.relative:
+                    world.change_areas(name, number, [area])
+        self._tell_all(world, spots)
+        for target in (through, self.name):
+            assert world.execute(target).outcome == "done"
+            self._tell_all(world, spots)
+
+    def _tell_all(self, world: SmallWorld, spots: Sequence[Point]) -> None:
+        world.settle()
+        events = [world.publish("publisher", at) for at in spots]
+        near = [person.place for name, person in world.people.items() if name != "publisher"]
+        events += [world.publish("publisher", (x + 20.0, y)) for x, y in near]
+        events += [world.publish_local("publisher"), world.publish("publisher")]
+        world.settle()
+        assert_told_rightly(world, events)
 
     def test_a_scheme_is_the_same_each_time(self) -> None:
         """The same people, movements and seed give the same deliveries."""
@@ -154,9 +205,14 @@ class FilterSchemeSuite(SchemeServiceSuite):
         speeds = st.integers(-30, 30).map(float)
         self.for_all(survives, at=places(self.region), speed=st.tuples(speeds, speeds))
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the scheme is one of the product's own."""
+        return not self.brought or self.kind in Registry().kinds(FILTER).values()
+
     def _source(self) -> str:
         """A reference by which another process finds the scheme; empty if it is built in."""
-        if not self.brought or self.kind in Registry().kinds(FILTER).values():
+        if self.is_built_in:
             return ""
         if isinstance(self.mechanism, str) and file_of(self.mechanism) is None:
             return self.mechanism

@@ -9,7 +9,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from bypass.events.attributes import ANYTHING, BOOLEAN, FLOAT, INTEGER, SET, STRING, Attribute, AttributeTypes
+from bypass.events.attributes import (
+    ANYTHING,
+    AREA,
+    BOOLEAN,
+    FLOAT,
+    INTEGER,
+    PLACE,
+    SET,
+    STRING,
+    Attribute,
+    AttributeTypes,
+)
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription, attr
 from bypass.events.matching import matches
@@ -17,6 +28,8 @@ from bypass.events.operators import ABSENT, OperatorRegistry
 from bypass.mechanisms.families import MATCHING, MATCHING_PROXY, Family
 from bypass.mechanisms.filters.indexes.groups import SubscriptionGroups
 from bypass.mechanisms.matching.base import AttributeMatching
+from bypass.places.areas import Area
+from bypass.places.geo import PlanarLocation
 from bypass.testing.suites.suite import MechanismSuite
 from bypass.testing.worlds.simulated import SimulatedWorld
 from bypass.transitions import Action, Plan
@@ -180,13 +193,15 @@ _TEXTS = st.sampled_from(
 )
 _SCALARS = st.sampled_from([1, 2, 3.5, "x", "xy"])
 _SETS = st.frozensets(_SCALARS, max_size=3)
+_PLACES = st.builds(PlanarLocation, st.sampled_from([0.0, 3.0]), st.sampled_from([0.0, 3.0]))
+_AREAS = st.builds(Area.circle, _PLACES, st.sampled_from([1, 3]))
 _VERSIONS = st.builds(Version, st.integers(0, 1), st.integers(0, 1))
 
 
 def happenings() -> st.SearchStrategy[Event]:
     """Events, some of whose attributes occur repeatedly, and with values that pass no comparison."""
     odd = st.just(float("nan")) | st.booleans() | _VERSIONS | st.just(frozenset({float("nan"), 1}))
-    pairs = st.lists(st.tuples(_NAMES, _NUMBERS | _TEXTS | _SETS | odd), max_size=5)
+    pairs = st.lists(st.tuples(_NAMES, _NUMBERS | _TEXTS | _SETS | _PLACES | _AREAS | odd), max_size=5)
     return st.builds(Event.of_types, st.just(TYPES), pairs)
 
 
@@ -212,6 +227,8 @@ def wishes() -> st.SearchStrategy[Subscription]:
                 on([SET], st.sampled_from([{1, 2}, {"x", "xy"}, {3.5}]), st.just("in")),
                 on([SET], _SCALARS, st.just("contains")),
                 on([ANYTHING], st.none(), st.just("exists")),
+                on([PLACE], _PLACES, st.sampled_from(["=", "!="])),
+                on([PLACE, AREA], _AREAS, st.sampled_from(["within", "intersects"])),
                 on([VERSION], _VERSIONS, st.just("follows")),
                 on([INTEGER], st.integers(1, 3), st.just("divides")),
                 on([ANYTHING], st.none(), st.just("absent")),

@@ -18,6 +18,7 @@ from bypass.events.event import Event
 from bypass.live.broker.service import Service
 from bypass.live.client.connection import Connection
 from bypass.live.client.subscription import LiveSubscription
+from bypass.places.areas import Area
 from bypass.places.geo import PlanarLocation
 from bypass.places.region import Region
 from bypass.places.sensor import Fix, LocationRequest
@@ -191,11 +192,14 @@ class LiveWorld(SmallWorld):
         self._subscribed[subscription] = self._loop.run(
             self._clients[name].subscribe(
                 interest.wanted,
-                radius=interest.radius,
+                **interest.scope,
                 location_request=FIXES,
                 callback=self.callback(name, subscription),
             )
         )
+
+    def _change(self, name: str, subscription: int, areas: Sequence[Area]) -> None:  # noqa: ARG002
+        self._loop.run(self._subscribed[subscription].change(area=areas))
 
     def _unsubscribe(self, name: str, subscription: int) -> None:
         self._loop.run(self._clients[name].unsubscribe(self._subscribed.pop(subscription)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bypass.places.area_of_interest import AreaOfInterest
+from bypass.places.areas import Area
 from bypass.testing.rules import RULES, Point
 from bypass.testing.worlds.assertions import assert_told_rightly
 from bypass.testing.worlds.world import SmallWorld
@@ -27,10 +29,26 @@ SPOTS: list[Point] = [
 ]
 
 
+ZONES: dict[str, tuple[Area, ...]] = {
+    "ann": (
+        Area.polygon(
+            [(600, 560), (640, 600), (600, 640), (560, 600)], [[(600, 590), (610, 600), (600, 610)]]
+        ),
+        Area.corridor([(340.0, 280.0), (430.0, 280.0), (430.0, 340.0)], 30.0),
+    ),
+    "fay": (Area.sector((250.0, 300.0), 90.0, 90.0, 60.0),),
+}
+"""Areas that some of the crowd want besides."""
+
+
 def gather(world: SmallWorld) -> None:
     """Have the crowd come, and somebody besides who only publishes."""
     for name, (place, radii) in CROWD.items():
         world.enter(name, place, *radii)
+    for name, areas in ZONES.items():
+        world.subscribe_areas(name, AreaOfInterest(areas))
+    for named in world.region.places[:1]:
+        world.subscribe_areas("gus", AreaOfInterest((Area.of_place(named.name),)))
     world.enter("publisher", (310.0, 310.0))
     world.settle()
 

@@ -8,14 +8,25 @@ from typing import Any, NamedTuple
 
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
+from bypass.places.area_of_interest import AreaOfInterest
 from bypass.testing.rules import LocatedSubscriber, Point
 
 
 class Wish(NamedTuple):
-    """A subscription of somebody: to events within a radius, or anywhere."""
+    """A subscription of somebody: to events within a radius, in areas, or anywhere."""
 
     wanted: Subscription | Filter
     radius: int | None
+    interest: AreaOfInterest | None = None
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The arguments of `subscribe` that say where events are to be."""
+        if self.interest is None:
+            return {"radius": self.radius}
+        around = self.interest.around
+        moves = {"around": around} if around else {"relative": self.interest.relative}
+        return {"area": [*self.interest.areas], **moves}
 
 
 class Published(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from bypass.core.broker import Broker
 from bypass.core.client import Client
 from bypass.mechanisms import Registry
+from bypass.places.areas import Area
 from bypass.places.geo import PlanarLocation
 from bypass.places.region import Region
 from bypass.places.sensor import LocationRequest
@@ -118,8 +119,11 @@ class SimulatedWorld(SmallWorld):
         if subscription in self._handles:
             return  # its client has kept it
         self._handles[subscription] = self._client(name).subscribe(
-            interest.wanted, self.callback(name, subscription), radius=interest.radius, location_request=FIXES
+            interest.wanted, self.callback(name, subscription), **interest.scope, location_request=FIXES
         )
+
+    def _change(self, name: str, subscription: int, areas: Sequence[Area]) -> None:
+        self._client(name).change(self._handles[subscription], area=areas)
 
     def _unsubscribe(self, name: str, subscription: int) -> None:
         self._client(name).unsubscribe(self._handles.pop(subscription))

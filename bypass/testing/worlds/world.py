@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
@@ -14,6 +15,8 @@ from bypass.core.client import Client
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription, attr
 from bypass.events.matching import matches
+from bypass.places.area_of_interest import AreaOfInterest
+from bypass.places.areas import Area
 from bypass.places.region import Place, Region
 from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.testing.rules import RULES, LocatedSubscriber, Point, SchemeRule
@@ -145,6 +148,24 @@ class SmallWorld(ABC):
         self._subscribe(name, self._subscriptions, interest)
         return self._subscriptions
 
+    def subscribe_areas(self, name: str, interest: AreaOfInterest) -> int:
+        """Subscribe news in areas."""
+        self._subscriptions += 1
+        wish = Wish(NEWS, None, interest)
+        self.people[name].interests[self._subscriptions] = wish
+        self._record("subscribe-areas", name, subscription=self._subscriptions)
+        self._subscribe(name, self._subscriptions, wish)
+        return self._subscriptions
+
+    def change_areas(self, name: str, subscription: int, areas: Sequence[Area]) -> None:
+        """Have other areas in a subscription, which move as those before do."""
+        wish = self.people[name].interests[subscription]
+        assert wish.interest is not None
+        changed = wish._replace(interest=replace(wish.interest, areas=tuple(areas)))
+        self.people[name].interests[subscription] = changed
+        self._record("change-areas", name, subscription=subscription)
+        self._change(name, subscription, areas)
+
     def unsubscribe(self, name: str, subscription: int) -> None:
         del self.people[name].interests[subscription]
         self._record("unsubscribe", name, subscription=subscription)
@@ -267,6 +288,9 @@ class SmallWorld(ABC):
     def _subscribe(self, name: str, subscription: int, interest: Wish) -> None: ...
 
     @abstractmethod
+    def _change(self, name: str, subscription: int, areas: Sequence[Area]) -> None: ...
+
+    @abstractmethod
     def _unsubscribe(self, name: str, subscription: int) -> None: ...
 
     @abstractmethod
@@ -311,7 +335,11 @@ class SmallWorld(ABC):
                 continue
             for number, wish in person.interests.items():
                 if matches(content, subscription_to(wish.wanted)):
-                    if at is None or wish.radius is None:
+                    if at is None:
+                        yield (name, number), True
+                    elif wish.interest is not None:
+                        yield (name, number), self._in_areas(name, wish.interest, person, at)
+                    elif wish.radius is None:
                         yield (name, number), True
                     else:
                         scheme, settings = schemes[name]
@@ -319,3 +347,16 @@ class SmallWorld(ABC):
                             person.place, person.vector, wish.radius, settings, self.region
                         )
                         yield (name, number), self.rules[scheme](who, at)
+
+    def _in_areas(self, name: str, interest: AreaOfInterest, person: Person, at: Point) -> bool | None:
+        """Whether an event at a place is in areas that are fixed, or, without regard to where somebody looks,
+        around a person. Who is away may be elsewhere by the time that it hears of the event."""
+        if not interest.relative:
+            known = {place.name: place for place in self.region.places}
+            return any(
+                known[area.place].contains(*at) if area.place else area.contains(*at)
+                for area in interest.areas
+            )
+        x, y = person.place
+        inside = any(area.contains(at[0] - x, at[1] - y) for area in interest.areas)
+        return inside if self.people[name].present or not inside else None

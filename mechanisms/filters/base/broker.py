@@ -42,6 +42,10 @@ class FilterBroker(Mechanism):
     channels_by_place: ClassVar[bool] = False
     """Whether clients listen to the channels of attraction points: where there are none, it is of no use."""
 
+    reports_places: ClassVar[bool] = True
+    """Whether clients report where they are, as they move: else those that are watched find out themselves when
+    they pass a border."""
+
     table: Annotated[SubscriptionTable, TransferState("table")]
     grace: Annotated[Grace, TransferState("grace")]
     region: Annotated[Region, TransferState("region")]
@@ -49,6 +53,8 @@ class FilterBroker(Mechanism):
     missing_context: Annotated[MissingContext, MechanismState("missing_context")] = "ignore"
 
     index: Index
+    areas: Index | None = None
+    """The subscriptions with areas; None as long as there were none."""
 
     def start(self) -> None:
         self.clients: set[int] = set()
@@ -58,11 +64,24 @@ class FilterBroker(Mechanism):
 
     def stop(self) -> None:
         if self.index in self.table.listeners:  # else it was never in use: a transition to it has failed
-            self.grace.retire(self.index)
+            for index in self.indexes:
+                self.grace.retire(index)
 
     @abstractmethod
     def make_index(self) -> Index:
         """An empty index of this scheme's kind, for the parameters as they are now."""
+
+    def make_area_index(self) -> Index:
+        """An empty index of subscriptions with areas. It may find rows in whose areas an event does not lie:
+        their owners test it."""
+        from bypass.mechanisms.filters.indexes.areas.index import AreaIndex
+
+        return AreaIndex(self.table, self.resolver, self.table.interests)
+
+    @property
+    def indexes(self) -> tuple[Index, ...]:
+        """The indexes in use, that of the scheme first."""
+        return (self.index,) if self.areas is None else (self.index, self.areas)
 
     # -- members (partial transitions) --------------------------------------------------------------------
 
@@ -78,6 +97,7 @@ class FilterBroker(Mechanism):
         for client in admitted & source._missing.keys():
             self._missing[client] = source._missing[client].copy()  # what waits there goes on waiting here
         self._take(self.table.located(admitted))
+        self._take_areas(self.table.with_areas(admitted))
         self.clients |= admitted
         self.host.after(0.0, self.welcome, admitted)
 
@@ -91,6 +111,8 @@ class FilterBroker(Mechanism):
         fresh = {client for client in gone if (place := self.table.place(client)) and place[2] >= now}
         self.index.removed(self.table.located(fresh))
         self.grace.release(self.index, self.table.located(gone - fresh))
+        if self.areas is not None:
+            self.grace.release(self.areas, self.table.with_areas(gone))
 
     def welcome(self, clients: Iterable[int]) -> None:
         """Bootstrap after the switch: tell new members what they must know. Nothing, by default."""
@@ -114,6 +136,11 @@ class FilterBroker(Mechanism):
         rows = self.table.placed(row)
         if len(rows):
             self._take(rows)
+        elif self.table.is_for_schemes(row):
+            first = self.areas is None
+            self._take_areas(self.table.one(row))
+            if first:
+                self.host.link.watch_indexes()
 
     def unsubscribed(self) -> None:
         """A row of one of this scheme's clients has left the table. Nothing, by default."""
@@ -169,7 +196,13 @@ class FilterBroker(Mechanism):
         """Rows that get every event by its attributes, because their owner's place is not known."""
         if self.missing_context != "unfiltered" or not self._missing:
             return self.table.none
-        return self.table.located(self._missing)
+        return self.table.with_place_unknown(self._missing)
+
+    def match_areas(self, publications: Sequence[Publish]) -> Iterator[Ints]:
+        """Give for one event after the other the rows with areas that it may concern, when asked for it."""
+        if self.areas is not None:
+            for rows in self.areas.match_many(publications):
+                yield self.table.none if rows is None else rows
 
     # -- parameters ---------------------------------------------------------------------------------------
 
@@ -178,12 +211,19 @@ class FilterBroker(Mechanism):
         self.resolver = value
         self.rebuild()
 
+    def use_region(self, region: Region) -> None:
+        """The region has other places now."""
+        self.region = region
+
     def rebuild(self) -> None:
         """A new index for changed parameters, with the same rows; the old one has its grace period."""
-        outgoing = self.index
+        outgoing = self.indexes
         self.index = self.make_index()
+        self.areas = None
         self._take(self.table.located(self.clients))
-        self.grace.retire(outgoing)
+        self._take_areas(self.table.with_areas(self.clients))
+        for index in outgoing:
+            self.grace.retire(index)
         self.host.link.watch_indexes()
 
     # -- internals ----------------------------------------------------------------------------------------
@@ -200,18 +240,33 @@ class FilterBroker(Mechanism):
         for client in set(self.table.client[rows[~known]].tolist()):
             self._missing.setdefault(client, deque(maxlen=WAITING_EVENTS))
 
+    def _take_areas(self, rows: Ints) -> None:
+        """Index rows with areas, unless these move with an owner whose place is not known: such owners are
+        remembered."""
+        if not len(rows):
+            return
+        if self.areas is None:
+            self.areas = self.make_area_index()
+        unplaced = self.table.unplaced(rows)
+        self.areas.insert(rows[~unplaced])
+        self.grace.keep(self.areas, rows)
+        for client in set(self.table.client[rows[unplaced]].tolist()):
+            self._missing.setdefault(client, deque(maxlen=WAITING_EVENTS))
+
     def _found(self, client: int) -> None:
         """The place of a client is known now: serve what was waiting for it, oldest first."""
         waiting = self._missing.pop(client, None)
         if waiting is None:
             return
         self._take(self.table.located((client,)))
+        self._take_areas(self.table.with_areas((client,)))
         for at, publication in waiting:
             if self.host.now() - at <= WAITING_SECONDS:
-                found = self.index.match(publication)
-                if found is not None:
-                    own = found[self.table.client[found] == client]
-                    self.host.link.deliver(publication, own)
+                for index in self.indexes:
+                    found = index.match(publication)
+                    if found is not None:
+                        own = found[self.table.client[found] == client]
+                        self.host.link.deliver(publication, own)
 
     def _remember(self, publication: Publish) -> None:
         if self.missing_context == "wait":

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from bypass.places.geo import within
 from bypass.places.sensor import Fix, LocationRequest
 from bypass.ports.subscriptions import Registered, Subscriptions
-from bypass.protocol.messages import ContextMessage, Kind, Publish, Subscribe, Unsubscribe
+from bypass.protocol.messages import ContextMessage, Kind, Publish, Unsubscribe
 from bypass.transitions import Mechanism, MechanismState, TransferState
 
 log = logging.getLogger(__name__)
@@ -40,9 +40,12 @@ class FilterClient(Mechanism):
     def subscribe(self, registered: Registered) -> None:
         """Announce a subscription that is in `subscriptions` already."""
         self._watch()
-        handle = registered.handle
         piggyback = None if registered.request is None else self._current_context()
-        self.host.link.send(Subscribe(handle.id, handle.subscription, handle.radius, piggyback))
+        self.host.link.send(registered.message(self.host.now(), piggyback))
+
+    def watch(self) -> None:
+        """The place may be wanted more often, or less, by those who watch the client."""
+        self._watch()
 
     def unsubscribe(self, handle: int) -> None:
         """Withdraw a subscription that is no longer in `subscriptions`."""
@@ -127,8 +130,10 @@ class FilterClient(Mechanism):
         return self.context(fix)
 
     def _concerned(self, registered: Registered, publication: Publish) -> bool:
-        """Whether an event lies within the subscription's radius, as far as both places are known."""
+        """Whether an event lies within the subscription's radius or areas, as far as places are known."""
         fix = self.host.location.current()
+        if registered.interest is not None:
+            return self.subscriptions.inside(registered.interest, publication, fix)
         radius = registered.handle.radius
         if fix is None or radius is None or publication.location is None:
             return True

@@ -88,6 +88,22 @@ def collect(head: Ints, counts: Ints, entries: Ints, keys: Ints) -> Ints:
     return rows
 
 
+@kernel
+def collect_each(head: Ints, counts: Ints, entries: Ints, offsets: Ints, keys: Ints) -> tuple[Ints, Ints]:
+    """`collect` for many sets of keys: those of set i, and its rows, are from offsets[i] to offsets[i +
+    1]."""
+    ends = np.zeros(len(offsets), np.int64)
+    total = 0
+    for key in keys:
+        total += counts[key]
+    rows = np.empty(total, np.int64)
+    for i in range(len(offsets) - 1):
+        found = collect(head, counts, entries, keys[offsets[i] : offsets[i + 1]])
+        ends[i + 1] = ends[i] + len(found)
+        rows[ends[i] : ends[i + 1]] = found
+    return ends, rows[: ends[-1]]
+
+
 class Buckets:
     """Rows by key; a row may be under several keys. `head`, `entries`, `chain` are for kernels to read."""
 
@@ -100,6 +116,13 @@ class Buckets:
         self.entries = np.empty((0, 5), np.int64)
         self._free = NONE
         self._used = 0
+
+    def grow(self, keys: int) -> None:
+        """Have at least so many keys."""
+        if keys > len(self.head):
+            more = max(keys - len(self.head), len(self.head))
+            self.head = np.append(self.head, np.full(more, NONE, np.int64))
+            self.counts = np.append(self.counts, np.zeros(more, np.int64))
 
     def insert(self, rows: Ints, offsets: Ints, keys: Ints) -> None:
         """Put each of `rows`, which must be under no key yet, under its distinct keys.

@@ -119,6 +119,21 @@ class CircleIndex(Index):
         if channel is not None and channel not in self._names and not self._trust_location:
             self.discarded += 1
             return NO_ROWS
+        keys = self.channels_of(publication)
+        if keys is None:
+            return None
+        if self.resolver:
+            wanted = set(keys.tolist())
+            rows = [r for r in self.members().tolist() if not wanted.isdisjoint(self._buckets.keys(r))]
+            return np.array(rows, np.int64)
+        return self._buckets.rows(keys)
+
+    def channels_of(self, publication: Publish) -> Ints | None:
+        """Numbers of the circles whose channels an event is for; the number after the last: elsewhere. None
+        if the event says neither its place nor its channel, none of them if it means another map."""
+        channel = publication.channel
+        if channel is not None and channel not in self._names and not self._trust_location:
+            return NO_ROWS
         if publication.location is not None:
             # Circles overlap and are enlarged: the place says more than the one channel of the publisher.
             px, py = publication.location
@@ -129,8 +144,4 @@ class CircleIndex(Index):
             keys = np.array((self._names[channel],), np.int64)
         else:
             return None
-        if self.resolver:
-            wanted = set(keys.tolist())
-            rows = [r for r in self.members().tolist() if not wanted.isdisjoint(self._buckets.keys(r))]
-            return np.array(rows, np.int64)
-        return self._buckets.rows(keys)
+        return keys

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import chain
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,11 @@ from numpy.typing import NDArray
 from bypass.events.filters import Subscription
 from bypass.mechanisms.filters.indexes.buckets import Buckets
 from bypass.mechanisms.filters.indexes.groups import SubscriptionGroups
+from bypass.places.area_of_interest import AreaOfInterest
 from bypass.support.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from bypass.places.areas import Area
 
 NO_ROWS: Ints = np.empty(0, np.int64)
 _ONE_KEY: Ints = np.array((0, 1), np.int64)
@@ -37,8 +41,9 @@ class SubscriptionTable:
     """Subscriptions and the context of their owners.
 
     Columns, by row: `client`, `handle`, `group` (number of the distinct subscription), `radius` (NaN: the
-    subscription has no place), `x`, `y`, `vx`, `vy` (last known place and movement vector of the owner),
-    `known` (whether a place was ever reported). A place belongs to a client and is the same in all its rows.
+    subscription has no place, or areas), `x`, `y`, `vx`, `vy` (last known place and movement vector of the
+    owner), `known` (whether a place was ever reported). A place belongs to a client and is the same in all
+    its rows. `interests` are the areas of rows that have some, as their owner wants them.
     """
 
     none: Ints = NO_ROWS
@@ -56,6 +61,7 @@ class SubscriptionTable:
         self.known: NDArray[np.bool_] = np.empty(0, np.bool_)
         self.handles: list[tuple[int, ...]] = []  # (handle,) by row, ready for a notification
         self.groups = SubscriptionGroups()
+        self.interests: dict[int, AreaOfInterest] = {}
         self.listeners: tuple[RowListener, ...] = ()
         self.shared = False  # whether some client has, or had, more than one subscription
         self._rows: dict[int, dict[int, int]] = {}  # by client and handle, in the order of subscribing
@@ -70,10 +76,21 @@ class SubscriptionTable:
         """How many subscriptions there are."""
         return self._used - len(self._free)
 
-    def add(self, client: int, handle: int, subscription: Subscription, radius: float | None) -> int:
-        """A new row, or the row that this client and handle already have: a repeat changes nothing."""
+    def add(
+        self,
+        client: int,
+        handle: int,
+        subscription: Subscription,
+        radius: float | None,
+        interest: AreaOfInterest | None = None,
+    ) -> int:
+        """A new row, or the row that this client and handle already have: a repeat changes nothing but its
+        areas, if it has some."""
         rows = self._rows.setdefault(client, {})
         if (known := rows.get(handle)) is not None:
+            if interest is not None and self.interests.get(known, interest) != interest:
+                self._tell_removed(np.array((known,), np.int64))
+                self.interests[known] = interest
             return known
         row = self._free.pop() if self._free else self._grow()
         self.client[row] = client
@@ -90,6 +107,8 @@ class SubscriptionTable:
         if radius is not None:
             radii = self._radii.setdefault(client, {})
             radii[radius] = radii.get(radius, 0) + 1
+        if interest is not None:
+            self.interests[row] = interest
         self.shared = self.shared or len(rows) > 1
         self._plain = None
         return row
@@ -168,6 +187,51 @@ class SubscriptionTable:
         """One row, if it has a radius."""
         return NO_ROWS if np.isnan(self.radius[row]) else np.array((row,), np.int64)
 
+    def interest_of(self, client: int, handle: int) -> AreaOfInterest | None:
+        """The areas that a subscription has, if it has some."""
+        row = self._rows.get(client, {}).get(handle)
+        return None if row is None else self.interests.get(row)
+
+    def areas(self, row: int) -> tuple[Area, ...]:
+        """The areas of a row that has some."""
+        return self.interests[row].areas
+
+    def with_areas(self, clients: Iterable[int]) -> Ints:
+        """The rows of these clients that have areas which are fixed or move with them, ascending: all that
+        filter schemes know of."""
+        if not self.interests:
+            return NO_ROWS
+        own = self._rows
+        theirs = chain.from_iterable(own[client].values() for client in clients if client in own)
+        return np.array(sorted(row for row in theirs if self.is_for_schemes(row)), np.int64)
+
+    def unplaced(self, rows: Ints) -> NDArray[np.bool_]:
+        """Whether each of these rows with areas has some that move with its owner, whose place is not
+        known."""
+        own = np.array([self.interests[row].is_own for row in rows.tolist()], np.bool_)
+        unplaced: NDArray[np.bool_] = own & ~self.known[rows]
+        return unplaced
+
+    def with_place_unknown(self, clients: Iterable[int]) -> Ints:
+        """The rows of these clients that have a radius, or areas that move with them while their place is not
+        known, ascending."""
+        clients = [*clients]
+        rows = self.with_areas(clients)
+        return (
+            np.union1d(self.located(clients), rows[self.unplaced(rows)])
+            if len(rows)
+            else self.located(clients)
+        )
+
+    def is_for_schemes(self, row: int) -> bool:
+        """Whether a row has areas of which filter schemes know all that there is to know."""
+        interest = self.interests.get(row)
+        return interest is not None and not interest.around and not interest.places
+
+    def one(self, row: int) -> Ints:
+        """A row, as rows."""
+        return np.array((row,), np.int64)
+
     def rows(self) -> Ints:
         """All rows in use, ascending."""
         used = np.ones(self._used, np.bool_)
@@ -175,10 +239,13 @@ class SubscriptionTable:
         return np.flatnonzero(used)
 
     def plain(self) -> Ints:
-        """The rows without a radius: subscriptions that no place restricts, ascending."""
+        """The rows without radius and areas: subscriptions that no place restricts, ascending."""
         if self._plain is None:
             rows = self.rows()
-            self._plain = rows[np.isnan(self.radius[rows])]
+            plain = rows[np.isnan(self.radius[rows])]
+            if self.interests:
+                plain = plain[~np.isin(plain, np.fromiter(self.interests, np.int64))]
+            self._plain = plain
         return self._plain
 
     def rows_of_groups(self, groups: Ints) -> Ints:
@@ -187,7 +254,10 @@ class SubscriptionTable:
 
     def plain_among(self, rows: Ints) -> Ints:
         """Those of these rows that are plain."""
-        return rows[np.isnan(self.radius[rows])]
+        plain = rows[np.isnan(self.radius[rows])]
+        if self.interests:
+            plain = plain[np.array([row not in self.interests for row in plain.tolist()], np.bool_)]
+        return plain
 
     def radii(self, client: int) -> Collection[float]:
         """The distinct radii of the client's subscriptions, in no order."""
@@ -200,14 +270,20 @@ class SubscriptionTable:
     def _drop(self, rows: list[int]) -> None:
         if rows:
             gone = np.array(rows, np.int64)
-            for listener in self.listeners:
-                listener.removed(gone)
+            self._tell_removed(gone)
+            if self.interests:
+                for row in rows:
+                    self.interests.pop(row, None)
             self.known[gone] = False
             self._free.extend(rows)
             self._plain = None
             self._by_group.remove(gone)
             for group in self.group[gone].tolist():
                 self.groups.leave(group)
+
+    def _tell_removed(self, rows: Ints) -> None:
+        for listener in self.listeners:
+            listener.removed(rows)
 
     def _grow(self) -> int:
         if self._used == len(self.client):

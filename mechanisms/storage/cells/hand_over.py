@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bypass.mechanisms.storage.cells.state.placement import misplaced, orphans, proxy_of
 from bypass.protocol.datagrams import NodeAddress
 from bypass.protocol.storage import MOST_NAMED, JoinRequest
+from bypass.transitions.recent import Recent
 
 if TYPE_CHECKING:
     from bypass.mechanisms.storage.cells.mechanism import Cells
@@ -27,6 +28,12 @@ MOST_DEFERRED = 64
 """Questions to a cell whose state is being collected that wait for that."""
 
 
+class _Keepers(Recent[tuple[int | None, int], None]):
+    """Nodes that have offered what they keep for a cell, by node and cell."""
+
+    LIMIT = 256
+
+
 class HandOver:
     """The cells whose keys a node keeps, beside its own one, and those that it has to pass on.
 
@@ -44,6 +51,7 @@ class HandOver:
         self._settled: set[int] = set()  # cells whose state is here as far as it is anywhere
         self._collecting: dict[int, list[Callable[[], None]]] = {}
         self._offered: dict[int, tuple[int, ...]] = {}
+        self._keepers = _Keepers()
         self._unjoined: list[tuple[int, Callable[[], None]]] = []
         self._probed_at = 0.0
 
@@ -65,10 +73,10 @@ class HandOver:
             return
         held = [cell for cell, state in node.service.states.items() if len(state) and cell != own]
         for cell in misplaced(grid, held, own, self.populated):
-            self.misplace(cell, RANK_S * self._rank())
+            self.misplace(cell, RANK_S * self.rank())
         for lost in before - self.populated - {own}:
             if proxy_of(grid, lost, self.populated | {own}) == own:
-                node.host.after(node.settle_s + RANK_S * self._rank(), self._collect_lost, lost)
+                node.host.after(node.settle_s + RANK_S * self.rank(), self._collect_lost, lost)
 
     def misplace(self, cell: int, delay: float = 0.0) -> None:
         """Pass the keys of a cell on, from `delay` seconds on."""
@@ -92,6 +100,15 @@ class HandOver:
     def settle(self, cells: Collection[int]) -> None:
         """The state of these cells has come from another node that kept it."""
         self._settled.update(cells)
+
+    def offered(self, origin: NodeAddress, cell: int) -> None:
+        """Another node has offered what it keeps for a cell."""
+        self._keepers[origin.node, cell] = None
+
+    def learned(self, origin: NodeAddress, cell: int) -> None:
+        """A part of a cell's state has come: that of a keeper is whole; owners and holders register some."""
+        if self._keepers.pop((origin.node, cell), self) is None:
+            self._settled.add(cell)
 
     def is_settled(self, cell: int) -> bool:
         """Whether the state of a cell is here as far as it is anywhere."""
@@ -184,7 +201,7 @@ class HandOver:
             else:
                 self._offer(cell)
                 self.misplaced[cell] = now + RETRY_S
-        if now - self._probed_at >= node.repair_s and node.membership.is_member and not self._rank():
+        if now - self._probed_at >= node.repair_s and node.membership.is_member and not self.rank():
             self._probed_at = now
             for cell, state in node.service.states.items():
                 if cell != node.cell and cell not in self.misplaced and len(state):
@@ -224,6 +241,6 @@ class HandOver:
         self._settled.discard(cell)
         self._node.service.drop(cell)
 
-    def _rank(self) -> int:
+    def rank(self) -> int:
         """How many nodes of the cell have a smaller number."""
         return sum(each < self._node.host.id for each in self._node.mates())

@@ -116,8 +116,11 @@ class StateLearning:
 
     def _copy(self, state: CellState, objects: Collection[StoredObject]) -> None:
         for stored in objects:
-            if stored.key in self._node.store or self._node.store.copy(stored):
+            here = stored.key in self._node.store
+            if here or self._node.store.copy(stored):
                 state.hold(stored.metadata)
+                if not here:
+                    self._node.cell_copies.keep(stored.key)
             else:
                 self.declined[bytes_entry(stored.metadata)] = None
 

@@ -33,7 +33,9 @@ class LocationUpdates:
             cells.update(cells_of(divide(query) or [], grid))
         copies: list[Metadata] = []
         if with_copies and node.membership.joins > 1:
-            copies = [each for each in (*node.store.own, *node.store.replicas) if not self._is_here(each)]
+            copies = [
+                each for each in (*node.store.own, *node.cell_copies.to_tell()) if not self._is_here(each)
+            ]
             cells.update(cell for each in copies for cell in tag_cells(grid, each))
         keys = tuple(each.key for each in copies[:MOST_NAMED])
         body = MoveNode(node.host.id, node.cell, tuple(queries[:MOST_NAMED]), keys, node.located_us)

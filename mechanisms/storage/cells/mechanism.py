@@ -11,6 +11,7 @@ from pydantic import Field
 
 from bypass.errors import InvalidObject
 from bypass.mechanisms.storage.base import StorageMechanism
+from bypass.mechanisms.storage.cells.cell_copies import CellCopies
 from bypass.mechanisms.storage.cells.encounters import Encounters
 from bypass.mechanisms.storage.cells.hand_over import HandOver
 from bypass.mechanisms.storage.cells.learning import StateLearning
@@ -108,6 +109,7 @@ class Cells(StorageMechanism):
         self.grid: CellGrid | None = None
         self.cell: int | None = None
         self.located_us = 0
+        self.cell_copies = CellCopies(self)
         self.outside = 0  # messages about cells that are none of the grid
         self._reviewing = False
         self._repaired_at = self._registered_at = self.host.now()
@@ -165,7 +167,7 @@ class Cells(StorageMechanism):
         """This node works for its cell now: others learn where it is, and that it has something."""
         self.location_updates.tell(with_copies=True)
         if not self.as_published:
-            self._registered_at = self.host.now()
+            self._registered_at = self.host.now() - 0.5 * self.register_s * self.random.random()
             self.comparison.tell_soon()
             self.host.after(self.random.random(), self.repair.offer_own)
             self.host.after(1.0 + self.random.random(), self.repair.offer_copies)
@@ -249,8 +251,8 @@ class Cells(StorageMechanism):
         if isinstance(body, CellUpdate):
             self._updated(body, origin)
         elif isinstance(body, StateDigest):
-            if body.kind is DigestKind.SUMMARY and origin.cell != self.cell:
-                self.encounters.asked(origin)
+            if body.kind is DigestKind.NEIGHBOURS:
+                self.encounters.asked(origin, body.entries)
             else:
                 self.repair.digested(body, origin, target is None)
         elif isinstance(body, NodeState):
@@ -311,7 +313,7 @@ class Cells(StorageMechanism):
         elif isinstance(body, Remove):
             self.bury(Tombstone(body.key, body.opening))
         elif isinstance(body, CopyObject):
-            self._keep_copy(body)
+            self.cell_copies.take(body)
 
     def _learn(self, part: NodeState, origin: NodeAddress) -> None:
         """Take what another node sends of a cell's state, and tell the others of this one."""
@@ -322,7 +324,7 @@ class Cells(StorageMechanism):
         if joining:
             self.membership.part_arrived(part)
         elif origin.cell != self.cell and part.cell is not None:
-            self.hand_over.settle((part.cell,))
+            self.hand_over.learned(origin, part.cell)
             self.spreading.tell(part)
 
     def bury(self, tombstone: Tombstone) -> None:
@@ -331,19 +333,9 @@ class Cells(StorageMechanism):
 
     def _copy(self, body: CopyObject, origin: NodeAddress, target: NodeAddress | None) -> None:
         """Keep a copy of an object of this cell, and tell the others if it came for all of them."""
-        self._keep_copy(body)
+        self.cell_copies.take(body)
         if target is not None and target.node is None and origin.node != self.host.id:
             self.spreading.tell(body)
-
-    def _keep_copy(self, body: CopyObject) -> None:
-        try:
-            stored = StoredObject(body.metadata, body.data)
-        except InvalidObject:
-            return
-        if self.store.copy(stored):
-            for node, cell in body.metadata.replicas[:1]:
-                if node is None and cell is not None and self.has_cell(cell):
-                    self.service.state(cell).hold(body.metadata)
 
     def _tick(self) -> None:
         self.host.after(TICK_S, self._tick)
@@ -357,7 +349,8 @@ class Cells(StorageMechanism):
             self._repaired_at = now - 0.2 * self.repair_s * self.random.random()
             self.repair.summarise()
         if now - self._registered_at >= self.register_s:
-            self._registered_at = now
+            # Those who have begun together do not always register together: all at once would be a storm.
+            self._registered_at = now - 0.5 * self.register_s * self.random.random()
             self.repair.offer_own()
             self.host.after(1.0, self.repair.offer_copies)
 

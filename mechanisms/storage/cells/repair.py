@@ -79,6 +79,8 @@ class CellRepair:
         mine: Collection[int] = () if state is None else state.entries
         wanted = [e for e in body.entries if e not in mine and e not in node.learning.declined]
         node.learning.offered(origin.node or 0, body.cell, body.entries)
+        if body.kind is DigestKind.OFFER:
+            node.hand_over.offered(origin, body.cell)
         if wanted or body.kind is DigestKind.OFFER:
             answer = StateDigest(body.cell, tuple(wanted), DigestKind.WANTED)
             node.host.link.send(answer, (origin,))
@@ -90,11 +92,11 @@ class CellRepair:
 
     # -- to other cells -----------------------------------------------------------------------------------
 
-    def offer(self, cell: int, entries: Iterable[int]) -> None:
+    def offer(self, cell: int, entries: Iterable[int], kind: DigestKind = DigestKind.OFFER) -> None:
         """Offer what this node has to those who keep a cell's keys."""
         for each in chunks(entries):
             if each:
-                self._node.host.link.send(StateDigest(cell, each), (NodeAddress(None, cell),))
+                self._node.host.link.send(StateDigest(cell, each, kind), (NodeAddress(None, cell),))
 
     def offer_own(self, cells: Collection[int] | None = None) -> None:
         """Offer own objects and queries to their cells, or to some of these."""
@@ -109,16 +111,17 @@ class CellRepair:
             self._offer_all(found, cells)
 
     def offer_copies(self, cells: Collection[int] | None = None) -> None:
-        """Offer the metadata of copies to their cells, or to some of these."""
-        grid, found = self._node.grid, dict[int, set[int]]()
+        """Offer the metadata of copies to their cells; of all that are here to those that ask for it."""
+        node = self._node
+        grid, found = node.grid, dict[int, set[int]]()
         if grid is not None:
-            for metadata in self._node.store.replicas:
+            for metadata in node.cell_copies.to_tell() if cells is None else node.store.replicas:
                 _enter(found, tag_cells(grid, metadata), metadata_entry(metadata))
             self._offer_all(found, cells)
 
     def _offer_all(self, found: dict[int, set[int]], cells: Collection[int] | None) -> None:
         for cell in sorted(found if cells is None else found.keys() & set(cells)):
-            self.offer(cell, found[cell])
+            self.offer(cell, found[cell], DigestKind.REGISTER)
 
     def _own_conjunctions(self) -> list[KeyedConjunction]:
         before, self._divided = self._divided, {}

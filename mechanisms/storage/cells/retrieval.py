@@ -92,5 +92,6 @@ class ReplicaRetrieval:
         node = self._node
         metadata = stored.metadata
         if node.store.copy(stored) and node.grid is not None:
+            node.cell_copies.fetched(metadata.key)
             body = AddReplica(0, metadata.key, Replica(node.host.id, node.cell), metadata.tags)
             node.send(body, (NodeAddress(None, cell) for cell in tag_cells(node.grid, metadata)))

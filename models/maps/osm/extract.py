@@ -8,15 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, Self
 
-import numpy as np
 import osmium
 from osmium.filter import KeyFilter
 from osmium.osm import Area, Node, Relation, Way
 
-from bypass.models.maps.osm.tags import KEYS, attraction, walkable
+from bypass.models.maps.osm.tags import KEYS, Tags, attraction, building, walkable
 from bypass.models.maps.street_map import InvalidMap
-from bypass.places.geo import Projection
-from bypass.support.arrays import Floats
 
 LonLat = tuple[float, float]
 
@@ -40,45 +37,21 @@ class Box(NamedTuple):
         )
 
 
+LonLatPolygon = list[list[LonLat]]
+"""Closed rings: the first is around a polygon, all others around holes in it."""
+
+
 class Attractive(NamedTuple):
-    """A place that people go to: one point, or the rings around its areas and around the holes in them."""
+    """A place that people go to: one point, a ring of one place, or polygons."""
 
     name: str
-    outer: list[list[LonLat]]
-    inner: list[list[LonLat]]
-
-    def middle(self, plane: Projection) -> tuple[float, float, float]:
-        """Its centre of mass (m) and its area (m²), which is 0 for a point."""
-        parts = [(ring, 1) for ring in self.outer] + [(ring, -1) for ring in self.inner]
-        area, moment = 0.0, np.zeros(2)
-        for ring, sign in parts:
-            size, centre = _centroid(ring, plane)
-            area, moment = area + sign * size, moment + sign * size * centre
-        if area <= 0:
-            lon, lat = np.array([place for ring in self.outer for place in ring]).T
-            x, y = plane.to_planar_arrays(lat, lon)
-            return float(x.mean()), float(y.mean()), 0.0
-        x, y = (moment / area).tolist()
-        return x, y, area
-
-
-def _centroid(ring: list[LonLat], plane: Projection) -> tuple[float, Floats]:
-    """Area (m²) inside a closed ring and its centre of mass (m)."""
-    lon, lat = np.array(ring).T
-    x, y = plane.to_planar_arrays(lat, lon)
-    # Relative to the first corner: products of large coordinates would lose the digits of a small area.
-    dx, dy = x - x[0], y - y[0]
-    cross = dx[:-1] * dy[1:] - dx[1:] * dy[:-1]
-    twice = cross.sum()
-    if twice == 0:
-        return 0.0, np.zeros(2)
-    sums = ((dx[:-1] + dx[1:]) * cross).sum(), ((dy[:-1] + dy[1:]) * cross).sum()
-    return abs(twice) / 2, np.array([x[0], y[0]]) + np.array(sums) / (3 * twice)
+    polygons: list[LonLatPolygon]
 
 
 @dataclass
 class Extract:
-    """Streets as rows (lon, lat, lon, lat) and attractive places, of all there is or of what meets a box.
+    """Streets as rows (lon, lat, lon, lat), attractive places and the polygons of buildings, of all there is
+    or of what meets a box.
 
     `broken_ways` and `broken_areas` refer to something that the extract does not have; `lost_points` are
     attractive places that it has without saying where they are.
@@ -87,6 +60,7 @@ class Extract:
     bounds: Box | None = None
     streets: list[tuple[float, float, float, float]] = field(default_factory=list)
     attractive: list[Attractive] = field(default_factory=list)
+    buildings: list[LonLatPolygon] = field(default_factory=list)
     broken_ways: int = 0
     broken_areas: int = 0
     lost_points: int = 0
@@ -118,10 +92,10 @@ class Extract:
             if isinstance(thing, Way):
                 if walkable(thing.tags):
                     self._add_street(thing, box)
-                if thing.is_closed() and attraction(thing.tags, is_area=thing.tags.get("area") == "yes"):
+                if thing.is_closed() and _wanted(thing.tags, thing.tags.get("area") == "yes"):
                     expected.add((True, thing.id))
             elif isinstance(thing, Relation):
-                if thing.tags.get("type") == "multipolygon" and attraction(thing.tags, is_area=True):
+                if thing.tags.get("type") == "multipolygon" and _wanted(thing.tags, True):
                     expected.add((False, thing.id))
             elif isinstance(thing, Area):
                 if self._add_area(thing, box):
@@ -131,7 +105,7 @@ class Extract:
                     self.lost_points += 1
                     continue
                 place = (thing.location.lon, thing.location.lat)
-                self._add_attractive(Attractive(thing.tags.get("name") or kind, [[place]], []), box)
+                self._add_attractive(Attractive(thing.tags.get("name") or kind, [[[place]]]), box)
         self.broken_areas = len(expected - complete)
 
     def _add_street(self, way: Way, box: Box | None) -> None:
@@ -146,16 +120,20 @@ class Extract:
         """Add an area; returns whether it is whole."""
         from_relation = not area.from_way()
         kind = attraction(area.tags, is_area=from_relation or area.tags.get("area") == "yes")
-        rings = list(area.outer_rings())
-        if kind and rings:
-            outer = [_places(ring) for ring in rings]
-            inner = [_places(hole) for ring in rings for hole in area.inner_rings(ring)]
-            self._add_attractive(Attractive(area.tags.get("name") or kind, outer, inner), box)
-        return bool(rings)
+        polygons = [[_places(ring), *map(_places, area.inner_rings(ring))] for ring in area.outer_rings()]
+        if kind and polygons:
+            self._add_attractive(Attractive(area.tags.get("name") or kind, polygons), box)
+        if building(area.tags):
+            self.buildings += [polygon for polygon in polygons if box is None or box.meets(polygon[0])]
+        return bool(polygons)
 
     def _add_attractive(self, place: Attractive, box: Box | None) -> None:
-        if box is None or box.meets([corner for ring in place.outer for corner in ring]):
+        if box is None or box.meets([corner for outer, *_ in place.polygons for corner in outer]):
             self.attractive.append(place)
+
+
+def _wanted(tags: Tags, is_area: bool) -> bool:
+    return building(tags) or attraction(tags, is_area=is_area) is not None
 
 
 def _places(ring: Iterable[osmium.osm.NodeRef]) -> list[LonLat]:

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from bypass.models.maps.clipping import cut, largest_part, tidy
-from bypass.models.maps.georeference import plane_around
-from bypass.models.maps.osm.extract import Attractive, Box, Extract
-from bypass.models.maps.street_map import AttractionPoint, InvalidMap, StreetMap
-from bypass.places.geo import GeoLocation, Projection, haversine
+from bypass.models.maps.georeference import plane_over
+from bypass.models.maps.osm.extract import Attractive, Box, Extract, LonLatPolygon
+from bypass.models.maps.polygons import outlined, polygons_inside
+from bypass.models.maps.street_map import AttractionPoint, InvalidMap, Polygon, StreetMap
+from bypass.places.geo import Projection
 from bypass.support.arrays import Floats
 
 DEFAULT_RADIUS = 25.0
@@ -52,7 +53,8 @@ class _World(NamedTuple):
 def read_osm(
     path: Path | str, *, bbox: tuple[float, float, float, float] | None = None, name: str | None = None
 ) -> OsmMap:
-    """The streets that people may walk on, and parks and squares as attraction points of equal weight.
+    """The streets that people may walk on, parks and squares as attraction points of equal weight with their
+    outlines, and the outlines of buildings.
 
     `bbox` is (min_lon, min_lat, max_lon, max_lat) in degrees: streets are cut at its borders. Without one it
     is the extract's own, or goes around all streets. The map has a name like the file. Raises InvalidMap,
@@ -84,6 +86,7 @@ def read_osm(
             edges=edges,
             attractions=_attraction_points(extract.attractive, world),
             projection=world.plane,
+            buildings=_buildings(extract.buildings, world),
         )
     except InvalidMap as error:
         raise InvalidMap(f"{path}: {error}") from None
@@ -110,15 +113,13 @@ def _world_of(box: Box, margin: float = 0.0) -> _World:
             f"the box {tuple(box)} spans {span:g} degrees of longitude: expected at most 180,"
             " nothing across the date line"
         )
-    middle = GeoLocation((box.min_lat + box.max_lat) / 2, (box.min_lon + box.max_lon) / 2)
-    width = haversine(middle.lat, box.min_lon, middle.lat, box.max_lon) + 2 * margin
-    height = haversine(box.min_lat, middle.lon, box.max_lat, middle.lon) + 2 * margin
+    plane, width, height = plane_over(*box, margin)
     if not max(width, height) <= LONGEST_SIDE:
         raise InvalidMap(
             f"the box {tuple(box)} is {width / 1000:.0f} × {height / 1000:.0f} km:"
             f" expected at most {LONGEST_SIDE / 1000:.0f} km, by a bbox"
         )
-    return _World(plane_around(middle, width, height), width, height)
+    return _World(plane, width, height)
 
 
 def _world_around(lon_lat: Floats) -> _World:
@@ -134,19 +135,30 @@ def _world_around(lon_lat: Floats) -> _World:
 
 
 def _attraction_points(attractive: list[Attractive], world: _World) -> tuple[AttractionPoint, ...]:
-    """Attraction points inside the world, each with a name of its own."""
-    found = []
+    """Attraction points whose middles are inside the world, each with a name of its own."""
+    found: list[AttractionPoint] = []
     for place in attractive:
-        x, y, area = place.middle(world.plane)
+        shape = outlined(place.polygons, world.plane)
+        if shape.area > 0:
+            (x, y), radius = shape.centroid.coords[0], math.sqrt(shape.area / math.pi)
+            polygons = polygons_inside(shape, world.width, world.height)
+        else:
+            corners = np.array([corner for outer, *_ in place.polygons for corner in outer])
+            x, y = (float(each.mean()) for each in world.plane.to_planar_arrays(corners[:, 1], corners[:, 0]))
+            radius, polygons = DEFAULT_RADIUS, ()
         if 0 <= x <= world.width and 0 <= y <= world.height:
-            radius = math.sqrt(area / math.pi) if area > 0 else DEFAULT_RADIUS
-            found.append((place.name, x, y, radius))
-    found.sort()
-    names = _distinct([name for name, *_ in found])
-    return tuple(
-        AttractionPoint(name=name, x=x, y=y, radius=radius, weight=1.0)
-        for name, (_, x, y, radius) in zip(names, found, strict=True)
-    )
+            found.append(
+                AttractionPoint(name=place.name, x=x, y=y, radius=radius, weight=1.0, polygons=polygons)
+            )
+    found.sort(key=lambda point: (point.name, point.x, point.y, point.radius))
+    names = _distinct([point.name for point in found])
+    return tuple(point.model_copy(update={"name": name}) for name, point in zip(names, found, strict=True))
+
+
+def _buildings(outlines: list[LonLatPolygon], world: _World) -> tuple[Polygon, ...]:
+    """The buildings, as far as they are inside the world."""
+    shapes = (outlined([outline], world.plane) for outline in outlines)
+    return tuple(polygon for shape in shapes for polygon in polygons_inside(shape, world.width, world.height))
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ class Tags(Protocol):
         """The value of a key, None if there is none."""
 
 
-KEYS = ("highway", "leisure", "place", "amenity", "tourism")
+KEYS = ("highway", "leisure", "place", "amenity", "tourism", "building")
 """Objects with none of these keys are skipped."""
 
 _STREETS = ("living_street", "residential", "service", "unclassified", "road", "track")
@@ -23,6 +23,8 @@ _FOR_EVERYBODY = frozenset((*_STREETS, *_ROADS, *_PATHS))
 _FOR_OTHERS = frozenset(("motorway", "motorway_link", "trunk", "trunk_link", "cycleway", "busway"))
 _OPEN = frozenset(("yes", "designated", "permissive", "official", "destination", "customers"))
 _CLOSED = frozenset(("no", "private", "military", "delivery", "agricultural", "forestry"))
+
+_OPEN_BUILDINGS = frozenset(("no", "roof", "carport", "canopy", "ruins", "construction"))
 
 _ATTRACTIVE = {
     "leisure": frozenset(("park", "garden", "playground", "common")),
@@ -40,6 +42,12 @@ def walkable(tags: Tags) -> bool:
     if highway not in _FOR_EVERYBODY or foot in _CLOSED:
         return False
     return foot in _OPEN or tags.get("access") not in _CLOSED
+
+
+def building(tags: Tags) -> bool:
+    """Whether an area is a building with walls."""
+    kind, location = tags.get("building"), tags.get("location")
+    return kind is not None and kind not in _OPEN_BUILDINGS and location != "underground"
 
 
 def attraction(tags: Tags, *, is_area: bool) -> str | None:

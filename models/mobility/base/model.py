@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bypass.models.maps import AttractionPoint
 from bypass.models.maps.georeference import Georeference
+from bypass.models.maps.street_map import Polygon
 from bypass.models.request import check_request
 from bypass.models.waypoints import Waypoints
 
@@ -31,6 +32,11 @@ class MobilityModel(BaseModel, ABC):
     @property
     def attractions(self) -> tuple[AttractionPoint, ...]:
         """The places that attract people there, if any are known."""
+        return ()
+
+    @property
+    def buildings(self) -> tuple[Polygon, ...]:
+        """The buildings there, if any are known."""
         return ()
 
     @property

@@ -15,8 +15,8 @@ from bypass.protocol.wire import encode
 
 
 class SubscriptionChange(NamedTuple):
-    """A handle that was subscribed (`before` is None) or withdrawn, and what was behind it then; `own`: it
-    was one of the present life's."""
+    """A handle that was subscribed (`before` is None), changed or withdrawn, and what was behind it then;
+    `own`: it was one of the present life's."""
 
     session: Session
     handle: int
@@ -81,9 +81,9 @@ class Turn:
         """A durable session's client was at a place (x, y, vx, vy, when)."""
         self._batch.located(session.number, *place)
 
-    def subscribed(self, session: Session, handle: int, data: bytes) -> None:
-        """A handle that was free has this subscription now."""
-        self._changes.append(SubscriptionChange(session, handle, None, True))
+    def subscribed(self, session: Session, handle: int, data: bytes, before: Subscribe | None = None) -> None:
+        """A handle that was free, or had `before`, has this subscription now."""
+        self._changes.append(SubscriptionChange(session, handle, before, True))
         if session.durable:
             self._batch.subscribed(session.number, handle, data)
 

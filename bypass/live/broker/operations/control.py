@@ -9,7 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bypass.errors import BypassError
+from bypass.errors import BypassError, shown
+from bypass.live.broker.operations.outlines import place_entry
+from bypass.live.broker.operations.place_changes import places_of
 from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.operations.status import Status
 from bypass.live.broker.reception.presence import ADMIN
@@ -35,12 +37,19 @@ class _Arguments(BaseModel):
 
 
 class ExecuteArguments(_Arguments):
-    """A plan; only for clients with these names, or in an area (x0, y0, x1, y1), if either is given."""
+    """A plan; only for clients with these names, or in an area as plans have it, if either is given."""
 
     plan: dict[str, Any]
     clients: tuple[str, ...] | None = None
-    area: tuple[float, float, float, float] | None = None
+    area: str | list[float] | dict[str, Any] | None = None
     dry_run: bool = False
+
+
+class PlacesArguments(_Arguments):
+    """Features of GeoJSON that are places from now on, and names of those that are none any more."""
+
+    put: tuple[dict[str, Any], ...] = ()
+    remove: tuple[str, ...] = ()
 
 
 class LogArguments(_Arguments):
@@ -65,6 +74,7 @@ class OperatorControl:
             "status": (StatusArguments, self._tell_status),
             "execute": (ExecuteArguments, self._execute),
             "log": (LogArguments, self._tell_log),
+            "places": (PlacesArguments, self._change_places),
         }
         server.reception.on_control = self._asked
 
@@ -94,7 +104,7 @@ class OperatorControl:
 
     def _tell_status(self, session: Session, arguments: StatusArguments) -> Any:  # noqa: ARG002
         self._status.refresh()
-        snapshot = self._status.snapshot
+        snapshot = {name: value for name, value in self._status.snapshot.items() if name != "areas"}
         return {**snapshot, "positions": snapshot["positions"][:POSITIONS_TOLD]}
 
     def _tell_log(self, session: Session, arguments: LogArguments) -> Any:  # noqa: ARG002
@@ -111,6 +121,9 @@ class OperatorControl:
         plan = self._restricted(plan, arguments)
         broker = self._server.broker
         broker.registry.check(plan)
+        plan = broker.plan_areas.resolved(plan)
+        if not plan.actions:
+            raise ControlFailed(f"plan {plan.plan!r}: expected at least one client in its areas")
         if arguments.dry_run:
             proxies = broker.registry.proxies("broker")
             here = tuple(action for action in plan.actions if action.proxy in proxies)
@@ -135,20 +148,19 @@ class OperatorControl:
                     raise ControlFailed(f"client {name!r}: expected the name of a session")
                 members.append(session.number)
         if arguments.area is not None:
-            members += self._clients_in(*arguments.area)
+            members += self._server.broker.plan_areas.members(arguments.area)
         if not members:
-            raise ControlFailed(f"area {arguments.area}: expected at least one client in it")
+            raise ControlFailed(f"area {shown(arguments.area)}: expected at least one client in it")
         data = plan.model_dump(mode="json", exclude_defaults=True)
         for action in data["actions"]:
             action["members"] = list(dict.fromkeys(members))
         return Plan.from_data(data)
 
-    def _clients_in(self, x0: float, y0: float, x1: float, y1: float) -> list[int]:
-        table = self._server.broker.table
-        return [
-            session.number
-            for session in self._server.sessions
-            if (place := table.place(session.number)) is not None
-            and x0 <= place[0] <= x1
-            and y0 <= place[1] <= y1
-        ]
+    def _change_places(self, session: Session, arguments: PlacesArguments) -> Any:  # noqa: ARG002
+        server = self._server
+        places = server.broker.places
+        if arguments.put or arguments.remove:
+            put = places_of(arguments.put, server.projection)
+            places.change(put, arguments.remove)
+            server.settings.change_places(put, arguments.remove)
+        return [place_entry(place) for place in places.all]

@@ -6,11 +6,14 @@ from collections import deque
 from importlib.metadata import version
 from typing import Any
 
+from bypass.live.broker.operations.outlines import outline, place_entry
 from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.server import BrokerServer
 from bypass.mechanisms.families import MATCHING_PROXY
+from bypass.places.areas import Area
 
 MOST_POSITIONS = 5000
+MOST_AREAS = 300
 MOST_TRANSITIONS = 20
 QUOTAS = (
     "limited",
@@ -71,7 +74,7 @@ class Status:
             "open": config.open,
             "region": {
                 "area": list(region.area),
-                "places": [place.model_dump() for place in region.places],
+                "places": [place_entry(place) for place in broker.filter_schemes[0].region.places],
                 "origin": None if region.origin is None else list(region.origin),
             },
             "schemes": [
@@ -106,7 +109,18 @@ class Status:
             "objects": server.objects.figures(),
             "transitions": self._plans.latest(MOST_TRANSITIONS),
             "positions": self._positions(),
+            "areas": self._areas(),
         }
+
+    def _areas(self) -> list[dict[str, Any]]:
+        """The distinct areas of subscriptions, as they are now."""
+        broker = self._server.broker
+        found: dict[Area, None] = {}
+        for row in broker.table.interests:
+            found.update(dict.fromkeys(broker.areas.now(row)))
+            if len(found) >= MOST_AREAS:
+                break
+        return [{"kind": "subscription", "outline": outline(area)} for area in [*found][:MOST_AREAS]]
 
     def _rates(self, now: float) -> dict[str, float]:
         server = self._server

@@ -6,6 +6,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from bypass.core.broker import Broker
 from bypass.live.allow_list import Admitted, AllowList
@@ -263,7 +264,7 @@ class Greeting:
                 len(kept),
                 WELCOME_BYTES,
             )
-        handles = session.handles
+        handles = {handle: replace(session.handles[handle], until=None) for handle in told}
         return tuple(handles[each] for each in first), [tuple(handles[h] for h in part) for part in parts]
 
 

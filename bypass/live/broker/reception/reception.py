@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from bypass.core.areas.arguments import LARGEST_RADIUS
 from bypass.core.broker import Broker
-from bypass.core.client import LARGEST_RADIUS
-from bypass.errors import BypassError
+from bypass.errors import BypassError, FollowingRefused, InvalidArea
 from bypass.live.broker.config import BrokerConfig, Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.turn import Turn
@@ -18,14 +18,26 @@ from bypass.live.broker.reception.publications import PendingPublications
 from bypass.live.broker.reception.refusals import COUNT, NotTaken, refuse
 from bypass.live.broker.sessions.quotas import BURST_S
 from bypass.live.broker.sessions.sessions import Session, Sessions
-from bypass.protocol.messages import ContextMessage, Message, OutcomeMessage, Publish, Subscribe, Unsubscribe
+from bypass.protocol.messages import (
+    AllowFollowing,
+    ContextMessage,
+    FollowedPlace,
+    Message,
+    OutcomeMessage,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
 from bypass.protocol.session import Ack, Bye, Control, Hello, Ping
 from bypass.protocol.storage import StorageMessage
 from bypass.protocol.wire import MalformedMessage, outline
 from bypass.transitions import TransitionError
 
-TAKEN_OVER_QUOTA = ("ack", "bye", "context_update", "assignment_request", "scheme_context")
+TAKEN_OVER_QUOTA = ("ack", "bye", "context_update", "assignment_request", "scheme_context", "followed_place")
 """Messages that are taken as long as they can be answered, whatever else their client has sent."""
+
+SAME_END_S = 1.0
+"""Two ends of a subscription that differ by less are the same."""
 
 
 class Reception:
@@ -127,7 +139,9 @@ class Reception:
 
     def _other(self, session: Session, message: Message) -> None:
         assert session.route is not None
-        if isinstance(message, ContextMessage):
+        if isinstance(message, FollowedPlace | AllowFollowing):
+            self._broker.receive(message)
+        elif isinstance(message, ContextMessage):
             self._broker.receive(message)
             self._attendance.moved.add(session.number)
         elif isinstance(message, Subscribe):
@@ -159,30 +173,53 @@ class Reception:
             raise NotTaken(f"{most} subscriptions: expected no more of one client")
         if message.radius is not None and not 0 < message.radius <= LARGEST_RADIUS:
             raise NotTaken(f"radius {message.radius}: expected metres from 1 to {LARGEST_RADIUS}")
-        if known is not None and (known.subscription, known.radius) != (message.subscription, message.radius):
+        wanted = (message.subscription, message.radius, message.interest is None)
+        if known is not None and (known.subscription, known.radius, known.interest is None) != wanted:
             raise NotTaken(f"handle {handle}: it is subscribed with {known.subscription}")
-        kept = replace(message, piggyback=None)
+        message.until = None  # of a store, not of a client
+        kept = self._as_kept(message, known)
         data = self._codec.encode(kept)
-        if known is None:
-            limits, filters = self._config.limits, kept.subscription.size
-            much = excess(limits, kept, len(data), session.sizes)
-            if not much and session.account.excess(limits, filters, len(data)):
-                self._attendance.make_room(session.account)
-                much = session.account.excess(limits, filters, len(data))
-            if much:
-                raise NotTaken(much)
+        changed = known is not None and (known.interest, known.until) != (kept.interest, kept.until)
+        if known is None or changed:
+            self._check_room(session, kept, len(data))
+            try:
+                self._broker.check(message)
+            except (InvalidArea, FollowingRefused) as error:
+                raise NotTaken(str(error)) from None
         if message.piggyback is not None:
             self._attendance.moved.add(session.number)
         self._broker.receive(message)
         session.own.add(handle)
         self._deliveries.claimed(session)
-        if known is None:
+        if known is None or changed:
             session.subscribe(handle, kept, len(data))
-            self._deliveries.turn.subscribed(session, handle, data)
-            if session.durable:
-                # Without a place, a broker that is started again would not know what concerns it.
-                self._note_place(session)
+            self._deliveries.turn.subscribed(session, handle, data, known)
+        if known is None and session.durable:
+            # Without a place, a broker that is started again would not know what concerns it.
+            self._note_place(session)
         self._deliveries.turn.confirm(session.route, handle=handle)
+
+    def _as_kept(self, message: Subscribe, known: Subscribe | None) -> Subscribe:
+        """A subscription as the store has it: when it ends, it says by the broker's clock. A client that says
+        again what is `known` says so a little later, which is no other end."""
+        until = self._broker.expiry.until(message)
+        if known is not None and known.until is not None and until is not None:
+            until = known.until if abs(known.until - until) < SAME_END_S else until
+        return replace(message, piggyback=None, expires=None, until=until)
+
+    def _check_room(self, session: Session, kept: Subscribe, size: int) -> None:
+        """Raises NotTaken for a subscription that is over a limit of its session or key."""
+        limits, handle, account = self._config.limits, kept.handle, session.account
+        before = session.handles.get(handle)
+        others = {each: bytes_ for each, bytes_ in session.sizes.items() if each != handle}
+        more = kept.subscription.size - (0 if before is None else before.subscription.size)
+        longer = size - session.sizes.get(handle, 0)
+        much = excess(limits, kept, size, others)
+        if not much and account.excess(limits, more, longer):
+            self._attendance.make_room(account)
+            much = account.excess(limits, more, longer)
+        if much:
+            raise NotTaken(much)
 
     def _bye(self, session: Session, message: Bye) -> None:
         assert session.route is not None

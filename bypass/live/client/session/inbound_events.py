@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from bypass.core.client import Client
@@ -18,7 +18,8 @@ class InboundEvents:
     """Hands events to the application's subscriptions, each once, and has them acknowledged.
 
     Events for kept handles wait until these are claimed or withdrawn. `read_on` is called when more events
-    can be taken again, `unsubscribe` if a subscription is not wanted any more. `name` is the session's.
+    can be taken again, `unsubscribe` if a subscription is not wanted any more, and `change` if it is wanted
+    elsewhere. `name` is the session's.
     """
 
     def __init__(
@@ -28,10 +29,12 @@ class InboundEvents:
         receipts: Receipts,
         read_on: Callable[[], None],
         unsubscribe: Callable[[SubHandle], object],
+        change: Callable[..., Awaitable[None]],
     ) -> None:
         self.unread = Backpressure(name, clock, self._waiting)
         self.full: set[LiveSubscription] = set()  # subscriptions that should not get more events
         self.unsubscribe = unsubscribe
+        self.change = change
         self._receipts = receipts
         self._read_on = read_on
         self._subscriptions: dict[int, LiveSubscription] = {}

@@ -37,7 +37,7 @@ class Outbox:
 
     async def wait_for_place(self) -> None:
         """Take a place when there is one; who asked first gets it first."""
-        if self._free:
+        if self._free > 0:
             self._free -= 1
             return
         turn = asyncio.get_running_loop().create_future()
@@ -51,15 +51,19 @@ class Outbox:
 
     def take_place(self) -> None:
         """Take a place now. Raises OutboxFull."""
-        if not self._free:
+        if self._free <= 0:
             raise OutboxFull(
                 f"{MOST_UNACKNOWLEDGED} events are not acknowledged yet: expected no more at a time"
             )
         self._free -= 1
 
+    def take_extra_place(self) -> None:
+        """Take a place now, whether there is one or not: what is published next has to wait longer."""
+        self._free -= 1
+
     def give_back(self) -> None:
         """A place is free again."""
-        while self._queue:
+        while self._queue and self._free >= 0:
             turn = self._queue.popleft()
             if not turn.done():
                 turn.set_result(None)

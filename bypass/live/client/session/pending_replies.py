@@ -26,6 +26,10 @@ class PendingReplies:
         answer = self._open[number] = asyncio.get_running_loop().create_future()
         return answer
 
+    def answer(self, number: int) -> asyncio.Future[None] | None:
+        """Give the future that will have an answer; None if none is awaited."""
+        return self._open.get(number)
+
     def give(self, number: int) -> bool:
         """The answer has come, and it is yes: gives whether it was asked for."""
         answer = self._open.pop(number, None)

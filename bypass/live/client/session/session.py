@@ -13,9 +13,8 @@ from collections.abc import Callable
 from functools import partial
 
 from bypass.core.client import Client
-from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
-from bypass.live.client.errors import NotConnected, SubscriptionRefused, Unsupported
+from bypass.live.client.errors import NotConnected
 from bypass.live.client.live_node import LiveNode
 from bypass.live.client.session.client_factory import ClientFactory
 from bypass.live.client.session.inbound_events import InboundEvents
@@ -24,26 +23,32 @@ from bypass.live.client.session.pending_replies import PendingReplies
 from bypass.live.client.session.receipts import Receipts
 from bypass.live.client.session.resubscriptions import Resubscriptions, warn_of_kept
 from bypass.live.client.session.session_objects import SessionObjects
+from bypass.live.client.session.session_subscriptions import SessionSubscriptions
+from bypass.live.client.session.subscription_changes import SubscriptionChanges
 from bypass.live.client.session.uplink import Uplink
 from bypass.live.client.sources.sensor import LiveSensor
-from bypass.live.client.subscription import LiveSubscription
 from bypass.live.host import Clock
 from bypass.mechanisms import Registry
-from bypass.places.sensor import LocationRequest
-from bypass.ports.subscriptions import Callback, SubHandle
-from bypass.protocol.messages import Message, Notify, StorageMessage, Subscribe
-from bypass.protocol.session import CAPABILITIES, OBSOLETE, TEMPORARY, Ack, Hello, Missed, Refused, Welcome
+from bypass.ports.subscriptions import SubHandle
+from bypass.protocol.messages import Message, Notify, StorageMessage
+from bypass.protocol.session import (
+    CAPABILITIES,
+    OBSOLETE,
+    Ack,
+    Hello,
+    Missed,
+    Refused,
+    Welcome,
+)
 from bypass.protocol.wire import NO_CONTEXTS, Contexts, MalformedMessage
 
 log = logging.getLogger(__name__)
-
-Answer = asyncio.Future[None]
 
 CLAIMED_WITHIN_S = 10.0
 """How long after a welcome subscriptions of earlier lives may be unclaimed without a warning."""
 
 
-class ClientSession:
+class ClientSession(SessionSubscriptions):
     """The session `name` of one process, from the first welcome on.
 
     A broker that has forgotten the client, or what it told it, welcomes it like a new one. Subscriptions then
@@ -81,11 +86,14 @@ class ClientSession:
         self._contexts: Contexts = NO_CONTEXTS
         self.objects = SessionObjects(self.usable, self._uplink, None if node is not None else secret)
         self._clients = ClientFactory(clock, sensor, self.objects.send, neighbours, self._registry, node)
-        self._events = InboundEvents(name, clock, self._receipts, lambda: self._read_on(), self.unsubscribe)
+        self._events = InboundEvents(
+            name, clock, self._receipts, lambda: self._read_on(), self.unsubscribe, self.change
+        )
         self.unread = self._events.unread
         self._subscribing, self._withdrawing = PendingReplies(), PendingReplies()  # by handle
         self._claims: set[int] = set()  # handles of `_subscribing` that the broker has kept
         self.again = Resubscriptions(clock.after, self._ask_again)
+        self._changes = SubscriptionChanges(self._subscribing, self.again, self._check)
         self.subscriptions_lost = 0
         self._answered = asyncio.Event()  # something was
 
@@ -127,9 +135,14 @@ class ClientSession:
         for number in self._subscribing:
             if number not in registered:  # withdrawn meanwhile: the broker will never hear of it
                 self._subscribing.give(number)
+        for number in self._changes.pending:
+            if number not in registered:
+                self._changes.given(number)
         for kept in welcome.kept:
             if kept.handle not in registered and kept.handle not in self._withdrawing:
-                client.subscriptions.keep(SubHandle(kept.handle, kept.subscription, kept.radius))
+                client.subscriptions.keep(
+                    SubHandle(kept.handle, kept.subscription, kept.radius, kept.interest, kept.watch)
+                )
         self._uplink.connected(send)
         self._read_on = read_on
         if client.subscriptions.kept:
@@ -143,13 +156,11 @@ class ClientSession:
                 self._clock.after(CLAIMED_WITHIN_S, self._warn_of_kept)
         again: list[int] = []
         for each in list(client.subscriptions):
-            handle = each.handle
-            if lacking := self._uplink.lacking(
-                Subscribe(handle.id, handle.subscription)
-            ):  # the one before had it
-                self._refused_for_good(client, handle.id, lacking)
+            number = each.handle.id
+            if lacking := self._uplink.lacking(each.message(self._clock.now())):  # the one before had it
+                self._refused_for_good(client, number, lacking)
             else:
-                again.append(handle.id)
+                again.append(number)
         named = {*self._named}
         for number in self._withdrawing:
             if number in named:  # it was withdrawn while the greeting was on its way
@@ -157,6 +168,7 @@ class ClientSession:
             else:
                 self._withdrawing.give(number)
         self.again.begin(again)
+        client.followed.tell()
         self._uplink.publish_again(client)
         self.objects.connected(client, renewed)
         self._answered.set()
@@ -185,6 +197,7 @@ class ClientSession:
         self._outbox.fail(why)
         self._subscribing.refuse_all(why)
         self._withdrawing.refuse_all(why)
+        self._changes.end(why)
         self._answered.set()
         self._events.end(None if ours else why)
         self.objects.end(why, ours)
@@ -195,6 +208,7 @@ class ClientSession:
         """A client as the broker knows it, instead of the one before, if there was one."""
         before = self.client
         self.client = client = self._clients.begin(welcome, before)
+        client.subscriptions.on_expired = self.unsubscribe
         if before is not None and before.host.id != client.host.id:
             for handle in [*client.subscriptions.kept]:
                 del client.subscriptions.kept[handle]
@@ -203,46 +217,6 @@ class ClientSession:
         return client
 
     # -- what the application wants -----------------------------------------------------------------------
-
-    def subscribe(
-        self,
-        wanted: Subscription | Filter,
-        radius: int | None,
-        location_request: LocationRequest | None,
-        callback: Callback | None,
-        exact: bool = False,
-    ) -> tuple[LiveSubscription, Answer]:
-        """Subscribe, and the broker's answer. Raises as `Client.subscribe` does, MalformedMessage for what
-        cannot travel, and Unsupported."""
-        client = self.usable()
-        wanted = Subscription.of(wanted)
-        message = Subscribe(0, wanted)
-        self._codec.encode(message)
-        if lacking := self._uplink.lacking(message):
-            raise Unsupported(f"subscription to {wanted}: {lacking}")
-        subscription = LiveSubscription(self._events, callback)
-        last = client.subscriptions.last_number
-        handle = client.subscribe(
-            wanted, subscription.callback, radius=radius, exact=exact, location_request=location_request
-        )
-        subscription.handle = handle
-        self._events.add(client, subscription)
-        if handle.id <= last:  # the number of one that was kept
-            self._claims.add(handle.id)
-        return subscription, self._ask(client, self._subscribing, handle.id)
-
-    def unsubscribe(self, handle: SubHandle) -> Answer:
-        """Withdraw a subscription or a kept one, and the broker's answer. Raises UnknownHandle."""
-        client = self.usable()
-        if isinstance(handle, SubHandle):
-            self.again.forget(handle.id)
-        if isinstance(handle, SubHandle) and client.subscriptions.kept.get(handle.id) == handle:
-            del client.subscriptions.kept[handle.id]
-            client.filter.unsubscribe(handle.id)
-        else:
-            client.unsubscribe(handle)
-        self._events.remove(client, handle.id)
-        return self._ask(client, self._withdrawing, handle.id)
 
     async def place_for_publication(self) -> None:
         """Wait until one more publication may be unacknowledged. Raises NotConnected after the end."""
@@ -258,7 +232,7 @@ class ClientSession:
     @property
     def unanswered(self) -> bool:
         """Say whether something that the application has asked for was not answered yet."""
-        return bool(self._outbox or self._subscribing or self._withdrawing)
+        return bool(self._outbox or self._subscribing or self._withdrawing or self._changes.pending)
 
     async def all_answered(self) -> None:
         """Wait until the broker has answered everything."""
@@ -271,14 +245,6 @@ class ClientSession:
         if done:
             self._events.done()
         self._receipts.flush()
-
-    def _ask(self, client: Client, answers: PendingReplies, handle: int) -> Answer:
-        """Give the future that will have the broker's answer about a handle."""
-        answer = answers.ask(handle)
-        if client.network.silent:
-            answers.give(handle)  # the broker is not told of anything
-        self._read_on()
-        return answer
 
     def usable(self) -> Client:
         """The client. Raises why there is none, or none any more."""
@@ -327,64 +293,6 @@ class ClientSession:
         if error.id is not None:
             self.events_unreadable += 1
             self._receipts.handed_over(error.id)
-
-    def _confirmed(self, handle: int) -> None:
-        """The broker has a subscription, or it has not any more."""
-        stale = self.again.answered(handle)
-        self._claims.discard(handle)
-        # Subscribed and withdrawn at once: the first answer is about the former.
-        if not self._subscribing.give(handle) and not stale:
-            self._withdrawing.give(handle)
-
-    def _refused(self, client: Client, message: Refused) -> None:
-        handle, retry = message.handle, message.retry
-        if message.id is not None:
-            self._outbox.refused(message.id, message.reason, retry)
-        elif handle is not None:
-            stated = TEMPORARY in self._uplink.capabilities
-            wanted = client.subscriptions.get(handle) is not None or handle in self._withdrawing
-            first = handle in self._subscribing and handle not in self._claims
-            if wanted and not first and (retry or not stated):
-                # The application was granted it before, or cannot withdraw it once more.
-                self.again.refused(handle, retry, message.reason)
-            elif not self.again.answered(handle):
-                self._refused_for_good(client, handle, message.reason, retry)
-
-    def _refused_for_good(self, client: Client, handle: int, reason: str, retry: float = 0.0) -> None:
-        """A subscription ends, which whoever waits for it is told, or all others see."""
-        error = SubscriptionRefused(f"handle {handle}: {reason}")
-        error.retry = retry
-        registered = client.subscriptions.get(handle)
-        client.subscriptions.kept.pop(handle, None)
-        self._claims.discard(handle)
-        if registered is not None:
-            client.subscriptions.remove(registered.handle)
-        self._events.remove(client, handle, error)
-        if not (self._subscribing.refuse(handle, error) or self._withdrawing.refuse(handle, error)):
-            self.subscriptions_lost += registered is not None
-            log.warning("refused by the broker, though nobody waits for it: %s", error)
-
-    def _ask_again(self, handle: int) -> bool:
-        """Tell the broker of a subscription, or of its withdrawal; gives whether there is any to tell."""
-        client = self.client
-        assert client is not None
-        registered = client.subscriptions.get(handle)
-        if client.network.silent:
-            self._withdrawing.give(handle)
-            return False
-        if registered is not None:
-            client.filter.subscribe(registered)
-        elif handle in self._withdrawing:
-            client.filter.unsubscribe(handle)
-        else:
-            return False
-        return True
-
-    @property
-    def resubscribing(self) -> int:
-        """Subscriptions that the broker has not confirmed since it was told of them again."""
-        client = self.client
-        return 0 if client is None else sum(client.subscriptions.get(each) is not None for each in self.again)
 
     def _acknowledge(self, events: tuple[int, ...]) -> None:
         if self.client is not None:

@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
+from bypass.models.maps.picture import outline
+from bypass.places.areas import Area
 from bypass.places.region import Region
 from bypass.scenarios.figures.outcome import Run
 from bypass.scenarios.report.plots.aggregate import cell_means, cells
@@ -111,8 +113,20 @@ def _legend(targets: Sequence[str]) -> list[Line2D]:
 def draw_world(axes: Axes, region: Region) -> None:
     """Axes for a map of the region, with its attraction points."""
     for place in region.places:
-        axes.add_patch(Circle((place.x, place.y), place.radius, fill=False, edgecolor=INK, linewidth=0.9))
+        style: dict[str, Any] = {"fill": False, "edgecolor": INK, "linewidth": 0.9}
+        if place.area is None:
+            axes.add_patch(Circle((place.x, place.y), place.radius, **style))
+        else:
+            draw_area(axes, place.area, **style)
     x0, y0, x1, y1 = region.area
     axes.set_facecolor(NO_DATA)
     axes.locator_params(nbins=4)
     axes.set(xlim=(x0, x1), ylim=(y0, y1), aspect="equal", xlabel="x (m)", ylabel="y (m)")
+
+
+def draw_area(axes: Axes, area: Area, **style: Any) -> None:
+    """Draw an area in metres, with its holes."""
+    shape = area.geometry().__geo_interface__
+    polygons = [shape["coordinates"]] if shape["type"] == "Polygon" else shape["coordinates"]
+    for polygon in polygons:
+        axes.add_patch(outline(polygon, **style))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bypass.core.objects.operations import OperationResult
 from bypass.errors import InvalidObject
 from bypass.objects.metadata import Replica
 from bypass.objects.query import MOST_ON_A_PAGE
@@ -207,6 +208,21 @@ def test_a_cell_that_vanishes_is_built_up_again_from_holders_and_subscribers() -
     assert told.names == ["x", "y"]
 
 
+def test_a_cell_is_mourned_though_holders_have_registered_some_of_its_objects_meanwhile() -> None:
+    """Its nearest neighbour took a copy that was registered for all that the cell had had."""
+    world = begun([8, 4, 1, 3])
+    tag = tag_of(world, 8)
+    ends = [world.insert(node, f"o{node}", tag) for node in (1, 2, 3)]
+    world.run(3.0)
+    assert ends == [OK] * 3
+    world.die(0)
+    while any(8 in world.cells(node).hand_over.populated for node in (1, 2, 3)):
+        world.run(0.1)
+    world.cells(2).repair.offer_own([8])
+    world.run(12.0)
+    assert world.found_by(1, tag) == ["o1", "o2", "o3"]
+
+
 def test_without_repair_a_vanished_cell_is_lost() -> None:
     world = begun([0, 1, 2, 3, 4, 5, 6, 7, 8], settings={"as_published": True})
     tag = tag_of(world, 4)
@@ -245,6 +261,21 @@ def test_parts_of_the_network_that_meet_find_what_is_in_the_other() -> None:
     world.insert(5, "after", "a")
     world.run(3.0)
     assert {"o0", "after"} <= set(told.names)
+
+
+def test_nodes_that_others_have_connected_all_along_have_nothing_to_compare_when_they_meet() -> None:
+    """Nodes that walk come into reach of each other all the time: all would offer all that they have."""
+    world = begun([0, 1, 4, 8])
+    world.cut = lambda a, b: {a, b} == {0, 3}
+    world.run(20.0)
+    world.cut = lambda _a, _b: False
+    world.run(12.0)
+    assert [world.cells(node).encounters.meetings for node in range(4)] == [0] * 4
+    world.cut = lambda a, b: (a == 3) != (b == 3)
+    world.run(20.0)
+    world.cut = lambda _a, _b: False
+    world.run(12.0)
+    assert sum(world.cells(node).encounters.meetings for node in range(4)) > 0
 
 
 def test_a_cell_that_others_stood_in_for_while_it_was_out_of_reach_is_mourned() -> None:
@@ -444,3 +475,33 @@ def test_notifications_of_more_matches_than_a_page_has_are_divided() -> None:
     world.run(5.0)
     assert sizes == [MOST_ON_A_PAGE, 6]
     assert sorted(told.names) == sorted(each.key.name for each in missed)
+
+
+def test_a_node_tells_of_copies_that_it_has_fetched_and_not_of_those_of_each_cell_that_it_was_in() -> None:
+    """They would become more with each cell that it comes to, and be told to all cells of their tags."""
+    world = begun([0, 0, 8, 8, 4])
+    told = world.query(0, tag_of(world, 5))
+    ends = [world.insert(node, f"o{node}", tag_of(world, 5)) for node in (1, 2)]
+    world.run(3.0)
+    assert ends == [OK] * 2
+    fetched: list[OperationResult] = []
+    world.access(0).retrieve(next(each for each in told.metadata if each.key.name == "o2"), fetched.append)
+    world.run(3.0)
+    assert [each.ok for each in fetched] == [True]
+
+    def copies(node: int) -> tuple[set[str], set[str]]:
+        """Those that are here, and those that are told."""
+        cells = world.cells(node)
+        return {each.key.name for each in cells.store.replicas}, {
+            each.key.name for each in cells.cell_copies.to_tell()
+        }
+
+    assert copies(0) == ({"o1", "o2"}, {"o1", "o2"})
+    assert copies(3) == ({"o2"}, set()), "node 2 has the smaller number"
+    world.walk(0, world.place_in(4, 0), 5.0)
+    world.run(20.0)
+    assert world.cells(0).cell == 4
+    assert copies(0) == ({"o1", "o2"}, {"o2"})
+    world.die(1)
+    world.run(12.0)
+    assert set(world.found_by(2, tag_of(world, 5))) == {"o1", "o2"}

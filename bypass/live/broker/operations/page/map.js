@@ -18,6 +18,7 @@ export class ClientMap {
     this.clients = new Map();
     this.isolated = new Set();
     this.region = null;
+    this.areas = [];
     this.until = 0; // performance.now() when everything will have come to rest
     this.glide = 1000;
     this.at = null;
@@ -39,6 +40,7 @@ export class ClientMap {
     if (this.at !== null) this.glide = Math.min(2000, Math.max(250, 1050 * (snapshot.at - this.at)));
     this.at = snapshot.at;
     this.region = snapshot.region;
+    this.areas = snapshot.areas ?? [];
     this.isolated = new Set(snapshot.transitions.find(({ pending }) => pending === 0)?.isolated ?? []);
     const before = this.clients;
     this.clients = new Map();
@@ -111,6 +113,7 @@ export class ClientMap {
     const fit = this.fit();
     this.drawArea(fit);
     this.drawPlaces(fit);
+    this.drawAreas(fit);
     this.drawClients(fit, now);
     this.drawNames(fit);
     this.showTooltip(fit, now);
@@ -142,15 +145,50 @@ export class ClientMap {
     this.scale.style.bottom = `${this.canvas.clientHeight - top - height + 10}px`;
   }
 
+  // A path along the rings of polygons, holes among them: fill it by the even-odd rule.
+  traceOutline(fit, polygons) {
+    const { context } = this;
+    context.beginPath();
+    for (const ring of polygons.flat()) {
+      for (const [i, [x, y]] of ring.entries()) {
+        if (i === 0) context.moveTo(fit.x(x), fit.y(y));
+        else context.lineTo(fit.x(x), fit.y(y));
+      }
+      context.closePath();
+    }
+  }
+
+  // Subscriptions' and plans' areas: those of plans have another colour.
+  drawAreas(fit) {
+    const { context, colours } = this;
+    for (const { kind, outline } of this.areas) {
+      this.traceOutline(fit, outline);
+      const colour = kind === "plan" ? colours.text : colours.muted;
+      context.globalAlpha = 0.08;
+      context.fillStyle = colour;
+      context.fill("evenodd");
+      context.globalAlpha = 0.7;
+      context.setLineDash(kind === "plan" ? [2, 3] : []);
+      context.lineWidth = 1;
+      context.strokeStyle = colour;
+      context.stroke();
+      context.setLineDash([]);
+      context.globalAlpha = 1;
+    }
+  }
+
   drawPlaces(fit) {
     const { context, colours } = this;
     for (const place of this.region.places) {
-      const [x, y, radius] = [fit.x(place.x), fit.y(place.y), place.radius * fit.factor];
-      context.beginPath();
-      context.arc(x, y, radius, 0, 2 * Math.PI);
+      if (place.outline) {
+        this.traceOutline(fit, place.outline);
+      } else {
+        context.beginPath();
+        context.arc(fit.x(place.x), fit.y(place.y), place.radius * fit.factor, 0, 2 * Math.PI);
+      }
       context.globalAlpha = 0.12;
       context.fillStyle = colours.place;
-      context.fill();
+      context.fill("evenodd");
       context.globalAlpha = 1;
       context.setLineDash([5, 4]);
       context.lineWidth = 1.5;

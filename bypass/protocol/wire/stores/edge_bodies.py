@@ -55,7 +55,7 @@ from bypass.protocol.wire.object_fields import (
     write_metadata,
     write_place,
 )
-from bypass.protocol.wire.state_bodies import Form
+from bypass.protocol.wire.stores.state_bodies import Form
 from bypass.protocol.wire.values import ValueTypes
 
 

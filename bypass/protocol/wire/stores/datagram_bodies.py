@@ -30,10 +30,10 @@ from bypass.protocol.datagrams import (
 )
 from bypass.protocol.storage import LONGEST_DATA, StorageMessage
 from bypass.protocol.wire import bypass_pb2 as pb
-from bypass.protocol.wire.edge_bodies import read_world, read_worlds, write_world, write_worlds
 from bypass.protocol.wire.fields import required
 from bypass.protocol.wire.object_fields import at_most, optional_number, read_place, write_place
-from bypass.protocol.wire.storage_bodies import read_storage, write_storage
+from bypass.protocol.wire.stores.edge_bodies import read_world, read_worlds, write_world, write_worlds
+from bypass.protocol.wire.stores.storage_bodies import read_storage, write_storage
 from bypass.protocol.wire.values import ValueTypes
 
 _SCOPES = {scope.value: scope for scope in DatagramScope}

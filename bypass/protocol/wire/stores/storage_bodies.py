@@ -26,7 +26,6 @@ from bypass.protocol.storage import (
     Withdraw,
 )
 from bypass.protocol.wire import bypass_pb2 as pb
-from bypass.protocol.wire.edge_bodies import EDGE_FORMS
 from bypass.protocol.wire.fields import extend, required
 from bypass.protocol.wire.object_fields import (
     at_most,
@@ -52,7 +51,8 @@ from bypass.protocol.wire.object_fields import (
     write_query,
     write_tombstone,
 )
-from bypass.protocol.wire.state_bodies import STATE_FORMS, Form
+from bypass.protocol.wire.stores.edge_bodies import EDGE_FORMS
+from bypass.protocol.wire.stores.state_bodies import STATE_FORMS, Form
 from bypass.protocol.wire.values import ValueTypes
 
 

@@ -1,0 +1,8 @@
+"""Borders of areas: the passages of a client that moves, and the events that these make."""
+
+from bypass.places.borders.border_event import KINDS, BorderEvent, Why
+from bypass.places.borders.options import BorderOptions
+from bypass.places.borders.passages import PathPoint
+from bypass.places.borders.tracker import BorderTracker
+
+__all__ = ["KINDS", "BorderEvent", "BorderOptions", "BorderTracker", "PathPoint", "Why"]

@@ -1,0 +1,1 @@
+"""Bodies of messages of stores, of edges and of datagrams: most clients load none of it."""
