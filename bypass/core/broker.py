@@ -104,9 +104,8 @@ class Broker:
         names = NumberedClients() if clients is None else clients
         self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region)
         relay = GatewayRelay(self.selection, self.addresses, host.monitor)
-        self._events = EventSelection(
-            relay, self.areas, registry.create(self.engine, "broker", MATCHING_PROXY)
-        )
+        matching = registry.create(self.engine, "broker", MATCHING_PROXY)
+        self._events = EventSelection(relay, self.areas, matching)
         self.expiry = Expiry(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
@@ -398,5 +397,4 @@ class Broker:
         return None if place is None else Reading((place[0], place[1]), place[2])
 
     def _places(self, clients: Sequence[int]) -> list[Vector | None]:
-        places = map(self.table.place, clients)
-        return [None if place is None else (place[0], place[1]) for place in places]
+        return [None if place is None else (place[0], place[1]) for place in map(self.table.place, clients)]

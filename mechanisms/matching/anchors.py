@@ -20,7 +20,7 @@ MOST_KEYS = 64
 """A subscription is not kept under more keys than this for one of its terms."""
 
 
-class Range(NamedTuple):
+class IndexedRange(NamedTuple):
     """A range of numbers of an attribute, which has at least one end."""
 
     lookup: AttributeLookup
@@ -33,7 +33,7 @@ class Anchor(NamedTuple):
 
     chance: float
     keys: tuple[int, ...] = ()
-    ranges: tuple[Range, ...] = ()
+    ranges: tuple[IndexedRange, ...] = ()
 
 
 def anchor_of(subscription: Subscription, predicates: PredicateColumns) -> Anchor:
@@ -115,4 +115,4 @@ def _of_range(lookup: AttributeLookup, low: float, high: float, predicates: Pred
     hits = sum(isinstance(each, int | float) and low <= each <= high for each in lookup.recent)
     unknown = 2 if math.isinf(low) or math.isinf(high) else 4
     chance = (hits + 1) / (len(lookup.recent) + unknown)
-    return Anchor(_share(lookup, predicates) * chance, (), (Range(lookup, low, high),))
+    return Anchor(_share(lookup, predicates) * chance, (), (IndexedRange(lookup, low, high),))

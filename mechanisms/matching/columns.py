@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bypass.support.arrays import Ints
 
-Column = TypeVar("Column", bound=NDArray[np.generic])
+AnyColumn = TypeVar("AnyColumn", bound=NDArray[np.generic])
 
 
-def grown(column: Column, size: int, fill: float = 0) -> Column:
+def grown(column: AnyColumn, size: int, fill: float = 0) -> AnyColumn:
     """A column of at least `size` rows, twice as long as before if it has to grow; the same one if not."""
     if size <= len(column):
         return column
