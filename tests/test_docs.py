@@ -253,7 +253,7 @@ def said_value(value: Any) -> str:
 
 def test_every_mechanism_nearby_is_documented() -> None:
     pages = {proxy: words(f"{proxy}.md") for proxy in ("routing", "storage")}
-    pages["stability"] = words("infrastructure.md")
+    pages |= {"stability": words("infrastructure.md"), "matching": words("matching.md")}
     others = words("dissemination.md")
     nearby = [each for side in SIDES for each in Registry().catalogue(side).items()]
     for proxy, kinds in nearby:
