@@ -62,7 +62,7 @@ class Counting(IndexedMatching):
         under = self.under.groups_under(key)
         led = int(self.tried[key]) // max(len(under), 1)  # events
         self.tried[:] = 0
-        if led < LED_OFTEN:
+        if led < LED_OFTEN or not under:  # withdrawn meanwhile
             return 0
         moved = 0
         first = self._from % len(under)

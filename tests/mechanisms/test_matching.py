@@ -84,6 +84,17 @@ def test_subscriptions_move_to_where_events_lead_more_rarely() -> None:
     assert matching.accepting(Event(kind=3, id=3, n=5000)).tolist().count(3) == 1
 
 
+def test_subscriptions_that_were_looked_at_often_may_be_withdrawn() -> None:
+    groups, matching = indexed(Counting, [(attr("kind") == 1) & (attr("n") >= n) for n in range(100)])
+    lasting = groups.join(Subscription.of(attr("kind") == 2))
+    for _ in range(SHORTEST - 2):
+        matching.accepting(Event(kind=1, n=5))
+    for number in range(100):
+        groups.leave(number)
+    for _ in range(3 * SHORTEST):
+        assert matching.accepting(Event(kind=2, n=5)).tolist() == [lasting]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25, deadline=None)
 @given(wanted=st.lists(wishes(), max_size=10))
