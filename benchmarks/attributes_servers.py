@@ -25,6 +25,7 @@ TOGETHER = 250
 """Subscriptions that are asked for before their answers are awaited."""
 
 READ_BYTES = 1 << 16
+PING = b"PING\r\n"
 PAYLOAD = "x" * 40  # a level and a kind, about
 
 
@@ -124,8 +125,8 @@ class Topics:
         for each in self.sockets[:-1]:
             left = expected
             while left > 0:
-                left -= len(each.recv(READ_BYTES))
-            assert left == 0, f"{-left} bytes too many have arrived"
+                data = each.recv(READ_BYTES)
+                left -= len(data) - len(PING) * data.count(PING)  # by which NATS asks who is there
         if self.dialect == "redis-server":
             left = events * len(f":{len(self.sockets) - 1}\r\n")
             while left > 0:
