@@ -39,6 +39,7 @@ def _areas(file: str) -> list[Area]:
     for each in (
         osmium.FileProcessor(file).with_areas().with_filter(osmium.filter.EntityFilter(osmium.osm.AREA))
     ):
+        assert isinstance(each, osmium.osm.Area)
         try:
             wkb = bytes.fromhex(maker.create_multipolygon(each))
             found.append(Area.from_wkb(wkb, degrees=True).projected(plane))

@@ -1,8 +1,7 @@
 """Delivery zones: couriers hear of orders in their own, and the dispatcher of who enters and leaves one."""
 
 from bypass import Action, Area, Event, Plan, PlanarLocation, Region, SimulatedSystem, SubHandle, attr
-from bypass.core.borders.arguments import EVERYBODY
-from bypass.places.borders import BorderEvent
+from bypass.places import EVERYBODY, BorderEvent
 
 BLOCKS, YARD = [(0, 0), (600, 0), (600, 400), (0, 400)], [(200, 100), (300, 100), (250, 250)]
 ZONES = {
@@ -32,9 +31,12 @@ class Walk:
 
 
 def passed(border: BorderEvent) -> None:
-    verb = {"enter": "enters", "exit": "leaves"}[border.kind]
     who, where = NAMES[border.client], f"({border.x:.0f}, {border.y:.0f})"
-    print(f"{border.at:5.1f} s  {who} {verb} the {border.area} at {where}")
+    if border.why == "initial":
+        print(f"         {who} is in the {border.area}")
+    else:
+        verb = {"enter": "enters", "exit": "leaves"}[border.kind]
+        print(f"{border.at:5.1f} s  {who} {verb} the {border.area} at {where}")
 
 
 def offered(event: Event, handle: SubHandle) -> None:

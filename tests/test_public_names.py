@@ -85,7 +85,9 @@ PACKAGES = {
         "Metadata NodeStore ObjectCatalogue ObjectKey ObjectQuery PageCursor Replica StoredObject TagFormula "
         "TimeWindow Tombstone"
     ),
-    "bypass.places": "Area Fix GeoLocation LocationRequest Place PlanarLocation Projection Region",
+    "bypass.places": (
+        "EVERYBODY Area BorderEvent Fix GeoLocation LocationRequest Place PlanarLocation Projection Region"
+    ),
     "bypass.ports": "Host SubHandle Unless",
     "bypass.protocol": "ContextMessage MalformedMessage Publish SchemeContext",
     "bypass.scenarios": (

@@ -50,6 +50,11 @@ class Action(BaseModel):
     members: Annotated[tuple[int | str, ...], Field(min_length=1)] | None = None
     area: str | list[float] | dict[str, JsonValue] | None = None
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether only some members move."""
+        return self.members is not None or self.area is not None
+
     @field_validator("set", "area")
     @classmethod
     def _is_finite(cls, values: JsonValue) -> JsonValue:
@@ -60,7 +65,7 @@ class Action(BaseModel):
     def _is_complete(self) -> Self:
         if self.to is None and not self.set:
             raise ValueError("an action needs `to`, a mechanism, or `set`, at least one parameter")
-        if self.to is None and (self.members is not None or self.area is not None):
+        if self.to is None and self.is_partial:
             raise ValueError("`members` and `area` need `to`, the mechanism that members move to")
         if self.members is not None and self.area is not None:
             raise ValueError("`area` says which members move and excludes `members`")

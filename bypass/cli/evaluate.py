@@ -43,6 +43,12 @@ from bypass.cli.group import commands, need_lab, parse_change, refuse_unusable
     help="Recorded publications instead: columns t (s), client, x, y (m; empty: at the publisher's place).",
 )
 @click.option(
+    "--areas",
+    type=click.Path(path_type=Path),
+    metavar="GEOJSON",
+    help="What clients subscribe to instead of --radius: areas of the property `client`, others everybody's.",
+)
+@click.option(
     "--radius", default=125.0, show_default=True, help="What events concern: clients within so many m."
 )
 @click.option("--interval", default=5.0, show_default=True, help="Seconds between two fixes of a client.")
@@ -66,6 +72,7 @@ def evaluate(
     mechanisms: tuple[str, ...],
     workloads: str | None,
     publications: Path | None,
+    areas: Path | None,
     radius: float,
     interval: float,
     cell: float | None,
@@ -98,6 +105,7 @@ def evaluate(
       bypass evaluate out/da --schemes attract,multi --workloads ar,lbs,rnd --out out/da-channels
       bypass evaluate out/city --engine spark --master spark://host:7077 --out /shared/city-schemes
       bypass evaluate positions.parquet --publications messages.parquet --out out/recorded
+      bypass evaluate out/da --areas zones.geojson --out out/zones
     """
     need_lab("pyspark")
     from bypass.models.traces import Trace, lay_out, recognise
@@ -153,14 +161,14 @@ def evaluate(
                 cell=cell,
                 progress=progress,
                 mechanisms=mechanisms,
+                areas=areas,
             )
         keep()
+    files = (traces, publications, areas, *map(file_of, (*mechanisms, *sources)))
     write_provenance(
         out / PROVENANCE,
         {
-            "inputs": input_hashes(
-                [path for path in (traces, publications, *map(file_of, (*mechanisms, *sources))) if path]
-            ),
+            "inputs": input_hashes([path for path in files if path]),
             "asked": {
                 "traces": str(traces),
                 "schemes": asked,
@@ -172,6 +180,7 @@ def evaluate(
                 "cell": cell,
                 "step": step,
                 **({} if crs is None else {"crs": crs}),
+                **({} if areas is None else {"areas": str(areas)}),
             },
             "seeds": [seed],
         },

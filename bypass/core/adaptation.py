@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from bypass.core.area_visits import VISITS, AreaVisits
 from bypass.core.broker import Broker
 from bypass.places.region import Place
 from bypass.ports.state_info import EXPECTED_DELAY
@@ -17,6 +18,7 @@ TOPICS = {
     "location": frozenset({"client", "x", "y", "scheme", "area", "place", "before", "delay"}),
     "density": frozenset({"area", "place", "radius", "members", "count", "rho", "rho_before"}),
     "workload": frozenset({"clients", "came", "left", "churn", "events", "subscriptions", "ratio"}),
+    **VISITS,
 }
 """The facts of each topic.
 
@@ -27,7 +29,7 @@ is None as long as nobody can tell. `density`: the number of clients in an area 
 area's true size.
 `workload`: once in half a minute, how many `clients` there are, and in a minute how many `came` and `left`,
 the share of all that did either (`churn`), the `events` and the `subscriptions` that were placed; `ratio` is
-events per subscription, None without any.
+events per subscription, None without any. `enter`, `leave` and `dwell` are about visits to areas (`VISITS`).
 """
 
 NOWHERE = 0
@@ -57,6 +59,7 @@ class Adaptation:
         self._last_number = len(self._places)
         self._areas: dict[int, int] = {}  # where each client was when it last said so
         self._members: dict[int, set[int]] = {number: set() for number in range(1, len(places) + 1)}
+        self._visits = AreaVisits(self._places, self.rules.observe)
         self._left = 0  # clients, in this window
         self._before = self._counts()
         broker.listeners.append(self)
@@ -79,12 +82,15 @@ class Adaptation:
             "delay": None if delay is None else delay.value,
         }
         self.rules.observe("location", client, facts)
+        if any(map(self.rules.observes, VISITS)):
+            self._visits.located(client, x, y, self._broker.host.now(), str(facts["scheme"]))
         self._enter(client, before, area)
 
     def client_left(self, client: int) -> None:
         """A client has left for good."""
         self._left += 1
         self._leave(client, self._areas.pop(client, NOWHERE))
+        self._visits.left(client, "")
         self.rules.forget("client", client)
 
     def places_changed(self, places: Sequence[Place]) -> None:
@@ -99,6 +105,7 @@ class Adaptation:
                 number = self._last_number
             self._places[number] = place
             self._members.setdefault(number, set())
+        self._visits.places_changed(self._places)
         for client, area in [*self._areas.items()]:
             located = self._broker.table.place(client)
             now = NOWHERE if located is None else self._area_of(located[0], located[1])

@@ -7,10 +7,9 @@ from functools import partial
 from typing import Any
 
 from bypass.core.areas.broker_areas import BrokerAreas
-from bypass.core.areas.expiry import Expiry
 from bypass.core.areas.named_places import NamedPlaces
+from bypass.core.areas.subscription_ends import SubscriptionEnds
 from bypass.core.borders.making import make_borders
-from bypass.core.borders.permissions import WatchPermissions
 from bypass.core.client_listener import ClientListener
 from bypass.core.downlink import Downlink
 from bypass.core.plans.fresh_start import StartFromNothing
@@ -87,7 +86,8 @@ class Broker:
         self.addresses: dict[int, int] = {}  # where clients are reached by devices near them
         self._state_transfer = state_transfer
         self._grace = Grace(grace, host.after)
-        self.engine = Engine("broker", lease=self._lease, clock=host.now, defer=partial(host.after, 0.0))
+        lease, defer = lambda proxy: Lease(host, f"broker's {proxy}", self), partial(host.after, 0.0)
+        self.engine = Engine("broker", lease=lease, clock=host.now, defer=defer)
         settings = set or {}
         own = registry.find("broker", FILTER_PROXY, scheme).parameters()
         self.schemes: Group = registry.create(
@@ -102,11 +102,11 @@ class Broker:
         self.selection = registry.create(self.engine, "broker", "gateway-selection")
         self.brought_proxies = registry.create_brought(self.engine, "broker")
         names = NumberedClients() if clients is None else clients
-        self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region)
+        self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region, host.now)
         relay = GatewayRelay(self.selection, self.addresses, host.monitor)
         matching = registry.create(self.engine, "broker", MATCHING_PROXY)
         self._events = EventSelection(relay, self.areas, matching)
-        self.expiry = Expiry(host.now, host.after, self.withdraw)
+        self.ends = SubscriptionEnds(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(
             self.engine,
@@ -117,8 +117,7 @@ class Broker:
             lambda rollout: RolloutTracker(rollout, host, names, isolation, pending_changed),
             resubscribe=not state_transfer,
         )
-        self.permissions = WatchPermissions(names, self.areas.allows)
-        self.borders = make_borders(self, self.permissions)
+        self.borders = make_borders(self, names)
         self.places = NamedPlaces(self)
         self.plan_areas = PlanAreas(self, projection)
         self.engine.add_listener(self)
@@ -205,15 +204,14 @@ class Broker:
         return len(done), None
 
     def _process(self, message: Message) -> None:
-        """Do all that a message asks for, but for matching an event.
-
-        Where devices nearby reach a client, each of its messages says.
-        """
+        """Do all that a message asks for, but for matching an event. Each says where devices nearby reach its
+        client."""
         if message.address:
             self.addresses[message.client] = message.address
         elif self.addresses:
             self.addresses.pop(message.client, None)
         if isinstance(message, Publish):
+            self.areas.resolve(message)
             self.published += 1
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
@@ -238,7 +236,7 @@ class Broker:
         """End a subscription of a client, whoever wants that; no effect if there is none."""
         if self.borders.unwatch(client, handle):
             return
-        self.expiry.forget(client, handle)
+        self.ends.forget(client, handle)
         if self.table.remove(client, handle) is not None:
             self.scheme_of(client).unsubscribed()
 
@@ -273,17 +271,14 @@ class Broker:
             x, y, vx, vy, at = place
             self.table.locate(client, x, y, at, (vx, vy))
         for each in subscriptions:
-            if each.watch is not None:
-                self.borders.watch(client, each.handle, each.watch)
-            else:
-                self._take(scheme, each, client)
+            self._take(scheme, each, client)
 
     def disconnect(self, client: int) -> None:
         """Forget a client that has left for good, with its subscriptions."""
         scheme = self.scheme_of(client)
         self.table.remove_client(client)
         self.areas.left(client)
-        self.expiry.forget_all(client)
+        self.ends.forget_all(client)
         scheme.gone(client)
         self.addresses.pop(client, None)
         self._velocities.forget(client)
@@ -320,29 +315,27 @@ class Broker:
         self.subscribed += 1
         if message.scheme != self.flag_of(self._scheme_of_sender(client, message.scheme)):
             self.late_subscriptions += 1
-        if message.watch is not None:
-            self.borders.watch(client, message.handle, message.watch)
-            return
         if message.piggyback is not None:
-            self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
+            if message.watch is None:
+                self.table.add(client, message.handle, message.subscription, message.radius, message.interest)
             self._context(client, message.scheme, message.piggyback)
         # Asked for again: the place that came along may have moved the client to another scheme.
         self._take(self.scheme_of(client), message, client)
 
     def check(self, message: Subscribe) -> None:
-        """Raises InvalidArea, InvalidWatch and FollowingRefused for areas that cannot be; what was subscribed
-        before, with the same areas, is never refused."""
+        """Raises InvalidArea, InvalidWatch and FollowingRefused for what cannot be, and is not there yet."""
         if message.watch is not None:
-            self.borders.check(message.client, message.watch)
-        interest = message.interest
-        if interest is not None and interest != self.table.interest_of(message.client, message.handle):
-            self.areas.check(message.client, interest)
+            self.borders.check(message.client, message.handle, message.watch)
+        self.areas.check(message)
 
     def _take(self, scheme: FilterBroker, message: Subscribe, client: int) -> None:
-        """Have a subscription of a scheme's client in the table, and indexed."""
+        """Have a subscription of a scheme's client in the table, and indexed; or a watch."""
         handle = message.handle
+        if message.watch is not None:
+            self.borders.watch(client, handle, message.watch)
+            return
         row = self.table.add(client, handle, message.subscription, message.radius, message.interest)
-        self.expiry.set(client, handle, message)
+        self.ends.set(client, handle, message)
         if row in self.table.interests and not self.table.is_for_schemes(row):
             self.areas.insert(row)
         scheme.subscribed(client, row)
@@ -362,8 +355,7 @@ class Broker:
         for listener in self.listeners:
             listener.client_located(client, *place)
         if scheme.reports_places:
-            at, z = getattr(message, "at", None), getattr(message, "z", None)
-            self.borders.located(client, *place, at, z)
+            self.borders.located(client, *place, getattr(message, "at", None), getattr(message, "z", None))
 
     # -- what schemes communicate through -----------------------------------------------------------------
 
@@ -389,12 +381,9 @@ class Broker:
         """The schemes that run, the default one first."""
         return self.schemes.active  # type: ignore[return-value] # the group holds nothing else
 
-    def _lease(self, proxy: str) -> Lease:
-        return Lease(self.host, f"broker's {proxy}", self)
-
     def _place(self, client: int) -> Reading[Vector] | None:
         place = self.table.place(client)
         return None if place is None else Reading((place[0], place[1]), place[2])
 
     def _places(self, clients: Sequence[int]) -> list[Vector | None]:
-        return [None if place is None else (place[0], place[1]) for place in map(self.table.place, clients)]
+        return [None if each is None else (each[0], each[1]) for each in map(self.table.place, clients)]

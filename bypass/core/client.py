@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bypass.core.areas.event_scope import area_of_event, lifetime_of, planar
 from bypass.core.areas.followed import Followed
-from bypass.core.borders.watching import BorderWatching
+from bypass.core.borders.client.watching import BorderWatching
 from bypass.core.client_network import ClientNetwork, DeliveryAnalyzer
 from bypass.core.nearby import Nearby
-from bypass.core.subscriber import Subscriber
+from bypass.core.subscribing_client import SubscribingClient
 from bypass.errors import InvalidEvent, InvalidLocation, shown
 from bypass.events.event import Event
 from bypass.mechanisms import Registry
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from bypass.core.objects.access import KeptObjects, ObjectAccess, ObjectTimes
     from bypass.core.objects.fallback import FallbackSettings
     from bypass.core.objects.node import StorageNode
+    from bypass.places.areas import Area
 
 STORE_PROXIES = frozenset((ROUTING_PROXY, STORAGE_PROXY))
 """The proxies that all nodes of a store decide about together."""
@@ -53,7 +55,7 @@ NODE_PROXIES = STORE_PROXIES | {STABILITY_PROXY}
 """The proxies that a client has from the moment on when it uses objects."""
 
 
-class Client(Subscriber, BorderWatching):
+class Client(SubscribingClient, BorderWatching):
     """One application's access to publish/subscribe. `uplink` sends to the broker, reliably and in order.
 
     `set` are parameters, for `scheme` and for all that come after it as far as they have them. `projection`
@@ -137,31 +139,31 @@ class Client(Subscriber, BorderWatching):
 
     # -- the application's interface ----------------------------------------------------------------------
 
-    def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
+    def publish(
+        self,
+        event: Event,
+        location: PlanarLocation | GeoLocation | None = None,
+        *,
+        area: Area | None = None,
+        expires: float | None = None,
+    ) -> int:
         """Publish an event: to whom its attributes concern or, with a location, to whom it concerns there.
 
-        Gives the event's number, unique in the system. Raises `InvalidEvent` for what is no event, and
-        `InvalidLocation` for what is no place, or for latitude and longitude if the client has no
-        `projection`.
+        With an `area`, it is for those alone who are there when it arrives. When `expires` seconds have
+        passed, it is for nobody any more. Gives the event's number, unique in the system. Raises
+        `InvalidEvent` for what is no event, `InvalidInterval` for another `expires`, `InvalidLocation` and
+        `InvalidArea` for what is no place or area, or for degrees if the client has no `projection`.
         """
-        if location is None:
-            return self._publish(event, Kind.PLAIN, None)
-        if isinstance(location, GeoLocation):
-            if self._projection is None:
-                raise InvalidLocation(f"{location}: expected planar metres, this client has no projection")
-            location = self._projection.to_planar(location)
-        if not isinstance(location, PlanarLocation):  # (x, y) might as well be degrees
-            raise InvalidLocation(
-                f"location {shown(location)}: expected PlanarLocation(x, y) or GeoLocation(lat, lon)"
-            )
-        return self._publish(event, Kind.PLACED, (location.x, location.y))
+        return self._publish(event, Kind.PLAIN if location is None else Kind.PLACED, location, area, expires)
 
-    def publish_local(self, event: Event) -> int:
-        """Publish an event where the client is. Raises `InvalidLocation` if the sensor cannot tell."""
-        place = self.host.location.place()
-        if place is None:
+    def publish_local(self, event: Event, *, area: Area | None = None, expires: float | None = None) -> int:
+        """Publish an event where the client is; `area` and `expires` as in `publish`. Raises
+        `InvalidLocation` if the sensor cannot tell."""
+        fix = self.host.location.current()
+        if fix is None:
             raise InvalidLocation(f"client {self.host.id}: its location is not known yet")
-        return self._publish(event, Kind.LOCAL, place)
+        here = PlanarLocation(fix.x, fix.y, altitude=fix.z)
+        return self._publish(event, Kind.LOCAL, here, area, expires)
 
     @property
     def objects(self) -> ObjectAccess:
@@ -197,14 +199,20 @@ class Client(Subscriber, BorderWatching):
         for port in PORT_OF.values():
             self._local.port(port).tune(Tuning())
 
-    def _publish(self, event: Event, kind: Kind, location: tuple[float, float] | None) -> int:
+    def _publish(
+        self, event: Event, kind: Kind, location: Any, area: Area | None, expires: float | None
+    ) -> int:
         if not isinstance(event, Event):
             raise InvalidEvent(f"{shown(event)}: expected an Event")
+        now = round(self.host.now() * 1e6)
+        publication = Publish(0, event, kind, now, client=self.host.id, lifetime=lifetime_of(expires))
+        if location is not None:
+            at = planar(location, self._projection)
+            publication.location, publication.z = (at.x, at.y), at.altitude
+        if area is not None:
+            publication.area = area_of_event(area, self._projection)
         self.published += 1
-        number = self.host.id << 32 | self.published
-        publication = Publish(
-            number, event, kind, round(self.host.now() * 1e6), location, client=self.host.id
-        )
+        number = publication.id = self.host.id << 32 | self.published
         to_broker = self.mode.to_broker(publication)
         if self.mode.nearby(publication):
             # On its way to the broker a publication is marked with what is no business of clients nearby.

@@ -113,6 +113,7 @@ class EventSelection:
         self._selectivity = Selectivity()
         self._relay = relay
         self._broker_areas = broker_areas
+        self._presence = broker_areas.presence
         self._schemes: Mapping[FilterBroker, int]
         self._table = SubscriptionTable()
         self._grace: Grace
@@ -180,8 +181,11 @@ class EventSelection:
     ) -> Delivery | None:
         """Find the owners of those rows whose attribute filters accept an event; None if there are none.
 
-        `unknown` are rows whose owners test the place themselves, `direct` those that no gateway serves.
+        `unknown` are rows whose owners test the place themselves, `direct` those that no gateway serves. A
+        `late` event may have expired meanwhile: it is for nobody then.
         """
+        if late and publication.expired(self._presence.now()):
+            return None
         first = recipients(self._table, self._matching, publication, rows)
         return self._delivery(publication, first, unknown, late, direct)
 
@@ -196,7 +200,7 @@ class EventSelection:
         """Have gateways serve whom they can of the clients that come `first`, and deliver to the others; the
         rest is as in `deliver`."""
         gateways, groups = None, []
-        clients, handles = first
+        clients, handles = self._present(publication, *first)
         if self.choice is not None and len(clients):
             gateways, clients, handles = self._relay.assign(
                 self.choice, self._schemes, publication, clients, handles
@@ -205,10 +209,20 @@ class EventSelection:
             groups.append(Recipients(clients, handles, False))
         for rows, unfiltered in ((direct, False), *((each, True) for each in unknown)):
             if len(rows):
-                clients, handles = recipients(self._table, self._matching, publication, rows)
+                clients, handles = self._present(
+                    publication, *recipients(self._table, self._matching, publication, rows)
+                )
                 if len(clients):
                     groups.append(Recipients(clients, handles, unfiltered))
         return Delivery(publication, gateways, groups, late) if gateways or groups else None
+
+    def _present(self, publication: Publish, clients: Ints, handles: Handles) -> tuple[Ints, Handles]:
+        """Leave out clients who cannot be in the area that an event is for."""
+        area = publication.area
+        if area is None or not len(clients):
+            return clients, handles
+        there = self._presence.among(area, clients.tolist(), self._table.place)
+        return clients[there], [handles[i] for i in there]
 
     def _known(self, flag: int, publication: Publish) -> Publish:
         """An event as the scheme with this number understands it. A channel is a word of its publisher's

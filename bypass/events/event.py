@@ -36,6 +36,7 @@ class Origin(NamedTuple):
     publisher: Publisher
     at: float
     location: tuple[float, float] | None
+    altitude: float | None = None
 
 
 @final
@@ -143,7 +144,7 @@ class Event:
             return None
         from bypass.places.geo import PlanarLocation  # which takes long to import
 
-        return PlanarLocation(*self._origin.location)
+        return PlanarLocation(*self._origin.location, altitude=self._origin.altitude)
 
     def published_as(self, origin: Origin) -> Event:
         """An equal event that says where it comes from."""

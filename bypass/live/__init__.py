@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from bypass.live.adhoc.datagrams import InvalidGroupKey
     from bypass.live.adhoc.neighbours import Neighbours
     from bypass.live.adhoc.sockets import InvalidInterface
-    from bypass.live.client.blocking import BlockingConnection, BlockingSubscription, connect_blocking
+    from bypass.live.client.blocking import BlockingConnection, connect_blocking
+    from bypass.live.client.blocking_subscription import BlockingSubscription
     from bypass.live.client.connection import Connection, connect
     from bypass.live.client.errors import (
         ConnectionRefused,
@@ -34,7 +35,7 @@ else:
             "BlockingConnection": "bypass.live.client.blocking",
             "BlockingMatch": "bypass.live.client.objects.blocking_matches",
             "BlockingMatches": "bypass.live.client.objects.blocking_matches",
-            "BlockingSubscription": "bypass.live.client.blocking",
+            "BlockingSubscription": "bypass.live.client.blocking_subscription",
             "Connection": "bypass.live.client.connection",
             "ConnectionRefused": "bypass.live.client.errors",
             "InvalidArgument": "bypass.live.client.errors",

@@ -7,6 +7,7 @@ from bypass.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bypass.places.areas import Area
+    from bypass.places.borders import EVERYBODY, BorderEvent
     from bypass.places.geo import GeoLocation, PlanarLocation, Projection
     from bypass.places.sensor import Fix, LocationRequest
 else:
@@ -14,6 +15,8 @@ else:
         __name__,
         {
             "Area": "bypass.places.areas",
+            "BorderEvent": "bypass.places.borders",
+            "EVERYBODY": "bypass.places.borders",
             "Fix": "bypass.places.sensor",
             "GeoLocation": "bypass.places.geo",
             "LocationRequest": "bypass.places.sensor",
@@ -22,4 +25,15 @@ else:
         },
     )
 
-__all__ = ["Area", "Fix", "GeoLocation", "LocationRequest", "Place", "PlanarLocation", "Projection", "Region"]
+__all__ = [
+    "EVERYBODY",
+    "Area",
+    "BorderEvent",
+    "Fix",
+    "GeoLocation",
+    "LocationRequest",
+    "Place",
+    "PlanarLocation",
+    "Projection",
+    "Region",
+]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, overload
@@ -52,12 +52,15 @@ def haversine(lat1: Any, lon1: Any, lat2: Any, lon2: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PlanarLocation:
-    """A place in a plane, in metres. Raises InvalidLocation unless both coordinates are finite numbers."""
+    """A place in a plane, in metres. Its `altitude` in metres goes along, None if it is not known: places are
+    equal whatever their altitudes. Raises InvalidLocation unless all are finite numbers."""
 
     x: float
     y: float
+    altitude: float | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        _check_altitude(self)
         object.__setattr__(self, "x", _coordinate("x", self.x, math.inf))
         object.__setattr__(self, "y", _coordinate("y", self.y, math.inf))
 
@@ -74,15 +77,17 @@ class PlanarLocation:
 
 @dataclass(frozen=True, slots=True)
 class GeoLocation:
-    """A place on earth, in degrees.
+    """A place on earth, in degrees; its `altitude` is as that of a PlanarLocation.
 
     Raises InvalidLocation unless the latitude is in -90..90 and the longitude in -180..180.
     """
 
     lat: float
     lon: float
+    altitude: float | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        _check_altitude(self)
         object.__setattr__(self, "lat", _coordinate("latitude", self.lat, 90.0))
         object.__setattr__(self, "lon", _coordinate("longitude", self.lon, 180.0))
 
@@ -126,13 +131,14 @@ class Projection:
 
     def to_planar(self, location: GeoLocation) -> PlanarLocation:
         """Where `location` is in the plane."""
-        return PlanarLocation(*self._aeqd(location.lon, location.lat))
+        return PlanarLocation(*self._aeqd(location.lon, location.lat), altitude=location.altitude)
 
     def to_geo(self, location: PlanarLocation) -> GeoLocation:
         """Where `location` is on earth. Raises InvalidLocation if nothing on earth is that far away."""
         lon, lat = self._aeqd(location.x, location.y, inverse=True)
         # PROJ lets longitudes pass 180 degrees by rounding errors.
-        return GeoLocation(lat, 180.0 if lon > 180.0 else -180.0 if lon < -180.0 else lon)
+        lon = 180.0 if lon > 180.0 else -180.0 if lon < -180.0 else lon
+        return GeoLocation(lat, lon, altitude=location.altitude)
 
     def to_planar_arrays(self, lat: ArrayLike, lon: ArrayLike) -> tuple[Floats, Floats]:
         """Arrays x and y for arrays in degrees. Raises InvalidLocation if any of them is no place."""
@@ -147,6 +153,11 @@ class Projection:
 
         lon, lat = self._aeqd(np.asarray(x, np.float64), np.asarray(y, np.float64), inverse=True)
         return _all_finite(lat, np.clip(lon, -180.0, 180.0))
+
+
+def _check_altitude(location: PlanarLocation | GeoLocation) -> None:
+    if location.altitude is not None:
+        object.__setattr__(location, "altitude", _coordinate("altitude", location.altitude, math.inf))
 
 
 def _coordinate(name: str, value: Any, limit: float) -> float:

@@ -49,6 +49,14 @@ class Place:
                 f"place {self.name!r}: {area}: expected one in its circle of radius {self.radius}"
             )
 
+    def as_area(self) -> Area:
+        """Its area, which is its circle if it has no other."""
+        if self.area is not None:
+            return self.area
+        from bypass.places.areas import Area
+
+        return Area.circle((self.x, self.y), self.radius)
+
     def contains(self, x: float, y: float) -> bool:
         """Whether a point is in its area, or in its circle if it has no other."""
         if self.area is not None:

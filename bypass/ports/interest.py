@@ -44,6 +44,7 @@ class Interest:
             if place is not None:  # who does not know where it is takes what it gets
                 dx, dy = location[0] - place[0], location[1] - place[1]
                 squared = dx * dx + dy * dy
+        handles: tuple[int, ...]
         if squared <= self._least:
             handles = self._all
         elif squared > self._most:
@@ -52,6 +53,8 @@ class Interest:
             handles = tuple([number for reach, number in self._accepting if squared <= reach])
         if self._with_areas:
             handles += self._in_areas(publication)
+        if handles and publication.area is not None and not publication.is_for(self._location.current()):
+            handles = ()
         self._publication, self._handles = publication, handles
         return handles
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bypass.errors import UnknownHandle
@@ -69,8 +69,11 @@ class Subscriptions:
         self.kept: dict[int, SubHandle] = {}
         """Handles of an earlier life of the client, which nobody has claimed yet."""
         self._intervals: Counter[float] = Counter()  # at which the place is wanted, and by how many
+        self.elsewhere = 0  # events that came for who is in an area where the client was not
+        self.expired = 0  # events that came when their lifetime had passed
         self.watched: float | None = None
-        """The interval at which a broker wants the place for those who watch the client; None: it does not."""
+        """The interval at which a broker wants the place for those who watch the client; None: it does
+        not."""
         self.beyond = 0  # events that came for an exact subscription and were not within its radius or areas
         self.last_number = 0  # new handles get higher ones
         self.on_change: Callable[[], None] = _nothing
@@ -92,7 +95,9 @@ class Subscriptions:
     ) -> Registered:
         """Register a subscription under a new handle, or under the number of a kept one that is equal."""
         wanted = (subscription, radius, interest, watch)
-        equal = [k.id for k in self.kept.values() if (k.subscription, k.radius, k.interest, k.watch) == wanted]
+        equal = [
+            k.id for k in self.kept.values() if (k.subscription, k.radius, k.interest, k.watch) == wanted
+        ]
         if equal:
             number = self.kept.pop(equal[0]).id
         else:
@@ -164,8 +169,8 @@ class Subscriptions:
         return len(self._registered)
 
     def interval(self) -> float | None:
-        """The shortest interval at which some subscription, or whoever watches the client, wants the place known;
-        None if none does."""
+        """The shortest interval at which some subscription, or whoever watches the client, wants the place
+        known; None if none does."""
         wanted = (*self._intervals, *(() if self.watched is None else (self.watched,)))
         return min(wanted, default=None)
 

@@ -1,5 +1,5 @@
-"""Messages about borders: a watch rides on a subscription; a watched client is told whether it has to find out
-itself when it passes a border."""
+"""Messages about borders: a watch rides on a subscription; a watched client is told whether it has to find
+out itself when it passes a border."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ class BorderWatch:
     whom: tuple[str, ...] | None = ()
     until: float | None = None
 
+    @property
+    def names_places(self) -> bool:
+        """Whether a broker has to look places up."""
+        return self.every_place or any(area.place for _, area in self.areas)
+
     def __post_init__(self) -> None:
         if len(self.areas) > MOST_FENCES:
             raise InvalidWatch(f"{len(self.areas)} areas: expected at most {MOST_FENCES} in a watch")
@@ -48,7 +53,9 @@ class BorderWatch:
         keys = [key for key, _ in self.areas]
         for key in keys:
             if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
-                raise InvalidWatch(f"area {shown(key)}: expected a name of 1 to {LONGEST_KEY} printable characters")
+                raise InvalidWatch(
+                    f"area {shown(key)}: expected a name of 1 to {LONGEST_KEY} printable characters"
+                )
         if len({*keys}) < len(keys):
             raise InvalidWatch(f"areas {shown(sorted(keys))}: expected each name once")
         if self.whom is not None and len(self.whom) > MOST_NAMES:
@@ -70,11 +77,12 @@ class WatchedAreas:
 
 @dataclass(slots=True)
 class BorderTask(ContextMessage):
-    """Broker to client: it is watched, and its place is wanted every `interval` seconds; 0: it is not any more.
+    """Broker to client: it is watched, and its place is wanted every `interval` seconds; 0: it is not any
+    more.
 
-    With `computes` it tells its passages of borders, from the point `start` on that the broker knows last. Without
-    it, it reports its places as its filter scheme does; one with `watches` says first how far it has got.
-    `turn` numbers the tasks of one client.
+    With `computes` it tells its passages of borders, from the point `start` on that the broker knows last.
+    Without it, it reports its places as its filter scheme does; one with `watches` says first how far it has
+    got. `turn` numbers the tasks of one client.
     """
 
     turn: int

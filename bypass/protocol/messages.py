@@ -17,6 +17,7 @@ from bypass.places.area_of_interest import AreaOfInterest
 
 if TYPE_CHECKING:
     from bypass.places.areas import Area
+    from bypass.places.sensor import Fix
     from bypass.protocol.borders import BorderWatch
 
 MOST_TOGETHER = 16
@@ -173,11 +174,21 @@ class Publish(Message):
     repeated: bool = field(default=False, kw_only=True, repr=False, compare=False)
     _received: Event | None = field(default=None, init=False, repr=False, compare=False)
 
+    def expired(self, now: float) -> bool:
+        """Whether its lifetime has passed at this time in seconds."""
+        return self.lifetime is not None and now * 1e6 > self.at_us + self.lifetime
+
+    def is_for(self, fix: Fix | None) -> bool:
+        """Whether it is for who is there; None, who does not know it, takes what comes, and so does everybody
+        if the area is a place whose shape is not known here."""
+        area = self.area
+        return area is None or fix is None or area.shape is None or area.contains(fix.x, fix.y, fix.z)
+
     def received(self) -> Event:
         """The event as subscribers get it, with its origin. Every call gives the same object."""
         if self._received is None:
             publisher = Publisher(self.client, self.publisher)
-            origin = Origin(self.id, publisher, self.at_us / 1e6, self.location)
+            origin = Origin(self.id, publisher, self.at_us / 1e6, self.location, self.z)
             self._received = self.event.published_as(origin)
         return self._received
 

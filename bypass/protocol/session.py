@@ -44,8 +44,8 @@ BORDERS = "borders"
 """The capability to watch borders of areas, and to be watched."""
 
 AREAS = "areas"
-"""The capability to read areas and ends of subscriptions, who may follow whom, and places and areas among
-attributes."""
+"""The capability to read areas and lifetimes of subscriptions and publications, who may follow whom, and
+places and areas among attributes."""
 
 WINDOW = 2000
 WINDOW_BYTES = 1 << 20  # compiled into kernels
@@ -85,6 +85,7 @@ def needed(message: Publish | Subscribe) -> frozenset[str]:
     if isinstance(message, Publish):
         classes = {value.__class__ for _, value in message.event.attributes}
         areas = not classes.isdisjoint(_WITH_AREAS)
+        areas = areas or message.area is not None or message.lifetime is not None
         return frozenset((RICH_EVENTS,) * (bool in classes) + (AREAS,) * areas)
     subscription = message.subscription
     types = {each.attribute.type for each in subscription.all_filters()}

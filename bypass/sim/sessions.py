@@ -41,6 +41,7 @@ class DurableCellular(Cellular):
         self, clock: VirtualClock, model: CellularModel, clients: int, seed: int, codec: Codec = CODEC
     ) -> None:
         super().__init__(clock, model, clients, seed, codec)
+        self.expired = 0  # notifications that waited longer than the lifetimes of their events
         self._away: set[int] = set()
         self._outboxes: list[dict[int, Publish]] = [{} for _ in range(clients)]  # by number
         self._inboxes: list[dict[tuple[int, HandleNumbers], _Notification]] = [{} for _ in range(clients)]
@@ -63,7 +64,12 @@ class DurableCellular(Cellular):
         self._down_free[number] = self._down_last[number] = now
 
     def send_again(self, number: int) -> None:
-        """Send what waits, to a client and at it."""
+        """Send what waits, to a client and at it; what has outlived its time is not sent any more."""
+        now = self._clock.now_us / 1e6
+        for key, waiting in [*self._inboxes[number].items()]:
+            if waiting.publication.expired(now):
+                del self._inboxes[number][key]
+                self.expired += 1
         for each in list(self._inboxes[number].values()):
             if each.targets is None:
                 to = np.array((number,))

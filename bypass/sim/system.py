@@ -17,6 +17,7 @@ from bypass.models.queueing import DelayEstimator
 from bypass.models.radio.medium import Positions
 from bypass.models.radio.radio import RadioModel
 from bypass.models.radio.walls import NO_WALLS, Walls
+from bypass.places.geo import Projection
 from bypass.places.region import Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
@@ -43,8 +44,8 @@ class SimulatedSystem:
     have models of. With `durable` sessions clients can be cut off and lose nothing. `registry` has the
     mechanisms, those built in if it is not given. `edges` are the places (m) of infrastructure nodes, which
     are numbered behind the clients, `edge_model` says what they run, `fallback` how clients go on
-    without one. `walls` stand between devices. Register analyzers with `monitor` at any time: they change
-    nothing.
+    without one. `walls` stand between devices. Degrees take a `projection`. Register analyzers with `monitor`
+    at any time: they change nothing.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class SimulatedSystem:
         edge_model: EdgeModel | None = None,
         fallback: FallbackSettings | None = None,
         walls: Walls = NO_WALLS,
+        projection: Projection | None = None,
     ) -> None:
         begin = tuple(begin)
         self.registry = registry = registry or Registry()
@@ -85,6 +87,7 @@ class SimulatedSystem:
             begin=begin,
             registry=registry,
             clients=self,
+            projection=projection,
         )
         self.cellular.attach_broker(self.broker.receive)
         transports = registry.kinds(TRANSPORT)
@@ -111,6 +114,7 @@ class SimulatedSystem:
             begin=begin,
             registry=registry,
             fallback=fallback,
+            projection=projection,
         )
         self._delays = DelayEstimator(self.cellular.notified, durable=durable)
         self.broker.host.state_info.provide(EXPECTED_DELAY, self._expected_delay)
@@ -181,6 +185,10 @@ class SimulatedSystem:
     def scheme(self, client: int) -> int:
         """Give the flag of the filter scheme that a client has."""
         return self.clients[client].network.flag
+
+    def knows_areas(self, client: int) -> bool:  # noqa: ARG002
+        """Give True: all clients are of this version."""
+        return True
 
     @property
     def waiting(self) -> int:

@@ -17,8 +17,9 @@ LOCAL = Kind.LOCAL  # asked for at every event: looking a member up in its enume
 class Disseminator(Mechanism):
     """Sends events to clients nearby and tells listeners of those that it hears.
 
-    `geofence`: a local event is passed on only by clients that it concerns. `flag` is a number from 1 to 127
-    that no other dissemination mechanism has; numbers from 64 on are free for mechanisms of one's own.
+    `geofence`: a local event is passed on only by clients that it concerns, one with an area only by clients
+    that are there. `flag` is a number from 1 to 127 that no other dissemination mechanism has; numbers from
+    64 on are free for mechanisms of one's own.
     """
 
     flag: ClassVar[int]
@@ -55,7 +56,12 @@ class Disseminator(Mechanism):
             listener.event_arrived(publication)
 
     def admits(self, publication: Publish) -> bool:
-        """Whether this client may pass an event on: it lies within the fence, or has none."""
+        """Whether this client may pass an event on: it lies within the fence, or has none, and its lifetime
+        has not passed."""
+        if publication.lifetime is not None and publication.expired(self.host.now()):
+            return False
+        if publication.area is not None and self.geofence:
+            return publication.is_for(self.host.location.current())
         if publication.kind is not LOCAL or not self.geofence:
             return True
         return bool(self.interest.handles(publication))

@@ -105,3 +105,6 @@ class HyperGossip(Disseminator):
         oldest = self.host.now() - self.keep
         while self._recent and next(iter(self._recent.values()))[0] < oldest:
             self._recent.popitem(last=False)
+        now = self.host.now()
+        for number in [n for n, (_, each) in self._recent.items() if each.lifetime and each.expired(now)]:
+            del self._recent[number]

@@ -319,8 +319,9 @@ class CellRouting(RoutingMechanism):
     def _is_sure(self, cell: int) -> bool:
         """Whether searches have found lately that no cell is nearer to one than this."""
         found_at, before = self._searched.get(cell, (-math.inf, -math.inf))
-        again = before > self._news_at
-        return self.host.now() - found_at < self.beacon_s * (SURE_AGAIN_BEACONS if again else SURE_BEACONS)
+        beacons = SURE_AGAIN_BEACONS if before > self._news_at else SURE_BEACONS
+        since: float = self.host.now() - found_at
+        return since < beacons * self.beacon_s
 
     def _forward(
         self, datagram: Datagram, targets: tuple[NodeAddress, ...], cell: int, recovery: Recovery | None

@@ -220,8 +220,9 @@ def switch_cost(to: Design, present: Demand, extent: Extent, *, copies: float = 
 
     Of two neighbours, one tells the other of the decision; in `cells` beacons tell many at once. Soon after
     the switch, pages of `local` are flooded twice, and nodes of `cells` have heard nobody: they take their
-    objects themselves, and offer each cell what it lacks when they have joined theirs, twice. Whoever has
-    copies of others floods a claim.
+    objects themselves, tell those with whom they join their cell, and pass them on to each cell until it says
+    that it lacks nothing; then they, and one of each cell for its copies, register what they have. Whoever
+    has copies of others floods a claim.
     """
     nodes, company = extent.nodes, extent.company or 1.0
     asked = cost(to, Demand(subscriptions=present.subscriptions, keys=present.keys), extent, confirmed=True)
@@ -236,21 +237,21 @@ def switch_cost(to: Design, present: Demand, extent: Extent, *, copies: float = 
         indexed = present.inserts * present.tags
         holding = _cells_named(indexed, extent)
         offering = _cells_named(indexed + present.subscriptions * present.keys, extent)
-        counts["insert"] = MessageCount(ways=2 * holding, returns=holding, broadcasts=holding)
-        counts["offer"] = MessageCount(ways=offering, returns=offering)
-        counts["join"] = MessageCount(steps=4 * nodes / company)
+        counts["insert"] = MessageCount(ways=3 * holding, returns=2 * holding, broadcasts=holding)
+        counts["offer"] = MessageCount(ways=offering + _cells_named(indexed, extent, extent.cells))
+        counts["join"] = MessageCount(steps=(4 * nodes + holding) / company)
     if copies > 0:
         counts["claim"] = MessageCount(floods=nodes * (1 - (1 - 1 / nodes) ** (present.inserts * copies)))
     return DesignCost(to, extent, counts, 0.0)
 
 
-def _cells_named(keys: float, extent: Extent) -> float:
-    """How many cells each node has keys of, summed over all: so many keys are with random nodes, each in a
-    random cell."""
-    cells = extent.cells
+def _cells_named(keys: float, extent: Extent, holders: float | None = None) -> float:
+    """How many cells each holder has keys of, summed over all: so many keys are with random holders (None:
+    nodes), each in a random cell."""
+    cells, holders = extent.cells, extent.nodes if holders is None else holders
     if cells <= 1:
-        return extent.nodes if keys else 0.0
-    return float(extent.nodes * cells * (1 - (1 - 1 / cells) ** (keys / extent.nodes)))
+        return holders if keys else 0.0
+    return float(holders * cells * (1 - (1 - 1 / cells) ** (keys / holders)))
 
 
 def _each(design: Design, tags: float, keys: float) -> tuple[MessageCount, ...]:

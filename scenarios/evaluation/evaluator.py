@@ -41,6 +41,7 @@ from bypass.scenarios.evaluation.results.totals import (
 )
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme, parse_schemes
 from bypass.scenarios.evaluation.stretch import Stretch, judge
+from bypass.scenarios.evaluation.subscribed_areas import SubscribedAreas
 from bypass.transitions.mechanism import plan_name
 
 EvaluationProgress = Callable[[int, int], None]
@@ -69,9 +70,11 @@ def evaluate(
     pieces: int | None = None,
     progress: EvaluationProgress = lambda _done, _total: None,
     mechanisms: Sequence[str | type] = (),
+    areas: Path | None = None,
 ) -> Evaluation:
     """Judge filter schemes, such as `grid:5`, on a trace: for each workload with its parameters, or for
-    recorded publications. `mechanisms` are schemes of one's own, as references or classes.
+    recorded publications. `mechanisms` are schemes of one's own, as references or classes. `areas` is a file
+    of GeoJSON with what clients subscribe to instead of a circle around them (`SubscribedAreas.read`).
 
     `out` gets summary.json, pieces.json, cells/NAME.parquet and events/NAME/*.parquet. The figures do not
     depend on the engine or the number of pieces. Raises InvalidEvaluation; whatever is raised, nothing is
@@ -85,7 +88,10 @@ def evaluate(
     check_request(trace.clients, trace.duration, seed)
     sources = _sources(trace, workloads or {"ar": {}}, publications, seed, radius)
     size = cell if cell is not None else max(SMALLEST_CELL, max(trace.size) / MOST_CELLS_A_SIDE)
-    questions = [EvaluationJob(path, asked, source, seed, radius, interval, size) for source in sources]
+    subscribed = None if areas is None else SubscribedAreas.read(areas, trace)
+    questions = [
+        EvaluationJob(path, asked, source, seed, radius, interval, size, subscribed) for source in sources
+    ]
     questions[0].cells(trace)
     if not questions[0].divisible:
         pieces = 1
@@ -249,6 +255,7 @@ def _summary(
         "seed": question.seed,
         "radius_m": question.radius,
         "interval_s": question.interval,
+        **({} if question.areas is None else {"areas": question.areas.count}),
         "events": int(totals.overall[EVENTS]),
         "late": question.events.late,
         "subscribers_mean": int(totals.overall[SUBSCRIBERS]) / max(1, int(totals.overall[EVENTS])),

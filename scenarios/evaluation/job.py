@@ -16,6 +16,7 @@ from bypass.places.region import Region
 from bypass.scenarios.evaluation.events import EventSource
 from bypass.scenarios.evaluation.judging.judges import Judges
 from bypass.scenarios.evaluation.schemes import InvalidEvaluation, Scheme
+from bypass.scenarios.evaluation.subscribed_areas import SubscribedAreas
 from bypass.support.units import MICROSECONDS
 
 LONGEST_INTERVAL = 86_400.0
@@ -37,7 +38,8 @@ class EvaluationJob:
     """A trace, the events on it, and the filter schemes to judge.
 
     Everybody subscribes within `radius` (m) and has a fix each `interval` (s), at phases that `seed` decides
-    as in the simulator. Figures by place are for squares of `cell` m.
+    as in the simulator. Figures by place are for squares of `cell` m. With `areas`, clients subscribe to
+    these instead.
     """
 
     trace: Path
@@ -47,6 +49,7 @@ class EvaluationJob:
     radius: float
     interval: float
     cell: float
+    areas: SubscribedAreas | None = None
 
     @property
     def interval_us(self) -> int:
@@ -55,14 +58,17 @@ class EvaluationJob:
 
     @property
     def carried(self) -> tuple[Scheme, ...]:
-        """The schemes that have to be followed from the start of the trace to each stretch."""
+        """The schemes that have to be followed from the start of the trace to each stretch: none with areas,
+        for which schemes are run."""
+        if self.areas is not None:
+            return ()
         return tuple(scheme for scheme in self.schemes if scheme.is_carried)
 
     @property
     def divisible(self) -> bool:
         """Whether stretches can be judged independently: no scheme has state of unbounded age that cannot be
         carried."""
-        return all(scheme.memory is not None or scheme.is_carried for scheme in self.schemes)
+        return all(scheme.memory is not None or scheme in self.carried for scheme in self.schemes)
 
     def look_back(self, trace: Trace) -> int:
         """The number of samples before a stretch that decide what is known when it begins."""
@@ -74,7 +80,7 @@ class EvaluationJob:
     ) -> Judges:
         """Judges of these schemes, for clients with these phases, from a leg on."""
         region = Region((0.0, 0.0, *trace.size), tuple(p.place() for p in trace.attractions))
-        return Judges(schemes, region, self.radius, leg, phase_us, self.interval_us, self.seed)
+        return Judges(schemes, region, self.radius, leg, phase_us, self.interval_us, self.seed, self.areas)
 
     def cells(self, trace: Trace) -> tuple[int, int]:
         """How many columns and rows of cells the world has. Raises InvalidEvaluation for too many."""

@@ -141,6 +141,15 @@ class WorldSize(BaseModel):
         return dict(zip(("origin", "width", "height"), world_over(given["bbox"]), strict=True))
 
 
+def plane_of(world: WorldSize, mobility: Mobility) -> Projection | None:
+    """The plane of a world: where it says itself or, if it does not, where the map is that clients walk on;
+    None for a world that is nowhere on earth."""
+    if world.origin is not None:
+        return Projection.around(GeoLocation(*world.origin))
+    corner = mobility.build().georeference
+    return None if corner is None else corner.plane
+
+
 def in_metres(given: dict[str, Any]) -> dict[str, Any]:
     """The data of a scenario with its places in metres, also those that are in degrees. Raises Misfit.
 
@@ -149,14 +158,10 @@ def in_metres(given: dict[str, Any]) -> dict[str, Any]:
     if not any(has_degrees(given.get(key)) for key in LOCATED):
         return given
     try:
-        origin = WorldSize.model_validate(given.get("world", {})).origin
-        corner = Mobility.model_validate(given.get("mobility", {})).build().georeference
+        world = WorldSize.model_validate(given.get("world", {}))
+        plane = plane_of(world, Mobility.model_validate(given.get("mobility", {})))
     except ValidationError:
         return given
-    if origin is not None:
-        plane = Projection.around(GeoLocation(*origin))
-    elif corner is not None:
-        plane = corner.plane
-    else:
+    if plane is None:
         raise Misfit(("world", "origin"), "is missing: places in degrees need it")
     return {**given, **{key: planar(plane, given[key], (key,)) for key in LOCATED if key in given}}

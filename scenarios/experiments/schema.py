@@ -25,13 +25,14 @@ from bypass.models.radio.radio import BluetoothModel, RadioModel
 from bypass.models.radio.walls import NO_WALLS, Walls
 from bypass.models.storage.store_adaptation import STORE_TOPICS
 from bypass.models.workloads import LBS
+from bypass.places.geo import Projection
 from bypass.scenarios.experiments.checks import Check
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.infrastructure import InfrastructureSettings
 from bypass.scenarios.experiments.mechanism_defaults import check_defaults
-from bypass.scenarios.experiments.models import Churn, Mobility, Publishing, WorldSize, in_metres
+from bypass.scenarios.experiments.models import Churn, Mobility, Publishing, WorldSize, in_metres, plane_of
 from bypass.scenarios.experiments.objects import ObjectSettings
-from bypass.scenarios.experiments.plans import check_members, check_plan
+from bypass.scenarios.experiments.plans import check_areas, check_members, check_plan
 from bypass.scenarios.experiments.rulebooks import load_rules
 from bypass.scenarios.experiments.script import Script
 from bypass.sim.cellular import CellularModel
@@ -144,7 +145,7 @@ class Step(Strict):
     def _heals(self) -> Self:
         if self.spread == "healing":
             for action in self.plan.actions:
-                if action.proxy not in PORT_OF or action.to is None or action.members is not None:
+                if action.proxy not in PORT_OF or action.to is None or action.is_partial:
                     raise Misfit(
                         ("plan",),
                         f"spreads by healing: expected transitions of {' and '.join(PORT_OF)} alone",
@@ -221,7 +222,7 @@ class Scenario(Strict):
     @classmethod
     def _for_all(cls, actions: tuple[Action, ...]) -> tuple[Action, ...]:
         for i, action in enumerate(actions):
-            if action.to is None or action.members is not None or action.proxy == FILTER_PROXY:
+            if action.to is None or action.is_partial or action.proxy == FILTER_PROXY:
                 raise Misfit((i,), "is no beginning: expected a proxy other than filter, with `to`, for all")
         return actions
 
@@ -248,6 +249,11 @@ class Scenario(Strict):
                 known = defaults.setdefault(proxy, {})
                 known[name] = {**values, **known.get(name, {})}
         return Registry(self.mechanisms, defaults)
+
+    @property
+    def projection(self) -> Projection | None:
+        """The plane of the world, if it is somewhere on earth."""
+        return plane_of(self.world, self.mobility)
 
     def walls(self, registry: Registry) -> Walls:
         """The walls where clients move; none with a script, or if no radio loses power by walls."""
@@ -280,7 +286,7 @@ class Scenario(Strict):
             self._check_world()
         else:
             try:
-                self.script.check(self.clients, self.duration, self.registry())
+                self.script.check(self.clients, self.duration, self.registry(), self.projection)
             except Misfit as misfit:
                 raise Misfit(("script", *misfit.path), misfit.args[0]) from None
         if self.objects is not None:
@@ -347,6 +353,10 @@ class Scenario(Strict):
                 )
             earliest = step.at
             check_members(("timeline", i, "plan"), step.plan, self.clients)
+            if any(action.area is not None for action in step.plan.actions):
+                points = self.script.places if self.script else self.mobility.build().attractions
+                places = [point.place() for point in points]
+                check_areas(("timeline", i, "plan"), step.plan, places, self.projection)
 
     def _check_world(self) -> None:
         mobility = self.mobility.build()

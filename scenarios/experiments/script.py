@@ -11,7 +11,8 @@ from bypass.core.areas.arguments import LARGEST_RADIUS
 from bypass.mechanisms import Registry
 from bypass.models.maps import AttractionPoint
 from bypass.models.waypoints import Track, Waypoints
-from bypass.scenarios.experiments.plans import check_members, check_plan
+from bypass.places.geo import Projection
+from bypass.scenarios.experiments.plans import check_areas, check_members, check_plan
 from bypass.support.validation import Misfit
 from bypass.transitions import Plan
 
@@ -107,8 +108,10 @@ class Script(BaseModel):
                 away.remove(step.client)
         return self
 
-    def check(self, clients: int, duration: float, registry: Registry) -> None:
-        """Raise Misfit unless steps are about clients that there are, in time, and plans can be executed."""
+    def check(self, clients: int, duration: float, registry: Registry, projection: Projection | None) -> None:
+        """Raise Misfit unless steps are about clients that there are, in time, and plans can be executed.
+        Areas in degrees take a `projection`."""
+        places = [point.place() for point in self.places]
         for i, step in enumerate(self.steps):
             if step.at >= duration:
                 raise Misfit(("steps", i, "at"), f"is {step.at}: expected less than {duration} s, the end")
@@ -119,6 +122,7 @@ class Script(BaseModel):
             if step.plan is not None:
                 check_plan(("steps", i, "plan"), step.plan, registry)
                 check_members(("steps", i, "plan"), step.plan, clients)
+                check_areas(("steps", i, "plan"), step.plan, places, projection)
 
     def movement(self, clients: int, duration: float) -> Waypoints:
         """Where clients are: they stand, and are elsewhere from one moment to the next."""

@@ -94,7 +94,7 @@ def around_transitions(result: Result) -> Iterator[Markup]:
         yield pictures(followed, "", "small")
     if any(nearby):
         yield paragraph(
-            "Left: where clients were when they followed. Circles: attraction points. Delays count from the"
+            "Left: where clients were when they followed. Lines: attraction points. Delays count from the"
             " moment at which the broker decided."
         )
         yield pictures(nearby, "")
@@ -102,7 +102,9 @@ def around_transitions(result: Result) -> Iterator[Markup]:
 
 def moved_clients(run: Run) -> Iterator[Markup]:
     """Where clients changed their mechanisms one by one."""
-    yield paragraph("Colour: the mechanism that a client changed to. Circles: attraction points.")
+    yield paragraph(
+        "Colour: the mechanism that a client changed to. Lines: attraction points; dotted: areas of plans."
+    )
     yield pictures((transition_map(run, proxy) for proxy in PROXIES), "No client changed by itself.")
 
 
@@ -179,5 +181,5 @@ def _maps(parts: list[tuple[str, Run, Columns]]) -> Markup:
         for title, run, events in parts
         for metric, values in METRICS.items()
     ]
-    words = f"Means by the place of events, in cells of {METRIC_CELL_M:g} m. Circles: attraction points."
+    words = f"Means by the place of events, in cells of {METRIC_CELL_M:g} m. Lines: attraction points."
     return paragraph(words) + pictures(drawn, NO_SHARES, kind)

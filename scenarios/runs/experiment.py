@@ -86,6 +86,7 @@ class Experiment:
             durable=scenario.durable,
             registry=registry,
             walls=scenario.walls(registry),
+            projection=scenario.projection,
             **self._edges(registry),
         )
         registry.prepare(self.system.broker.engine, "broker", here)

@@ -121,7 +121,7 @@ def _phase_names(scenario: Scenario) -> list[str]:
     names = [scenario.phase or used]
     for step in scenario.timeline:
         for action in step.plan.actions:
-            if action.proxy == proxy and action.to is not None and action.members is None:
+            if action.proxy == proxy and action.to is not None and not action.is_partial:
                 used = action.to
         names.append(step.phase or used)
     return names

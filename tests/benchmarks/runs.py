@@ -37,6 +37,7 @@ NEARBY = {
         *("--duration", "3", "--scale-duration", "3", "--most", "100", "--repetitions", "1"),
     ],
     "radio": ["--duration", "1", "--seeds", "1"],
+    "borders": ["--clients", "100", "--fences", "60", "--seconds", "4"],
     "walls": ["--pairs", "200", "--stations", "20", "--repetitions", "1"],
     "infrastructure": ["--scenarios", "hotcell", "--duration", "40", "--clients", "4", "--seeds", "1"],
     "storage_speed": ["--seconds", "2", "--designs", "cells", "--sizes", "16", "--repetitions", "1"],

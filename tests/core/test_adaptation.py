@@ -333,3 +333,29 @@ def test_a_firing_names_the_plan_that_clients_execute() -> None:
     told = {record.id.rpartition("/")[0] for record in world.clients[2].engine.records}
     assert fired
     assert set(fired) <= told
+
+
+VISITS = RuleBook.from_yaml(
+    """
+    rules:
+      - {rule: enter, on: enter, when: place == 'park'}
+      - {rule: leave, on: leave, when: place == 'park' and seconds > 0 and at > 0}
+      - {rule: dwell, on: dwell, when: place == 'park' and before < 5 and seconds >= 5}
+      - {rule: pond, on: enter, when: place == 'pond' and x < 381}
+    """
+)
+
+
+def test_visits_are_entered_dwelt_in_once_and_left() -> None:
+    """Each place for itself, although the park and the pond overlap, and also on the way through."""
+    world = Observed([OUT], VISITS)
+    world.fired()
+    world.go(0, IN_PARK)
+    assert world.fired() == ["enter"]
+    world.run(9.0)
+    assert world.fired() == ["dwell"]
+    world.go(0, (480.0, 300.0))
+    assert world.fired() == ["pond", "leave"]
+    world.go(0, IN_PARK)
+    world.broker.disconnect(0)
+    assert world.fired() == ["enter", "leave"]

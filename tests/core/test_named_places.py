@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_clients_listen_to_the_channels_of_new_places(new_world: type[World], sc
     for client in range(3):
         world.subscribe(client, 50)
     world.run()
-    filters = [client.engine.active("filter") for client in world.clients]
+    filters: list[Any] = [client.engine.active("filter") for client in world.clients]
     before = {each.known.generation for each in filters}
     world.broker.places.change(put=[LAWN, SQUARE])
     world.run()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bypass.core.adaptation import Adaptation
 from bypass.core.plans.plan_areas import area_of
 from bypass.errors import InvalidArea
 from bypass.places import Area, GeoLocation, Place, Projection
-from bypass.transitions import Action, InvalidPlan, Plan
+from bypass.scenarios import InvalidScenario
+from bypass.scenarios.runs.experiment import Experiment
+from bypass.scenarios.runs.loader import load
+from bypass.transitions import Action, InvalidPlan, Plan, RuleBook
 
 if TYPE_CHECKING:
     from tests.conftest import World
@@ -118,3 +123,41 @@ def test_a_host_that_knows_nobody_refuses_an_area(new_world: type[World]) -> Non
     (record,) = world.clients[0].engine.execute(at("lawn"))
     assert record.outcome == "failed"
     assert "expected members" in record.error
+
+
+def test_rules_name_the_place_that_they_observe(new_world: type[World]) -> None:
+    world = three(new_world)
+    book = RuleBook.from_yaml(
+        """
+        rules:
+          - rule: crowd
+            on: density
+            when: count > 0
+            plan: {plan: crowd, actions: [{proxy: filter, to: grid, area: "{place}"}]}
+        """
+    )
+    Adaptation(world.broker, book, world.broker.places.all)
+    world.run(3.0)
+    assert schemes(world) == ["grid", "radial", "grid"]
+
+
+def test_a_timeline_has_areas(tmp_path: Path) -> None:
+    text = """
+    name: zones
+    about: a plan for an area
+    clients: 12
+    duration: 12
+    mobility: {model: rwp}
+    filter: {scheme: radial}
+    timeline:
+      - {at: 6, plan: {plan: west, actions: [{proxy: filter, to: ste, area: AREA}]}}
+    """
+    file = tmp_path / "zones.yaml"
+    file.write_text(text.replace("AREA", "[0, 0, 100000, 100000]"))
+    experiment = Experiment(load(str(file)), seed=1)
+    experiment.run()
+    served = {scheme.name: len(scheme.clients) for scheme in experiment.system.broker.filter_schemes}
+    assert served["ste"] == 12
+    file.write_text(text.replace("AREA", "[0, 0, 1]"))
+    with pytest.raises(InvalidScenario, match="3 numbers: expected x0, y0, x1, y1"):
+        load(str(file))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ NEAR = 1e-3
 ZONE = Area.polygon([(0, 0), (100, 0), (100, 100), (0, 100)], [[(40, 40), (60, 40), (60, 60), (40, 60)]])
 
 
-def holds(wanted: Filter, **attributes: object) -> bool:
+def holds(wanted: Filter, **attributes: Any) -> bool:
     return matches(Event(**attributes), Subscription.of(wanted))
 
 

@@ -9,6 +9,7 @@ import pytest
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.config_file import load_config
 from bypass.live.config_files import InvalidConfig
+from bypass.places.areas import Area
 from bypass.places.region import Place, Region
 
 
@@ -246,3 +247,34 @@ def test_a_file_that_cannot_be_read_is_named(file: Path) -> None:
 
 def test_a_dashboard_has_an_address_without_being_told() -> None:
     assert BrokerConfig(dashboard=True).web_address == "127.0.0.1:7780"
+
+
+def test_places_may_be_areas(file: Path) -> None:
+    file.write_text(
+        "region: {origin: [49.87, 8.65], places: [{name: lawn, area: 'POLYGON ((0 0, 90 0, 0 90))'}, "
+        "{name: park, area: {type: Polygon, coordinates: "
+        "[[[8.65, 49.87], [8.66, 49.87], [8.66, 49.88], [8.65, 49.87]]]}}]}"
+    )
+    lawn, park = load_config(file, {}).region.region().places
+    assert lawn == Place.of_area("lawn", Area.polygon([(0, 0), (90, 0), (0, 90)]))
+    assert park.area is not None
+    assert not park.area.degrees
+    assert park.contains(500.0, 300.0)
+
+
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ("{name: lawn, x: 1}", "'x': 1}: expected x, y and radius, or an area"),
+        (
+            "{name: lawn, area: 'POLYGON ((0 0, 1 1))', x: 1}",
+            "'x': 1}: expected x, y and radius, or an area",
+        ),
+        ("{name: lawn, area: 'POLYGON ((0 0, 1 1))'}", "region.places.0 lawn: polygon of 2 vertices"),
+    ],
+)
+def test_a_place_that_is_no_area_is_refused(file: Path, place: str, complaint: str) -> None:
+    file.write_text(f"region: {{places: [{place}]}}")
+    with pytest.raises(InvalidConfig) as refused:
+        load_config(file, {})
+    assert complaint in str(refused.value)

@@ -10,6 +10,7 @@ import shapely
 
 from bypass import attr, connect_blocking
 from bypass.live.broker.operations.outlines import MOST_CORNERS, outline, place_entry
+from bypass.live.operator import Operator
 from bypass.places.areas import Area
 from bypass.places.region import Place
 from tests.live.brokers import config, in_loop, running
@@ -72,3 +73,23 @@ def test_a_broker_shows_the_areas_of_subscriptions_where_they_are(tmp_path: Path
             boxes = sorted(shapely.Polygon(each["outline"][0][0]).bounds for each in shown)
     assert {each["kind"] for each in shown} == {"subscription"}
     assert boxes == [(0, 0, 40, 40), (250, 250, 350, 350), (490, 490, 510, 510)]
+
+
+def test_a_broker_shows_the_areas_of_plans_that_were_executed(tmp_path: Path) -> None:
+    """Not of those that were tried, and no more of those of some minutes ago."""
+    with running(config(tmp_path)) as service:
+        endpoint = service.server.endpoints[0]
+        with connect_blocking(endpoint, open=True, name="one", location=lambda: (5.0, 5.0)) as one:
+            one.subscribe(attr("kind") == "news", radius=50)
+            with Operator(endpoint, None) as operator:
+                plan = {"plan": "there", "actions": [{"proxy": "filter", "to": "ste"}]}
+                operator.ask("execute", plan=plan, area=[0, 0, 30, 30], dry_run=True)
+                in_loop(service, service.status.refresh)
+                assert service.status.snapshot["areas"] == []
+                operator.ask("execute", plan=plan, area=[0, 0, 30, 30])
+                in_loop(service, service.status.refresh)
+            [shown] = service.status.snapshot["areas"]
+            areas = service.server.broker.plan_areas
+            assert in_loop(service, lambda: areas.since(service.server.loop.now() + 1)) == []
+    assert shown["kind"] == "plan"
+    assert shapely.Polygon(shown["outline"][0][0]).bounds == (0, 0, 30, 30)

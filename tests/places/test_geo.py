@@ -159,3 +159,13 @@ def test_projections_survive_pickling() -> None:
 def test_pyproj_is_imported_only_by_those_who_project() -> None:
     program = "import sys, bypass.places.geo; sys.exit('pyproj' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_an_altitude_goes_along() -> None:
+    plane = Projection.around(GeoLocation(49.8, 8.6))
+    place = GeoLocation(49.81, 8.61, altitude=144)
+    assert plane.to_planar(place).altitude == 144.0
+    assert plane.to_geo(plane.to_planar(place)).altitude == 144.0
+    assert place == GeoLocation(49.81, 8.61)
+    with pytest.raises(InvalidLocation, match="altitude nan: expected a finite number"):
+        PlanarLocation(0, 0, altitude=float("nan"))

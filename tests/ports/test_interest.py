@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
 from bypass.events.matching import matches
-from bypass.places.sensor import LocationRequest, NoSensor
+from bypass.places.area_of_interest import AreaOfInterest
+from bypass.places.areas import Area
+from bypass.places.sensor import Fix, LocationRequest, NoSensor
 from bypass.ports.interest import Interest
 from bypass.ports.subscriptions import SubHandle, Subscriptions
 from bypass.protocol.messages import Kind, Publish
@@ -26,6 +28,9 @@ class Sensor(NoSensor):
     def place(self) -> tuple[float, float] | None:
         return self.at
 
+    def current(self) -> Fix | None:
+        return None if self.at is None else Fix(*self.at, 0.0, 0.0, 0.0)
+
 
 def ignore(event: Event, handle: SubHandle) -> None:
     """Nobody calls it here."""
@@ -33,7 +38,16 @@ def ignore(event: Event, handle: SubHandle) -> None:
 
 metres = st.integers(0, 100).map(float)
 places = st.tuples(metres, metres)
-wanted = st.tuples(st.integers(0, 4), st.sampled_from([None, 1, 20, 50, 200]))
+AREAS = [
+    AreaOfInterest((Area.box((10, 10), (40, 40)), Area.circle((80, 80), 10.5))),
+    AreaOfInterest((Area.circle((0, 0), 30.5),), True),
+    AreaOfInterest((Area.circle((0, 0), 30.5),), True, "bus"),
+    AreaOfInterest((Area.of_place("park"),)),
+]
+radii = st.sampled_from([None, 1, 20, 50, 200])
+wanted = st.tuples(st.integers(0, 4), radii, st.none()) | st.tuples(
+    st.integers(0, 4), st.none(), st.sampled_from(AREAS)
+)
 publications = st.tuples(
     st.integers(0, 4),
     st.tuples(st.just(Kind.PLAIN), st.none())
@@ -49,11 +63,11 @@ class Follower:
         self.subscriptions = Subscriptions()
         self.interest = Interest(self.subscriptions, self.sensor)
 
-    def add(self, level: int, radius: int | None) -> None:
-        self.subscriptions.add(Subscription.of(attr("level") >= level), ignore, radius, LocationRequest())
+    def add(self, level: int, radius: int | None, interest: AreaOfInterest | None = None) -> None:
+        subscription = Subscription.of(attr("level") >= level)
+        self.subscriptions.add(subscription, ignore, radius, LocationRequest(), interest=interest)
 
     def expected(self, publication: Publish) -> list[int]:
-        here = self.sensor.at
         return [
             each.handle.id
             for each in self.subscriptions
@@ -61,11 +75,19 @@ class Follower:
             and (
                 publication.kind is Kind.PLAIN
                 or publication.location is None
-                or here is None
-                or each.handle.radius is None
-                or math.dist(here, publication.location) <= each.handle.radius
+                or self.is_near(each.handle, publication.location)
             )
         ]
+
+    def is_near(self, handle: SubHandle, at: tuple[float, float]) -> bool:
+        here, interest = self.sensor.at, handle.interest
+        if interest is None:
+            return here is None or handle.radius is None or math.dist(here, at) <= handle.radius
+        if interest.around or interest.places:
+            return False  # a broker alone knows
+        if not interest.relative:
+            return any(area.contains(*at) for area in interest.areas)
+        return here is None or any(area.placed(*here).contains(*at) for area in interest.areas)
 
 
 @settings(max_examples=60, deadline=None)
@@ -89,8 +111,8 @@ def test_interest_is_what_each_subscription_says(
     events = [Event(level=level) for level in range(5)]
     for number, (what, value) in enumerate(steps):
         match what, value:
-            case "add", (level, radius):
-                follower.add(level, radius)
+            case "add", (level, radius, interest):
+                follower.add(level, radius, interest)
             case "remove", int(which):
                 handles = [each.handle for each in follower.subscriptions]
                 if handles:
@@ -99,7 +121,7 @@ def test_interest_is_what_each_subscription_says(
                 follower.sensor.at = place
             case "event", (level, (kind, location)):
                 publication = Publish(number, events[level], kind, location=location)
-                assert list(follower.interest.handles(publication)) == follower.expected(publication)
+                assert sorted(follower.interest.handles(publication)) == follower.expected(publication)
 
 
 def test_for_one_publication_it_does_not_change_its_mind() -> None:

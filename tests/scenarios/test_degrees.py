@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -13,7 +14,9 @@ from bypass.places.geo import GeoLocation, Projection
 from bypass.scenarios.experiments.files import InvalidScenario
 from bypass.scenarios.experiments.inputs import experiment_text
 from bypass.scenarios.experiments.schema import Scenario
+from bypass.scenarios.report.plots.maps.world import transition_map
 from bypass.scenarios.runs.loader import load
+from bypass.scenarios.runs.preparation import prepared
 
 HERRNGARTEN = {"lat": 49.8762, "lon": 8.6526}
 CORNER = (49.8696, 8.6502)
@@ -78,10 +81,56 @@ def test_edges_may_be_in_degrees(tmp_path: Path) -> None:
     )
     edges = load(path).infrastructure
     assert edges is not None
-    first, second = edges.places
-    assert second == (5, 6)
     there = Projection.around(GeoLocation(*CORNER)).to_planar(GeoLocation(**HERRNGARTEN))
-    assert first == pytest.approx((there.x, there.y), abs=0.0005)
+    found = np.array(edges.places)
+    assert found == pytest.approx(np.array([(there.x, there.y), (5.0, 6.0)]), abs=0.0005)
+
+
+def test_areas_of_plans_may_be_in_degrees(tmp_path: Path) -> None:
+    """A partial transition of whoever is in a polygon around Herrngarten: of one of two clients."""
+    lat, lon = HERRNGARTEN["lat"], HERRNGARTEN["lon"]
+    ring = [
+        [lon - 0.001, lat - 0.001],
+        [lon + 0.001, lat - 0.001],
+        [lon, lat + 0.001],
+        [lon - 0.001, lat - 0.001],
+    ]
+    area = {"type": "Polygon", "coordinates": [ring]}
+    plan = {"plan": "there", "actions": [{"proxy": "filter", "to": "grid", "area": area}]}
+    steps = [
+        {"at": 0, "do": "move", "client": 0, "place": HERRNGARTEN},
+        {"at": 0, "do": "move", "client": 1, "place": [1000, 1000]},
+        {"at": 0, "do": "subscribe", "client": 0, "subscription": 1, "radius": 50},
+        {"at": 0, "do": "subscribe", "client": 1, "subscription": 2, "radius": 50},
+    ]
+    found = scenario(tmp_path, script={"steps": steps}, timeline=[{"at": 4, "plan": plan}])
+    run = prepared(found, 1).run()
+    moved = [each.client for each in run.executions if each.record.target == "grid"]
+    assert moved == [None, 0]  # the broker, and whoever is there
+    assert transition_map(run, "filter") is not None
+    assert (
+        scenario(tmp_path, timeline=[{"at": 4, "plan": plan}], script={"steps": steps}).projection is not None
+    )
+
+
+@pytest.mark.parametrize(
+    ("area", "problem"),
+    [
+        (
+            "Herrngarten",
+            r"timeline.0.plan.actions.0.area is no area: .*Herrngarten.*: expected well-known text, or",
+        ),
+        ([0, 0, 5], r"timeline.0.plan.actions.0.area is no area: .*3 numbers: expected x0, y0, x1, y1"),
+        ("park", ""),
+    ],
+)
+def test_areas_of_plans_are_checked_before_anything_runs(tmp_path: Path, area: Any, problem: str) -> None:
+    plan = {"plan": "there", "actions": [{"proxy": "filter", "to": "grid", "area": area}]}
+    if not problem:
+        assert scenario(tmp_path, timeline=[{"at": 4, "plan": plan}]).timeline
+        return
+    with pytest.raises(InvalidScenario, match=problem):
+        scenario(tmp_path, timeline=[{"at": 4, "plan": plan}])
 
 
 @pytest.mark.parametrize(

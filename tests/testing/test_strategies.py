@@ -72,7 +72,7 @@ def test_scenarios_load(mechanisms: tuple[str, ...]) -> None:
     """Also once they were written to a file."""
     schemes = set()
 
-    @few
+    @settings(few, max_examples=60)
     @given(data=scenarios(mechanisms))
     def load(data: dict[str, Any]) -> None:
         read: Any = load_yaml("drawn", dump_yaml(data), ValueError)

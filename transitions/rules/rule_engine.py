@@ -117,6 +117,10 @@ class RuleEngine:
         self._about = about
         self._memory = {fact: self._memory.get(fact, {}) for fact in dict.fromkeys(about.values())}
 
+    def observes(self, topic: str) -> bool:
+        """Whether there are rules for a topic. Raises KeyError if there is no such topic."""
+        return bool(self._rules[topic])
+
     def observe(self, topic: str, subject: Hashable, facts: Facts) -> list[Firing]:
         """Look at what was observed and act; gives the rules that fired.
 

@@ -28,7 +28,7 @@ LONGEST_S = 100 * 365 * 86_400.0
 
 LONGEST_NAME = 200  # as that of a session
 
-Areas = Area | Iterable[Area]
+GivenAreas = Area | Iterable[Area]
 
 
 class SubscriptionScope(NamedTuple):
@@ -129,7 +129,7 @@ def interest_of(
         if moves and (each.place or each.degrees):
             what = f"place {shown(each.place)}" if each.place else "an area in degrees"
             raise InvalidArea(f"{what} that moves: expected an area in metres around (0, 0)")
-    return AreaOfInterest(tuple([_planar(each, projection) for each in areas]), moves, around or "")
+    return AreaOfInterest(tuple([planar_area(each, projection) for each in areas]), moves, around or "")
 
 
 def _areas(area: Any) -> tuple[Area, ...]:
@@ -143,7 +143,8 @@ def _areas(area: Any) -> tuple[Area, ...]:
     return given
 
 
-def _planar(area: Area, projection: Projection | None) -> Area:
+def planar_area(area: Area, projection: Projection | None) -> Area:
+    """The area in metres. Raises InvalidArea for degrees without a projection."""
     if not area.degrees:
         return area
     if projection is None:

@@ -10,14 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bypass.core.areas.presence import AreaPresence, resolved
 from bypass.core.plans.isolation import ClientDirectory
 from bypass.errors import FollowingRefused, InvalidArea, shown
 from bypass.mechanisms.filters.indexes.areas.index import AreaIndex
 from bypass.mechanisms.filters.indexes.table import NO_ROWS, SubscriptionTable
 from bypass.places.area_of_interest import AreaOfInterest, as_seen_from, heading_of, in_any
 from bypass.places.areas import Area
-from bypass.places.region import Place, Region
-from bypass.protocol.messages import AllowFollowing, FollowedPlace, Publish
+from bypass.places.region import Region
+from bypass.protocol.messages import AllowFollowing, FollowedPlace, Publish, Subscribe
+from bypass.protocol.wire import with_area
 from bypass.support.arrays import Ints
 
 log = logging.getLogger(__name__)
@@ -36,10 +38,14 @@ class BrokerAreas:
 
     Clients could not test these, so exactly the rows are found in whose areas an event lies, whichever
     schemes run. Clients are known by what `names` calls them. One that is followed may be away: nothing is
-    around it until it says where it is, and whom it allows that. `region` gives the region as it is now.
+    around it until it says where it is, and whom it allows that. `region` gives the region as it is now,
+    `now` the time by which places are reported; `presence` tells who may be in the area of an event.
     """
 
-    def __init__(self, names: ClientDirectory, region: Callable[[], Region]) -> None:
+    def __init__(
+        self, names: ClientDirectory, region: Callable[[], Region], now: Callable[[], float]
+    ) -> None:
+        self.presence = AreaPresence(now, names.knows_areas)
         self._names = names
         self._region = region
         self._table = SubscriptionTable()
@@ -50,6 +56,17 @@ class BrokerAreas:
         self._allowed: dict[str, AllowFollowing] = {}
         self._places: dict[str, tuple[float, float, float]] = {}  # x, y and heading
 
+    def resolve(self, publication: Publish) -> None:
+        """Give an event for who is at a named place the shape of that place, also in its raw form.
+
+        Raises InvalidArea for a name that no place of the region has.
+        """
+        area = publication.area
+        if area is not None and area.shape is None:
+            publication.area = resolved(area, self._region())
+            if publication.raw:
+                publication.raw = with_area(publication.raw, publication.area)
+
     def use(self, table: SubscriptionTable) -> None:
         """Keep rows of this table from now on."""
         if table is not self._table:
@@ -59,9 +76,13 @@ class BrokerAreas:
 
     # -- subscriptions ------------------------------------------------------------------------------------
 
-    def check(self, client: int, interest: AreaOfInterest) -> None:
-        """Check areas. Raises InvalidArea for a place that the region does not have, and FollowingRefused
-        for what is to be around somebody who does not allow that."""
+    def check(self, message: Subscribe) -> None:
+        """Check the areas of a subscription, unless it has them already. Raises InvalidArea for a place that
+        the region does not have, and FollowingRefused for what is to be around somebody who does not allow
+        that."""
+        interest, client = message.interest, message.client
+        if interest is None or interest == self._table.interest_of(client, message.handle):
+            return
         self._look_up(interest)
         if interest.around and not self.allows(interest.around, client):
             follower = shown(self._names.name(client))
@@ -129,7 +150,8 @@ class BrokerAreas:
         table = self._table
         interest = table.interests[row]
         if interest.places:
-            return self._named.get(row, ())
+            named = self._named.get(row)
+            return () if named is None else named.areas
         if not interest.relative:
             return interest.areas
         if interest.around:
@@ -177,7 +199,7 @@ class BrokerAreas:
             if name not in known:
                 expected = ", ".join(known) or "none, the region has no places"
                 raise InvalidArea(f"place {shown(name)}: expected one of {expected}")
-        return tuple([_area_of(known[area.place]) if area.place else area for area in interest.areas])
+        return tuple([known[area.place].as_area() if area.place else area for area in interest.areas])
 
     def allows(self, name: str, client: int) -> bool:
         allowed = self._allowed.get(name)
@@ -197,7 +219,3 @@ class BrokerAreas:
             self._followers.pop(name, None)
         if not self._around.get(name, True):
             del self._around[name]
-
-
-def _area_of(place: Place) -> Area:
-    return Area.circle((place.x, place.y), place.radius) if place.area is None else place.area

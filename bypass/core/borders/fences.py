@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bypass.core.borders.polygon_kernels import all_crossings
 from bypass.core.borders.watched_client import KeptWatch
 from bypass.places.areas.polygons import PolygonShape
 from bypass.places.areas.shapes import BoxShape
@@ -73,6 +75,12 @@ def passes(ax: float, ay: float, bx: float, by: float, edges: Floats, slack: flo
         second = dx * (ey - ay) - dy * (ex - ax)
         if (first > room and second > room) or (first < -room and second < -room):
             continue
+        wx, wy = ex - cx, ey - cy
+        near = slack * (abs(wx) + abs(wy) + 1.0)
+        first = wx * (ay - cy) - wy * (ax - cx)
+        second = wx * (by - cy) - wy * (bx - cx)
+        if (first > near and second > near) or (first < -near and second < -near):
+            continue
         return True
     return False
 
@@ -82,8 +90,8 @@ def find_passed(
     ways: Floats, spans: Ints, columns: int, starts: Ints, members: Ints, bounds: Floats,
     first_edge: Ints, edges: Floats, slack: float, stamps: Ints, found: Ints,
 ) -> int:  # fmt: skip
-    """Write pairs of ways and fences whose border the way may pass, and give how many there are; only so many as
-    fit are written. A fence without edges is told by its bounds alone."""
+    """Write pairs of ways and fences whose border the way may pass, and give how many there are; only so many
+    as fit are written. A fence without edges is told by its bounds alone."""
     count = 0
     for i in range(len(ways)):
         ax, ay, bx, by = ways[i]
@@ -130,13 +138,36 @@ class Fences:
         self._watches.pop(watch, None)
         self._stale = True
 
-    def passed(self, ways: Floats) -> tuple[Sequence[Fence], Ints]:
-        """Find the fences whose border each way (x0, y0, x1, y1) may pass: all fences, and pairs of the number of
-        a way and of a fence. None that is passed is missing."""
+    def passed(self, ways: Floats) -> list[tuple[int, Fence, list[float] | None]]:
+        """Find the fences whose border each way (x0, y0, x1, y1) may pass: the number of the way, the fence,
+        and the shares of the way at which it does; None: that is not known. None that is passed is
+        missing."""
+        pairs = self._met(ways)
+        starts, shares = np.empty(len(pairs) + 1, np.int64), np.empty(4 * len(pairs) + 64)
+        if not len(pairs):
+            return []
+        while True:
+            count = all_crossings(
+                ways, pairs, self._exact, self._first_edge, self._edges, self._first_part, self._parts,
+                self._part_bounds, starts, shares,
+            )  # fmt: skip
+            if count <= len(shares):
+                break
+            shares = np.empty(count)
+        told = np.flatnonzero(starts[1:] > starts[:-1])
+        begins, ends, known = starts[told].tolist(), starts[told + 1].tolist(), shares[:count].tolist()
+        found = []
+        for (way, row), begin, end in zip(pairs[told].tolist(), begins, ends, strict=True):
+            own = known[begin:end]
+            found.append((way, self._fences[row], None if own[0] == inf else own))
+        return found
+
+    def _met(self, ways: Floats) -> Ints:
+        """Pairs of the number of a way and of a fence that is not far from it."""
         if self._stale:
             self._build()
         if not self._fences or not len(ways):
-            return self._fences, np.empty((0, 2), np.int64)
+            return np.empty((0, 2), np.int64)
         spans = np.empty((len(ways), 4), np.int64)
         corners = np.column_stack(
             (
@@ -155,24 +186,16 @@ class Fences:
                 self._first_edge, self._edges, SLACK_M, self._stamps, found,
             )  # fmt: skip
             if count <= len(found):
-                return self._fences, found[:count]
+                return found[:count]
             found = np.empty((count, 2), np.int64)
 
     def around(self, x: float, y: float) -> Iterable[Fence]:
         """Give the fences that a place may be in."""
-        fences, pairs = self._at(np.array([[x, y, x, y]]))
-        return [fences[row] for row in pairs[:, 1].tolist()]
-
-    def _at(self, places: Floats) -> tuple[Sequence[Fence], Ints]:
         if self._stale:
             self._build()
-        if not self._fences:
-            return self._fences, np.empty((0, 2), np.int64)
-        x, y = places[0, 0], places[0, 1]
         bounds = self._bounds
         inside = (bounds[:, 0] <= x) & (x <= bounds[:, 2]) & (bounds[:, 1] <= y) & (y <= bounds[:, 3])
-        rows = np.flatnonzero(inside)
-        return self._fences, np.column_stack((np.zeros(len(rows), np.int64), rows))
+        return [self._fences[row] for row in np.flatnonzero(inside).tolist()]
 
     def _build(self) -> None:
         self._stale = False
@@ -183,8 +206,15 @@ class Fences:
         self._bounds = np.array([fence.area.bounds for fence in self._fences], np.float64).reshape(-1, 4)
         self._bounds += np.array([-SLACK_M, -SLACK_M, SLACK_M, SLACK_M])
         lines = [border_edges(fence.area) for fence in self._fences]
-        self._first_edge = np.cumsum([0, *map(len, lines)])
-        self._edges = np.concatenate([np.empty((0, 4)), *lines])
+        self._first_edge = np.cumsum([0, *(sum(map(len, parts)) for parts in lines)])
+        flat = [part for parts in lines for part in parts]
+        self._edges = np.concatenate([np.empty((0, 4)), *flat])
+        self._first_part = np.cumsum([0, *map(len, lines)])
+        self._parts = np.cumsum([0, *map(len, flat)])
+        self._part_bounds = np.array([part_bounds(part) for part in flat]).reshape(-1, 4)
+        self._exact = np.array([isinstance(fence.area.shape, PolygonShape) for fence in self._fences]) & (
+            np.diff(self._first_edge) > 0
+        )
         self._stamps = np.empty(count, np.int64)
         if not count:
             return
@@ -192,7 +222,9 @@ class Fences:
         x1, y1 = self._bounds[:, 2:].max(0)
         width, height = x1 - x0, y1 - y0
         extent = float(np.mean(self._bounds[:, 2:] - self._bounds[:, :2]))
-        side = max(extent, np.sqrt(width * height / min(4 * count, MOST_CELLS)), max(width, height) / 1024, 1e-3)
+        side = max(
+            extent, np.sqrt(width * height / min(4 * count, MOST_CELLS)), max(width, height) / 1024, 1e-3
+        )
         self._columns, self._rows = int(width // side) + 1, int(height // side) + 1
         self._grid = np.array([x0, y0, side])
         spans = np.empty((count, 4), np.int64)
@@ -203,13 +235,22 @@ class Fences:
         fill_cells(spans, self._columns, self._starts, self._members)
 
 
-def border_edges(area: Area) -> Floats:
-    """The edges of an area's border; none for one with arcs, or a band of altitudes, which its bounds tell."""
+def border_edges(area: Area) -> list[Floats]:
+    """The edges of the border of each part of an area; none for one with arcs, or a band of altitudes, which
+    its bounds tell."""
     if area.altitude is not None or not isinstance(area.shape, BoxShape | PolygonShape):
-        return np.empty((0, 4))
-    rings = [ring for part in area.shape.outline().parts for ring in part]
-    lines = []
-    for ring in rings:
-        ends = np.frombuffer(ring, np.float64).reshape(-1, 2)
-        lines.append(np.column_stack((np.roll(ends, 1, 0), ends)))
-    return np.concatenate(lines)
+        return []
+    parts = []
+    for rings in area.shape.outline().parts:
+        lines = []
+        for ring in rings:
+            ends = np.frombuffer(ring, np.float64).reshape(-1, 2)
+            lines.append(np.column_stack((np.roll(ends, 1, 0), ends)))
+        parts.append(np.concatenate(lines))
+    return parts
+
+
+def part_bounds(edges: Floats) -> tuple[float, float, float, float]:
+    """The smallest rectangle around edges."""
+    x, y = edges[:, 0], edges[:, 1]
+    return x.min(), y.min(), x.max(), y.max()

@@ -8,9 +8,9 @@ from bypass.core.plans.isolation import ClientDirectory
 
 
 class WatchPermissions:
-    """Knows who may watch whom. `allows` says whether a client of a name lets another one follow it, `is_operator`
-    whether a client is an operator's, and `understands` whether a client's version knows border tasks; each
-    runtime says what is otherwise there."""
+    """Knows who may watch whom. `allows` says whether a client of a name lets another one follow it,
+    `is_operator` whether a client is an operator's, and `understands` whether a client's version knows border
+    tasks; each runtime says what is otherwise there."""
 
     def __init__(self, names: ClientDirectory, allows: Callable[[str, int], bool]) -> None:
         self.is_operator: Callable[[int], bool] = lambda _: True

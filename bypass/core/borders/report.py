@@ -19,16 +19,16 @@ States = Mapping[str, Sequence[Any]]
 
 @dataclass(slots=True)
 class BorderReport:
-    """What a client has found since its last report, in the order in which it came.
+    """The findings of a client since its last report, in the order in which it came.
 
-    `events` are with the numbers of their watches; `states` are by watch, those of all areas in which the client
-    has one; `last` is where it is. `is_final`: the broker goes on from here. `number` counts the reports
-    of a client.
+    `events` are with the numbers of their watches; `states` are by watch, those of all areas in which the
+    client has one; `last` is where it is. `is_final`: the broker goes on from here. `number` counts the
+    reports of a client.
     """
 
     turn: int
     events: list[tuple[int, BorderEvent]]
-    states: dict[int, States] = field(default_factory=dict)
+    states: Mapping[int, States] = field(default_factory=dict)
     last: PathPoint | None = None
     is_final: bool = False
     number: int = 0
@@ -41,9 +41,7 @@ class BorderReport:
             last = [x, y, at, z if isfinite(z) else None]
         content = {
             "turn": self.turn,
-            "events": [
-                [number, e.kind, e.area, e.x, e.y, e.at, e.since, e.why] for number, e in self.events
-            ],
+            "events": [[number, e.kind, e.area, e.x, e.y, e.at, e.since, e.why] for number, e in self.events],
             "states": [[number, states] for number, states in self.states.items()],
             "last": last,
             "final": self.is_final,
@@ -64,13 +62,17 @@ class BorderReport:
             for number, kind, area, x, y, at, since, why in content["events"]:
                 if kind not in KINDS or why not in REASONS or not isinstance(area, str):
                     raise ValueError(f"{shown(kind)} {shown(area)} {shown(why)}: no border event")
-                events.append((int(number), BorderEvent(kind, area, *map(_finite, (x, y, at, since)), why)))
+                place = _finite(x), _finite(y)
+                found = BorderEvent(kind, area, *place, _finite(at), _finite(since), why)
+                events.append((int(number), found))
             states = {}
             for number, each in content["states"]:
                 for state in each.values():
                     AreaState.load(state)
                 states[int(number)] = each
-            return cls(int(content["turn"]), events, states, last, bool(content["final"]), int(content["number"]))
+            return cls(
+                int(content["turn"]), events, states, last, bool(content["final"]), int(content["number"])
+            )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InvalidEvent(f"report of borders: {error}") from error
 

@@ -53,9 +53,10 @@ class KeptWatch:
 
 @dataclass(slots=True, eq=False)
 class WatchedClient:
-    """A client that somebody watches. `last` is the latest point of its way, `heard` when the broker knew that;
-    `due` is when something happens to it that is no passage. `turn` numbers what it was told of who `computes`. `begun` are the numbers of the watches in which its place was known.
-    `reported` is the latest of its reports.
+    """A client that somebody watches. `last` is the latest point of its way, `heard` when the broker knew
+    that; `due` is when something happens to it that is no passage. `turn` numbers what it was told of who
+    `computes`. `begun` are the numbers of the watches in which its place was known. `reported` is the latest
+    of its reports.
     """
 
     number: int
@@ -77,7 +78,7 @@ class WatchedClient:
         )
 
     def dump(self) -> dict[str, Any]:
-        """What has to outlive the broker, as plain values. Watches are named by watcher and handle."""
+        """The part that has to outlive the broker, as plain values; watches by watcher and handle."""
         last = None
         if self.last is not None:
             last = [None if isnan(each) else each for each in self.last]

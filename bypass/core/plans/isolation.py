@@ -26,6 +26,9 @@ class ClientDirectory(Protocol):
     def scheme(self, client: int) -> int:
         """Give the flag of the filter scheme that a client has, as it said last; 0 if that is not known."""
 
+    def knows_areas(self, client: int) -> bool:
+        """Whether a client can test whether it is in the area of an event."""
+
 
 class NumberedClients:
     """Names clients by their numbers, and knows nothing else about them."""
@@ -37,6 +40,10 @@ class NumberedClients:
     def scheme(self, client: int) -> int:  # noqa: ARG002 - nobody has said it
         """Give 0."""
         return 0
+
+    def knows_areas(self, client: int) -> bool:  # noqa: ARG002
+        """Give True: there are no earlier versions here."""
+        return True
 
 
 class Isolation:

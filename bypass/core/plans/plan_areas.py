@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from bypass.core.broker import Broker
 
 SHAPES = ("POLYGON", "MULTIPOLYGON")
+MOST_RECENT = 50
 
 
 class PlanAreas:
@@ -28,31 +30,44 @@ class PlanAreas:
     def __init__(self, broker: Broker, projection: Projection | None) -> None:
         self._broker = broker
         self._projection = projection
+        self._recent: deque[tuple[float, Area]] = deque(maxlen=MOST_RECENT)
 
-    def resolved(self, plan: Plan) -> Plan:
+    def since(self, at: float) -> list[Area]:
+        """Give the areas of the plans executed from a time (s) on, each once, but no more than the latest
+        `MOST_RECENT`."""
+        return list(dict.fromkeys(area for then, area in self._recent if then >= at))
+
+    def resolved(self, plan: Plan, dry: bool = False) -> Plan:
         """Give a plan that names its members instead of areas: the clients that are there now. Actions about
-        areas in which nobody is are left out, and maybe none is left. Raises InvalidPlan for what is no
-        area."""
+        areas in which nobody is are left out, and maybe none is left. A `dry` run is not remembered. Raises
+        InvalidPlan for what is no area."""
         if all(action.area is None for action in plan.actions):
             return plan
         actions: list[Action] = []
         for action in plan.actions:
             if action.area is None:
                 actions.append(action)
-            elif there := self.members(action.area):
+            elif there := self.members(action.area, dry):
                 actions.append(action.model_copy(update={"area": None, "members": tuple(there)}))
         return plan.model_copy(update={"actions": tuple(actions)})
 
-    def members(self, data: Any) -> list[int]:
-        """Give the clients that are in an area now, ascending. Raises InvalidPlan."""
+    def members(self, data: Any, dry: bool = False) -> list[int]:
+        """Give the clients that are in an area now, ascending; `dry` as in `resolved`. Raises InvalidPlan."""
         try:
             area = area_of(data, self._broker.places.all, self._projection)
         except InvalidArea as error:
             raise InvalidPlan(f"area {shown(data)}: {error}") from None
+        if not dry:
+            self._recent.append((self._broker.host.now(), area))
         table = self._broker.table
         clients = (client for scheme in self._broker.filter_schemes for client in scheme.clients)
         located = ((client, table.place(client)) for client in clients)
         return sorted(client for client, place in located if place and area.contains(place[0], place[1]))
+
+
+def names_place(data: Any) -> bool:
+    """Whether `data` of a plan is the name of a place."""
+    return isinstance(data, str) and not data.lstrip().upper().startswith(SHAPES)
 
 
 def area_of(data: Any, places: Sequence[Place], projection: Projection | None) -> Area:
@@ -61,7 +76,7 @@ def area_of(data: Any, places: Sequence[Place], projection: Projection | None) -
         for place in places:
             if place.name == data:
                 return place.area or Area.circle((place.x, place.y), place.radius)
-        if not data.lstrip().upper().startswith(SHAPES):
+        if names_place(data):
             known = ", ".join(place.name for place in places) or "there are none"
             raise InvalidArea(f"expected well-known text, or the name of a place: {known}")
         return Area.from_wkt(data)

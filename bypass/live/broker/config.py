@@ -17,12 +17,14 @@ from pydantic import (
 )
 
 from bypass.core.rule_sources import are_offered
-from bypass.errors import UnusableMechanism, shown
+from bypass.errors import BypassError, UnusableMechanism, shown
 from bypass.live.addresses import can_listen, can_serve
 from bypass.live.config_files import check_mechanisms
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.objects.metadata import LARGEST_OBJECT
+from bypass.places.areas import Area
+from bypass.places.geo import GeoLocation, Projection
 from bypass.places.region import Place, Region
 from bypass.protocol.wire import CODEC, MAX_MESSAGE_BYTES, MAX_PACKET_BYTES, Codec
 from bypass.support.extensions import load
@@ -44,12 +46,33 @@ class ConfigGroup(BaseModel):
 
 
 class PlaceConfig(ConfigGroup):
-    """An attraction point: a circle in metres."""
+    """An attraction point: a circle in metres, or an `area` as well-known text in metres or as GeoJSON, which
+    is in degrees if the region has an origin."""
 
     name: str = Field(min_length=1)
-    x: float
-    y: float
-    radius: float = Field(gt=0)
+    x: float | None = None
+    y: float | None = None
+    radius: float | None = Field(default=None, gt=0)
+    area: str | dict[str, JsonValue] | None = None
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> Self:
+        circle = (self.x, self.y, self.radius)
+        if circle != (None, None, None) if self.area is not None else None in circle:
+            raise ValueError("expected x, y and radius, or an area")
+        return self
+
+    def place(self, projection: Projection | None) -> Place:
+        """The place in the region's plane. Raises InvalidArea, and MissingExtra without pyproj."""
+        if self.area is None:
+            assert self.x is not None
+            assert self.y is not None
+            assert self.radius is not None
+            return Place(self.name, self.x, self.y, self.radius)
+        if isinstance(self.area, str):
+            return Place.of_area(self.name, Area.from_wkt(self.area))
+        area = Area.from_geojson(self.area, degrees=projection is not None)
+        return Place.of_area(self.name, area if projection is None else area.projected(projection))
 
 
 class RegionConfig(ConfigGroup):
@@ -69,9 +92,23 @@ class RegionConfig(ConfigGroup):
             raise ValueError("expected [x0, y0, x1, y1] with x0 < x1 and y0 < y1")
         return area
 
+    @model_validator(mode="after")
+    def _places(self) -> Self:
+        for number, place in enumerate(self.places):
+            try:
+                place.place(self.projection)
+            except BypassError as error:
+                raise Misfit(("places", number), f"{place.name}: {error}") from error
+        return self
+
+    @property
+    def projection(self) -> Projection | None:
+        """The plane of the region, if it has an origin."""
+        return None if self.origin is None else Projection.around(GeoLocation(*self.origin))
+
     def region(self) -> Region:
         """The region as a broker takes it."""
-        return Region(self.area, tuple(Place(each.name, each.x, each.y, each.radius) for each in self.places))
+        return Region(self.area, tuple(each.place(self.projection) for each in self.places))
 
 
 class Limits(ConfigGroup):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from bypass.core.broker import Broker
+from bypass.live.broker.borders import LiveBorders
 from bypass.live.broker.config import BrokerConfig
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.retention import RetentionLimits
@@ -77,7 +78,7 @@ class BrokerServer:
         publications = PendingPublications(
             config.limits, self.broker, self.deliveries, self.counters, self.attendance
         )
-        self.broker.expiry.end = self._expired
+        self.broker.ends.end = self._expired
         self.reception = Reception(*parts, self.attendance, publications, self.objects)
         self.intake = Intake(
             self.listener,
@@ -106,6 +107,7 @@ class BrokerServer:
             self.reception,
             self.intake,
             self.counters,
+            self.borders,
         )
         self.housekeeping = Housekeeping(
             self.loop,
@@ -196,6 +198,7 @@ class BrokerServer:
             pending_changed=self.settings.pending_plans.changed,
             projection=self.projection,
         )
+        self.borders = LiveBorders(self.broker, self.sessions, config.registry.codec, loaded.settings)
         for stored in loaded.clients:
             session = restored(stored, config.registry.codec)
             for handle, message in session.handles.items():
@@ -220,6 +223,7 @@ class BrokerServer:
                 config.store,
             )
         self.settings.pending_plans.restore(self.broker.rollout, self.sessions)
+        self.borders.restore(loaded)
         self.broker.engine.add_listener(self)
         self.broker.host.state_info.provide(EXPECTED_DELAY, self._expected_delay)
         self.objects = ObjectService(

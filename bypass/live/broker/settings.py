@@ -12,9 +12,9 @@ from itertools import count
 from bypass.core.broker import Broker
 from bypass.core.snapshot import BrokerState
 from bypass.live.broker.delivery.turn import Turn
-from bypass.live.broker.operations.place_changes import PlaceChanges
 from bypass.live.broker.plans.named_clients import NamedClients
 from bypass.live.broker.plans.pending_plan_store import PendingPlanStore
+from bypass.live.broker.plans.place_changes import PlaceChanges
 from bypass.live.broker.sessions.sessions import Sessions
 from bypass.places.region import Place
 

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 
 from bypass.core.broker import Broker
+from bypass.live.broker.borders import LiveBorders
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.loop.batching import Batching, usable_processors
@@ -52,6 +53,7 @@ class Turns:
         reception: Reception,
         intake: Intake,
         counters: Counter[str],
+        borders: LiveBorders,
     ) -> None:
         self.failing: str | None = None
         """Says why the store does not work at the moment."""
@@ -64,6 +66,7 @@ class Turns:
         self._reception = reception
         self._intake = intake
         self._counters = counters
+        self._borders = borders
         self._writer = Writer(store, lambda error: loop.soon(self._written, error))
         self._in_flight: Turn | None = None
         self._gathering = Batching(time.monotonic(), usable_processors())
@@ -115,6 +118,7 @@ class Turns:
         if self._loop.gather_until > now and turn.notifications.count and not self._finishing:
             return
         self._gathering.begin(now)
+        self._borders.note(turn)
         self._settings.note(turn, self._broker, self._sessions)
         self._deliveries.kept.note_missed()
         self._presence.note(turn)
@@ -159,6 +163,7 @@ class Turns:
         self._tries_again = time.monotonic() + FAILED_S
         self._counters["refused"] += len(turn.logged)
         self._settings.lost()
+        self._borders.lost(turn)
         self._reception.undo(turn)
         self._presence.lost_on(self._deliveries.refuse_turn(turn, reason))
         self._presence.not_stored()

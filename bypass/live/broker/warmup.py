@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from bypass.core.borders.fences import Fences
+from bypass.core.borders.watched_client import KeptWatch
 from bypass.core.broker import Broker
 from bypass.core.downlink import Delivery
 from bypass.events.event import Event
@@ -25,11 +27,30 @@ from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
 from bypass.mechanisms.filters.indexes.groups import SubscriptionGroups
 from bypass.mechanisms.matching.counting import Counting
+from bypass.places.area_of_interest import AreaOfInterest
+from bypass.places.areas import Area
+from bypass.places.borders import BorderOptions
 from bypass.places.region import Place, Region
 from bypass.places.sensor import NoSensor
 from bypass.ports.monitor import Monitor
+from bypass.protocol.borders import BorderWatch
 from bypass.protocol.messages import ContextUpdate, Kind, Message, Publish, Subscribe, Unsubscribe
 from bypass.transitions import Action, Plan
+
+_RING = [(0, 0), (400, 0), (400, 300)]
+_INTERESTS = (
+    AreaOfInterest(
+        (
+            Area.circle((100, 100), 50),
+            Area.box((0, 0), (600, 600)),
+            Area.polygon(_RING, [[(300, 50), (350, 50), (350, 80)]]),
+            Area.corridor(_RING, 20),
+            Area.sector((100, 100), 50, 0, 60),
+        )
+    ),
+    AreaOfInterest((Area.circle((0, 0), 50),), relative=True),
+    AreaOfInterest((Area.of_place("somewhere"),)),
+)
 
 
 class _NoTime:
@@ -68,6 +89,7 @@ def _warm_up_builtin() -> None:
     _match(registry, registry.kinds(FILTER))
     _match_attributes()
     _deliver()
+    _pass_borders()
 
 
 def _deliver() -> None:
@@ -104,6 +126,14 @@ def _match_attributes() -> None:
     groups.leave(0)
 
 
+def _pass_borders() -> None:
+    square = Area.polygon([(0, 0), (10, 0), (10, 10)])
+    fences = Fences()
+    terms = BorderWatch(BorderOptions(), (("warm", square),))
+    fences.put(KeptWatch(1, 1, 1, terms, {"warm": square}))
+    fences.passed(np.array([[-5.0, 1.0, 5.0, 1.0]]))
+
+
 def _match(registry: Registry, schemes: Iterable[str]) -> None:
     region = Region((0.0, 0.0, 1000.0, 1000.0), (Place("somewhere", 100.0, 100.0, 50.0),))
     host = LiveHost(0, _NoTime(), NoSensor(), Monitor())
@@ -117,10 +147,14 @@ def _match(registry: Registry, schemes: Iterable[str]) -> None:
             context = ContextUpdate((100.0 * client, 100.0), (1.0, 0.5))
             for handle, radius in ((1, 150), (2, 250)):
                 broker.receive(Subscribe(handle, wanted, radius, context, client=client, scheme=flag))
+            for handle, interest in enumerate(_INTERESTS, 3):
+                asked = Subscribe(handle, wanted, interest=interest, client=client, scheme=flag)
+                broker.receive(asked)
             broker.receive(ContextUpdate((90.0 * client, 100.0), (1.0, 0.5), client=client, scheme=flag))
         for kind, place in ((Kind.PLAIN, None), (Kind.PLACED, (120.0, 100.0)), (Kind.LOCAL, (500.0, 500.0))):
             broker.receive(Publish(1, event, kind, 0, place, client=1, scheme=flag))
             broker.receive(*(Publish(1, event, kind, 0, place, client=1, scheme=flag) for _ in range(2)))
         placed = Publish(1, event, Kind.PLACED, 0, (120.0, 100.0), client=1, scheme=flag)
         broker.filter_schemes[0].match_among(placed, broker.table.rows())
-        broker.receive(Unsubscribe(1, client=3, scheme=flag))
+        for handle in range(1, 3 + len(_INTERESTS)):
+            broker.receive(Unsubscribe(handle, client=3, scheme=flag))

@@ -8,13 +8,15 @@ from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
-from bypass.core.areas.arguments import Areas
+from bypass.core.areas.arguments import GivenAreas
+from bypass.core.borders.client.arguments import WatchAreas
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
 from bypass.live.client.blocking_subscription import BlockingSubscription as BlockingSubscription
+from bypass.live.client.blocking_watch import BlockingWatch
 from bypass.live.client.connection import Connection, connect
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.objects.blocking_matches import BlockingMatches
@@ -28,6 +30,9 @@ from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.datagrams import WorldMap
 from bypass.protocol.wire import CODEC, Codec
 from bypass.transitions import Outcome, Plan
+
+if TYPE_CHECKING:
+    from bypass.places.areas import Area
 
 T = TypeVar("T")
 
@@ -126,7 +131,7 @@ class BlockingConnection:
         exact: bool = False,
         location_request: LocationRequest | None = None,
         callback: Callback | None = None,
-        area: Areas | None = None,
+        area: GivenAreas | None = None,
         relative: bool = False,
         around: str | None = None,
         expires: float | None = None,
@@ -150,6 +155,10 @@ class BlockingConnection:
         handle = subscription.handle if isinstance(subscription, BlockingSubscription) else subscription
         self.run(self._connection.unsubscribe(handle))
 
+    def watch(self, areas: WatchAreas, **options: Any) -> BlockingWatch:
+        """As `Connection.watch`; to be used as `with`, and iterated over."""
+        return BlockingWatch(self, self._connection.watch(areas, **options))
+
     def allow_following(
         self,
         names: Collection[str] = (),
@@ -164,13 +173,20 @@ class BlockingConnection:
 
         self.run(allow())
 
-    def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
+    def publish(
+        self,
+        event: Event,
+        location: PlanarLocation | GeoLocation | None = None,
+        *,
+        area: Area | None = None,
+        expires: float | None = None,
+    ) -> int:
         """As `Connection.publish`."""
-        return self.run(self._connection.publish(event, location))
+        return self.run(self._connection.publish(event, location, area=area, expires=expires))
 
-    def publish_local(self, event: Event) -> int:
+    def publish_local(self, event: Event, *, area: Area | None = None, expires: float | None = None) -> int:
         """As `Connection.publish_local`."""
-        return self.run(self._connection.publish_local(event))
+        return self.run(self._connection.publish_local(event, area=area, expires=expires))
 
     def insert(
         self,
@@ -286,6 +302,16 @@ class BlockingConnection:
     def beyond_radius(self) -> int:
         """As `Connection.beyond_radius`."""
         return self._connection.beyond_radius
+
+    @property
+    def elsewhere(self) -> int:
+        """As `Connection.elsewhere`."""
+        return self._connection.elsewhere
+
+    @property
+    def expired(self) -> int:
+        """As `Connection.expired`."""
+        return self._connection.expired
 
     @property
     def places_refused(self) -> int:

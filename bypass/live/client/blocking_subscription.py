@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Iterator
 from typing import Any, Protocol, TypeVar
 
-from bypass.core.areas.arguments import Areas
+from bypass.core.areas.arguments import GivenAreas
 from bypass.events.event import Event
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.subscription import LiveSubscription
@@ -63,7 +63,7 @@ class BlockingSubscription:
             yield event
 
     def change(
-        self, *, radius: int | None = None, area: Areas | None = None, expires: float | None = None
+        self, *, radius: int | None = None, area: GivenAreas | None = None, expires: float | None = None
     ) -> None:
         """As `LiveSubscription.change`."""
         self._connection.run(self._subscription.change(radius=radius, area=area, expires=expires))

@@ -8,9 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from bypass.core.areas.arguments import Areas
+from bypass.core.areas.arguments import GivenAreas
 from bypass.errors import shown
-from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
 from bypass.live.client.arguments import (
@@ -32,6 +31,7 @@ from bypass.live.client.link.standalone import Standalone
 from bypass.live.client.live_node import LiveNode
 from bypass.live.client.node_calls import NodeCalls
 from bypass.live.client.objects.object_calls import ObjectCalls, object_secret
+from bypass.live.client.publish_calls import PublishCalls
 from bypass.live.client.session.figures import SessionFigures
 from bypass.live.client.session.session import ClientSession
 from bypass.live.client.sources.sensor import ClientPlace, LiveSensor, Source, check_source
@@ -39,7 +39,6 @@ from bypass.live.client.subscription import LiveSubscription
 from bypass.live.client.watches import WatchCalls
 from bypass.live.keys import ClientKeys, InvalidKeys, load_client_keys
 from bypass.mechanisms import Registry
-from bypass.places.geo import GeoLocation, PlanarLocation
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.wire import CODEC, Codec
@@ -137,7 +136,7 @@ def connect(
     )
 
 
-class Connection(ObjectCalls, NodeCalls, SessionFigures):
+class Connection(PublishCalls, ObjectCalls, NodeCalls, WatchCalls, SessionFigures):
     """One application's session with a live broker. Made by `connect`; belongs to the loop it is opened in.
 
     A connection that is lost is made again, for as long as it takes: what is published and subscribed
@@ -232,7 +231,7 @@ class Connection(ObjectCalls, NodeCalls, SessionFigures):
         exact: bool = False,
         location_request: LocationRequest | None = None,
         callback: Callback | None = None,
-        area: Areas | None = None,
+        area: GivenAreas | None = None,
         relative: bool = False,
         around: str | None = None,
         expires: float | None = None,
@@ -296,29 +295,6 @@ class Connection(ObjectCalls, NodeCalls, SessionFigures):
         of those before. The broker is told where it is meanwhile, as often as `location_request` says. Raises
         InvalidArea for what are no names, InvalidLocation, Unsupported, and as `publish` after the end."""
         self._exchange.allow_following(names, everybody, location_request or self._request)
-
-    async def publish(self, event: Event, location: PlanarLocation | GeoLocation | None = None) -> int:
-        """Publish an event; gives its number when the broker has it safe.
-
-        Waits if too many others are not acknowledged. Who stops waiting does not stop the event. Raises as
-        `Client.publish` does, PublicationRefused, MalformedMessage for what cannot travel, Unsupported, and
-        ConnectionRefused or NotConnected if the connection has ended: then nobody knows about the event.
-        """
-        exchange = self._exchange
-        await exchange.place_for_publication()
-        return await exchange.publish(lambda client: client.publish(event, location), place_taken=True)
-
-    async def publish_local(self, event: Event) -> int:
-        """Publish an event where the client is, as `publish`. Raises InvalidLocation if that is not known."""
-        exchange = self._exchange
-        await exchange.place_for_publication()
-        return await exchange.publish(lambda client: client.publish_local(event), place_taken=True)
-
-    def publish_soon(
-        self, event: Event, location: PlanarLocation | GeoLocation | None = None
-    ) -> asyncio.Future[int]:
-        """As `publish`, but does not wait. Raises OutboxFull if too many are not acknowledged."""
-        return self._exchange.publish(lambda client: client.publish(event, location), place_taken=False)
 
     def moved(self, place: ClientPlace) -> None:
         """The client is at this place now, whatever its `location` has said before.

@@ -1,4 +1,4 @@
-"""What applications ask of a node that has no broker."""
+"""The requests of an application to a node that has no broker."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Awaitable
 from typing import Any, Protocol, Self
 
-from bypass.core.areas.arguments import Areas
+from bypass.core.areas.arguments import GivenAreas
 from bypass.errors import InvalidCallback
 from bypass.events.event import Event
 from bypass.ports.subscriptions import Callback, SubHandle
@@ -105,7 +105,7 @@ class LiveSubscription:
         return events
 
     async def change(
-        self, *, radius: int | None = None, area: Areas | None = None, expires: float | None = None
+        self, *, radius: int | None = None, area: GivenAreas | None = None, expires: float | None = None
     ) -> None:
         """Have other areas, or a circle of another radius, which move as those before do; and another end, if
         `expires` says so. Returns when the broker has that safe.

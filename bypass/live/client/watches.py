@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from bypass.core.borders.arguments import WatchAreas
 from bypass.core.borders.border_events import border_event
-from bypass.core.borders.watching import BorderCallback, WatchHandle, is_own
+from bypass.core.borders.client.arguments import WatchAreas
+from bypass.core.borders.client.watching import BorderCallback, WatchHandle, is_own
 from bypass.events.event import Event
 from bypass.live.client.errors import NotConnected
 from bypass.live.client.session.session import ClientSession
@@ -51,8 +51,8 @@ class LiveWatch:
     async def open(self) -> Self:
         """Begin to watch; returns when the broker has it safe, if it takes one. No effect if it has begun.
 
-        Raises as `Client.watch` does, SubscriptionRefused, Unsupported, and ConnectionRefused or NotConnected if
-        the connection has ended.
+        Raises as `Client.watch` does, SubscriptionRefused, Unsupported, and ConnectionRefused or NotConnected
+        if the connection has ended.
         """
         if self._handle is not None:
             return self
@@ -73,8 +73,8 @@ class LiveWatch:
         return self
 
     async def change(self, areas: WatchAreas) -> None:
-        """Watch other areas, without a gap: those of the same name have another shape. Returns when the broker has
-        that. Raises as `open` does, and UnknownHandle if the watch is over."""
+        """Watch other areas, without a gap: those of the same name have another shape. Returns when the
+        broker has that. Raises as `open` does, and UnknownHandle if the watch is over."""
         handle = self._begun()
         session = self._session()
         client = session.usable()
@@ -157,9 +157,9 @@ class WatchCalls(ABC):
         expires: float | None = None,
         callback: BorderCallback | None = None,
     ) -> LiveWatch:
-        """A watch, to be begun by `async with` or `await watch.open()`: be told when this client, or others, pass
-        the border of an area. Arguments are as in `Client.watch`; without a `callback`, iterate over what this
-        gives."""
+        """A watch, to be begun by `async with` or `await watch.open()`: be told when this client, or others,
+        pass the border of an area. Arguments are as in `Client.watch`; without a `callback`, iterate over
+        what this gives."""
         options = {
             "on": on, "dwell": dwell, "debounce": debounce, "margin": margin, "initial": initial,
             "interval": interval, "whom": whom, "expires": expires,

@@ -69,7 +69,9 @@ def make_polygons(parts: Iterable[tuple[Iterable[Position], Iterable[Iterable[Po
     for names, part in zip(_names([len(part) for part in rings]), rings, strict=True):
         for name, ring in zip(names, part, strict=True):
             first = _all_alike(name, ring, first)
-    return of_coordinates([[[_plain(p) for p in ring] for ring in part] for part in rings], bool(first))
+    if first:
+        rings = [[[_plain(point) for point in ring] for ring in part] for part in rings]
+    return of_coordinates(rings, bool(first))
 
 
 def make_corridor(line: Iterable[Position], width: float) -> Made:
@@ -174,9 +176,12 @@ def _in_degrees(what: str, point: Any) -> bool:
     raise InvalidArea(f"{what} {shown(point)}: expected (x, y), PlanarLocation or GeoLocation")
 
 
-def _all_alike(what: str, points: Iterable[Any], first: bool | None) -> bool | None:
+def _all_alike(what: str, points: list[Any], first: bool | None) -> bool | None:
     """Whether points are in degrees; None if there are none. Raises InvalidArea if some are and some are
     not."""
+    kinds = {*map(type, points)}
+    if not first and kinds <= {tuple, list, PlanarLocation}:
+        return False if kinds else first
     for number, point in enumerate(points):
         name = f"{what}: vertex {number}"
         kind = _in_degrees(name, point)

@@ -78,6 +78,9 @@ def whole_points(what: str, points: Iterable[Any], degrees: bool) -> list[Whole]
     InvalidArea for one that is no place, and for too many."""
     if isinstance(points, (str, bytes)) or not isinstance(points, Iterable):
         raise InvalidArea(f"{what} {shown(points)}: expected points")
+    points = list(points)
+    if not degrees and (quick := _quickly(points)) is not None:
+        return quick
     found: list[Whole] = []
     for number, point in enumerate(points):
         if number > MOST_VERTICES:  # one more is the first again at the end of a ring
@@ -86,6 +89,19 @@ def whole_points(what: str, points: Iterable[Any], degrees: bool) -> list[Whole]
         if degrees and found:
             x -= TURN * round((x - found[-1][0]) / TURN)  # half a turn stays as it is: the even is 0
         found.append((x, y))
+    return found
+
+
+def _quickly(points: list[Any]) -> list[Whole] | None:
+    """Points in metres in whole numbers; None if something is wrong with one, or there are too many."""
+    try:
+        found = [(round(x * METRES), round(y * METRES)) for x, y in points]
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+    most = round(LARGEST * METRES)
+    numbers = [number for point in found for number in point]
+    if len(found) > MOST_VERTICES or (numbers and not -most <= min(numbers) <= max(numbers) <= most):
+        return None
     return found
 
 
@@ -115,7 +131,7 @@ def whole_ring(what: str, points: Iterable[Any], degrees: bool) -> list[Whole]:
     if degrees and abs(ring[-1][0] - ring[0][0]) > TURN // 2:  # also one that is closed a turn later
         raise InvalidArea(f"{what}: goes around a pole: expected one that does not")
     seen: dict[Whole, int] = {}
-    for number, vertex in enumerate(ring):
+    for number, vertex in enumerate(ring) if len(set(ring)) < len(ring) else ():
         if (first := seen.setdefault(vertex, number)) != number:
             raise InvalidArea(
                 f"{what}: vertex {number} {_at(vertex, degrees)}: expected another than vertex {first}"

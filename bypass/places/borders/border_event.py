@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["enter", "exit", "dwell", "cross"]
+BorderKind = Literal["enter", "exit", "dwell", "cross"]
 Why = Literal["moved", "initial", "changed", "removed", "expired", "left", "forbidden"]
 
-KINDS: tuple[Kind, ...] = ("enter", "exit", "dwell", "cross")
+KINDS: tuple[BorderKind, ...] = ("enter", "exit", "dwell", "cross")
 """The kinds of border events.
 
 `enter`, `exit`: the client was outside, or inside, and no longer is. `dwell`: it has been inside for as long
@@ -25,11 +25,12 @@ allow to be watched any more."""
 @dataclass(frozen=True, slots=True)
 class BorderEvent:
     """A border event. `area` is the name of the area in the watch, `at` the time (s) on the way between two
-    fixes, `x` and `y` the place then (m, NaN: unknown). `since` is when the client has entered: the same as `at`
-    of an `enter`. `client` is the number of the watched client, `name` its name where a broker has told it.
+    fixes, `x` and `y` the place then (m, NaN: unknown). `since` is when the client has entered: the same as
+    `at` of an `enter`. `client` is the number of the watched client, `name` its name where a broker has told
+    it.
     """
 
-    kind: Kind
+    kind: BorderKind
     area: str
     x: float
     y: float

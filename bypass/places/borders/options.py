@@ -22,8 +22,9 @@ class BorderOptions:
 
     `on` are the kinds of events that are told. A client `dwell`s after so many seconds inside. A passage of a
     border counts when it has lasted for `debounce` seconds and the client has been `margin` metres away from
-    where it passed, without passing back; it is told then, with the time and place at which it began. `initial`:
-    a client that is inside when the watch begins is told as entering. Places are wanted every `interval` seconds.
+    where it passed, without passing back; it is told then, with the time and place at which it began.
+    `initial`: a client that is inside when the watch begins is told as entering. Places are wanted every
+    `interval` seconds.
 
     Raises InvalidWatch for anything else.
     """
@@ -41,7 +42,8 @@ class BorderOptions:
             object.__setattr__(self, "dwell", _number("dwell", self.dwell, "seconds", LONGEST_S))
         if ("dwell" in self.on) != (self.dwell is not None):
             raise InvalidWatch(
-                f"dwell {shown(self.dwell)} and on {sorted(self.on)}: expected seconds with 'dwell', and only then"
+                f"dwell {shown(self.dwell)} and on {sorted(self.on)}: expected seconds with 'dwell', and only"
+                " then"
             )
         object.__setattr__(self, "debounce", _number("debounce", self.debounce, "seconds", LONGEST_S))
         object.__setattr__(self, "margin", _number("margin", self.margin, "metres", FARTHEST_M))
@@ -62,6 +64,7 @@ def _kinds(on: Any) -> frozenset[str]:
 
 
 def _number(what: str, value: Any, unit: str, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value) or not 0 <= value <= most:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not isfinite(value) or not 0 <= value <= most:
         raise InvalidWatch(f"{what} {shown(value)}: expected {unit} from 0 to {most:g}")
     return float(value)

@@ -79,11 +79,20 @@ class BorderTracker:
         return _in_order(told for key, area in areas for told in self._begin(key, area, point))
 
     def go(
-        self, areas: Iterable[tuple[str, Area]], start: PathPoint, end: PathPoint
+        self,
+        areas: Iterable[tuple[str, Area]],
+        start: PathPoint,
+        end: PathPoint,
+        known: Mapping[str, Sequence[float] | None] | None = None,
     ) -> list[BorderEvent]:
         """The client has gone from its latest point to another one. Areas that the way does not touch, and in
-        which it has no state, may be left out."""
-        return _in_order(told for key, area in areas for told in self._go(key, area, start, end))
+        which it has no state, may be left out. `known` are the shares of the way at which it passes the
+        border of an area, where somebody has found them already."""
+        return _in_order(
+            told
+            for key, area in areas
+            for told in self._go(key, area, start, end, None if known is None else known.get(key))
+        )
 
     def change(
         self,
@@ -141,10 +150,10 @@ class BorderTracker:
             yield from self._tell(point.at, "enter", key, point, state, "initial")
 
     def _go(
-        self, key: str, area: Area, start: PathPoint, end: PathPoint
+        self, key: str, area: Area, start: PathPoint, end: PathPoint, known: Sequence[float] | None
     ) -> Iterator[tuple[float, BorderEvent]]:
         state = self.states.get(key)
-        shares = passages(area, start, end)
+        shares = passages(area, start, end) if known is None else known
         if state is None:
             if not shares:
                 return
@@ -156,10 +165,9 @@ class BorderTracker:
             yield from self._pass_border(key, state, point)
             here = point
         yield from self._pass_time(key, state, here, end)
-        there = contains(area, end)
-        if state.is_there != there:  # what rounding has hidden
+        if known is None and state.is_there != contains(area, end):  # what rounding has hidden
             yield from self._pass_border(key, state, end)
-        state.seen = state.seen or there
+        state.seen = state.seen or state.is_there
         self._tidy(key, state)
 
     def _reshape(self, key: str, area: Area, point: PathPoint) -> Iterator[tuple[float, BorderEvent]]:
@@ -183,7 +191,9 @@ class BorderTracker:
             told = (crossed, "moved") if crossed is not None else (point, why)
             yield from self._count(key, state, told[0], point.at, told[1])  # type: ignore[arg-type]
 
-    def _pass_border(self, key: str, state: AreaState, point: PathPoint) -> Iterator[tuple[float, BorderEvent]]:
+    def _pass_border(
+        self, key: str, state: AreaState, point: PathPoint
+    ) -> Iterator[tuple[float, BorderEvent]]:
         if state.crossed is not None:
             state.crossed = None  # it is back
             return
@@ -232,10 +242,14 @@ class BorderTracker:
     ) -> Iterator[tuple[float, BorderEvent]]:
         if kind in self._options.on:
             since = point.at if isnan(state.since) else state.since
-            yield known, BorderEvent(kind, key, point.x, point.y, point.at, since, why, self._client, self._name)
+            yield (
+                known,
+                BorderEvent(kind, key, point.x, point.y, point.at, since, why, self._client, self._name),
+            )
 
     def _dwells_at(self, state: AreaState) -> float:
-        """When the client has been inside for long enough; infinity: it was told, or there is nothing to tell.
+        """When the client has been inside for long enough; infinity: it was told, or there is nothing to
+        tell.
 
         While it may have left, that has to wait.
         """

@@ -18,7 +18,7 @@ from bypass.protocol.wire.codec import (
     outline,
     piggyback_size,
 )
-from bypass.protocol.wire.forwarding import Forwarding, recipient
+from bypass.protocol.wire.forwarding import Forwarding, recipient, scope_of, with_area
 from bypass.protocol.wire.packets import MAX_PACKET_BYTES, MOST_MESSAGES, pack, preceding, unpack
 from bypass.protocol.wire.values import ValueTypes, register_value_type
 from bypass.support.lazy import lazy_names
@@ -64,5 +64,7 @@ __all__ = [
     "preceding",
     "recipient",
     "register_value_type",
+    "scope_of",
     "unpack",
+    "with_area",
 ]

@@ -36,7 +36,13 @@ from bypass.protocol.messages import (
 from bypass.protocol.scheme_context import PackedFields, SchemeContext
 from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire.fields import extend, finite, read_pair, rectangle, required
-from bypass.protocol.wire.session_bodies import SESSION_READERS, SESSION_WRITERS, followers
+from bypass.protocol.wire.following_bodies import (
+    read_allow_following,
+    read_followed_place,
+    write_allow_following,
+    write_followed_place,
+)
+from bypass.protocol.wire.session_bodies import SESSION_READERS, SESSION_WRITERS
 from bypass.protocol.wire.subscriptions import read_subscribe, write_subscribe
 from bypass.protocol.wire.values import PLAIN, ValueTypes
 
@@ -226,25 +232,6 @@ def _read_context_update(body: pb.ContextUpdate, _: ValueTypes) -> ContextUpdate
     )
 
 
-def _write_followed_place(body: pb.FollowedPlace, message: FollowedPlace, _: ValueTypes) -> None:
-    _write_location(body, message.location)
-    body.vx, body.vy = message.vector
-    finite("vector", (body.vx, body.vy), 2)
-
-
-def _read_followed_place(body: pb.FollowedPlace, _: ValueTypes) -> FollowedPlace:
-    return FollowedPlace(_read_location(body), finite("vector", (body.vx, body.vy), 2))
-
-
-def _write_allow_following(body: pb.AllowFollowing, message: AllowFollowing, _: ValueTypes) -> None:
-    body.names.extend(followers(message.names))
-    body.everybody = message.everybody
-
-
-def _read_allow_following(body: pb.AllowFollowing, _: ValueTypes) -> AllowFollowing:
-    return AllowFollowing(followers(body.names), body.everybody)
-
-
 def _write_assignment_request(body: pb.AssignmentRequest, message: AssignmentRequest, _: ValueTypes) -> None:
     _write_location(body, message.location)
 
@@ -330,8 +317,8 @@ WRITERS: dict[type[Message], BodyWriter] = {
     Assignment: ("assignment", _write_assignment),
     Subscribe: ("subscribe", write_subscribe),
     Unsubscribe: ("unsubscribe", _write_unsubscribe),
-    AllowFollowing: ("allow_following", _write_allow_following),
-    FollowedPlace: ("followed_place", _write_followed_place),
+    AllowFollowing: ("allow_following", write_allow_following),
+    FollowedPlace: ("followed_place", write_followed_place),
     PlanMessage: ("plan", _write_plan),
     OutcomeMessage: ("outcome", _write_outcome),
     Frame: ("frame", _write_frame),
@@ -394,8 +381,8 @@ READERS: dict[str, Callable[[Any, ValueTypes], Message]] = {
     "assignment": _read_assignment,
     "subscribe": read_subscribe,
     "unsubscribe": _read_unsubscribe,
-    "allow_following": _read_allow_following,
-    "followed_place": _read_followed_place,
+    "allow_following": read_allow_following,
+    "followed_place": read_followed_place,
     "plan": _read_plan,
     "outcome": _read_outcome,
     "frame": _read_frame,

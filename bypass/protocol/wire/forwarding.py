@@ -9,8 +9,11 @@ here are passed on as well. What all recipients share is put together once.
 from __future__ import annotations
 
 from struct import pack
+from typing import NamedTuple
 
+from bypass.places.areas import Area
 from bypass.protocol.wire import bypass_pb2 as pb
+from bypass.protocol.wire.area_fields import write_area
 from bypass.protocol.wire.codec import MAX_MESSAGE_BYTES, PROTOCOL_VERSION, MalformedMessage
 from bypass.protocol.wire.fields import varint
 
@@ -80,6 +83,27 @@ class Forwarding:
         if (size := _BEGINNING + len(rest)) > MAX_MESSAGE_BYTES:
             raise MalformedMessage(f"Notify of {size} bytes: expected at most {MAX_MESSAGE_BYTES}")
         return rest
+
+
+class RawScope(NamedTuple):
+    """Whether the body of a publication has an area, and its lifetime in microseconds, None without end."""
+
+    area: bool
+    lifetime: int | None
+
+
+def scope_of(raw: bytes) -> RawScope:
+    """Read for whom, and how long, a publication is."""
+    body = pb.Publish.FromString(raw)
+    return RawScope(body.HasField("area"), body.lifetime_us if body.HasField("lifetime_us") else None)
+
+
+def with_area(raw: bytes, area: Area) -> bytes:
+    """Give the body of a publication with another area; what is not known here stays."""
+    body = pb.Publish.FromString(raw)
+    body.ClearField("area")
+    write_area(body.area, area)
+    return body.SerializeToString()
 
 
 def _without_truths(publication: bytes) -> bytes:

@@ -36,9 +36,6 @@ MOST_SCHEMES = 64
 MOST_REASONS = 64
 """Reasons for which events may be missed."""
 
-MOST_FOLLOWERS = 1000
-"""Clients that one client lets follow it by name."""
-
 MAX_REASON = 500
 """Characters in what is said about a refusal; more are cut off."""
 
@@ -76,13 +73,6 @@ def _capabilities(names: Sequence[str]) -> tuple[str, ...]:
     if len(names) > MOST_CAPABILITIES:
         raise ValueError(f"{len(names)} capabilities: expected at most {MOST_CAPABILITIES}")
     return tuple(_name("capability", name, 1) for name in names)
-
-
-def followers(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of clients that may follow. Raises ValueError."""
-    if len(names) > MOST_FOLLOWERS:
-        raise ValueError(f"{len(names)} names: expected at most {MOST_FOLLOWERS}")
-    return tuple([_name("name", name, 1) for name in names])
 
 
 def _schemes(names: Sequence[str]) -> tuple[str, ...]:

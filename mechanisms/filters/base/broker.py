@@ -43,8 +43,8 @@ class FilterBroker(Mechanism):
     """Whether clients listen to the channels of attraction points: where there are none, it is of no use."""
 
     reports_places: ClassVar[bool] = True
-    """Whether clients report where they are, as they move: else those that are watched find out themselves when
-    they pass a border."""
+    """Whether clients report where they are, as they move: else those that are watched find out themselves
+    when they pass a border."""
 
     table: Annotated[SubscriptionTable, TransferState("table")]
     grace: Annotated[Grace, TransferState("grace")]

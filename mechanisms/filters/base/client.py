@@ -44,8 +44,11 @@ class FilterClient(Mechanism):
         self.host.link.send(registered.message(self.host.now(), piggyback))
 
     def watch(self) -> None:
-        """The place may be wanted more often, or less, by those who watch the client."""
+        """The place may be wanted more often, or less, by those who watch the client; it is told at once."""
         self._watch()
+        fix = None if self.subscriptions.watched is None else self.host.location.current()
+        if fix is not None:
+            self.report(fix)
 
     def unsubscribe(self, handle: int) -> None:
         """Withdraw a subscription that is no longer in `subscriptions`."""
@@ -61,7 +64,14 @@ class FilterClient(Mechanism):
     # -- what the broker says -----------------------------------------------------------------------------
 
     def event_arrived(self, publication: Publish, handles: tuple[int, ...], unfiltered: bool) -> None:
-        """Hand an event to the application, once for each of its handles."""
+        """Hand an event to the application, once for each of its handles, unless its lifetime has passed or
+        it is for who is elsewhere."""
+        if publication.lifetime is not None and publication.expired(self.host.now()):
+            self.subscriptions.expired += 1
+            return
+        if publication.area is not None and not publication.is_for(self.host.location.current()):
+            self.subscriptions.elsewhere += 1
+            return
         event = publication.received()
         for number in handles:
             registered = self.subscriptions.get(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from math import inf
 from typing import TYPE_CHECKING
 
 from bypass.mechanisms.storage.cells.state.placement import misplaced, orphans, proxy_of
@@ -20,6 +21,10 @@ find that nothing is lacking."""
 RETRY_S = 2.0
 """Keys are offered again after this time to those who keep them now, until these have them all."""
 
+OTHERS_PROBE = 3
+"""The node of a cell with the smallest number asks in each period for cells that are nearer than this. Each
+further one does so many periods more rarely: it may have keys that the others have passed on."""
+
 OWN_WITHIN_S = 0.3
 COPIES_AFTER_S, COPIES_WITHIN_S = 0.5, 1.0
 """When nodes answer to a cell that has lost its state: owners and subscribers first."""
@@ -32,6 +37,10 @@ class _Keepers(Recent[tuple[int | None, int], None]):
     """Nodes that have offered what they keep for a cell, by node and cell."""
 
     LIMIT = 256
+
+
+class _PassedOn(Recent[int, float]):
+    """Cells whose keys were passed on, and when (s)."""
 
 
 class HandOver:
@@ -52,6 +61,7 @@ class HandOver:
         self._collecting: dict[int, list[Callable[[], None]]] = {}
         self._offered: dict[int, tuple[int, ...]] = {}
         self._keepers = _Keepers()
+        self._gone = _PassedOn()
         self._unjoined: list[tuple[int, Callable[[], None]]] = []
         self._probed_at = 0.0
 
@@ -100,6 +110,8 @@ class HandOver:
     def settle(self, cells: Collection[int]) -> None:
         """The state of these cells has come from another node that kept it."""
         self._settled.update(cells)
+        for cell in cells:
+            self._gone.pop(cell, None)
 
     def offered(self, origin: NodeAddress, cell: int) -> None:
         """Another node has offered what it keeps for a cell."""
@@ -108,7 +120,21 @@ class HandOver:
     def learned(self, origin: NodeAddress, cell: int) -> None:
         """A part of a cell's state has come: that of a keeper is whole; owners and holders register some."""
         if self._keepers.pop((origin.node, cell), self) is None:
-            self._settled.add(cell)
+            self.settle((cell,))
+
+    def learned_again(self, cell: int) -> None:
+        """A node of the own cell still had keys of another one: pass them on as those before, or the two
+        would learn them from each other for ever."""
+        own, grid = self._node.cell, self._node.grid
+        if own is None or grid is None or cell == own:
+            return
+        if self.is_going(cell) or misplaced(grid, (cell,), own, self.populated):
+            self.misplace(cell, RANK_S * self.rank())
+
+    def is_going(self, cell: int) -> bool:
+        """Whether the keys of a cell are being passed on, or were lately: nodes do not compare these."""
+        node = self._node
+        return cell in self.misplaced or node.host.now() - self._gone.get(cell, -inf) < 2 * node.repair_s
 
     def is_settled(self, cell: int) -> bool:
         """Whether the state of a cell is here as far as it is anywhere."""
@@ -147,7 +173,7 @@ class HandOver:
     def collect(self, cell: int, cells: Collection[int]) -> None:
         """Ask everybody for what belongs to these cells; `cell` is settled after a while."""
         node = self._node
-        self._settled.add(cell)
+        self.settle((cell,))
         self.floods += 1
         if not self._await(cell):
             return
@@ -159,6 +185,8 @@ class HandOver:
         """Some cells have lost their state: offer what there is of it."""
         node = self._node
         cells = set(body.cells)
+        for cell in cells:
+            self._gone.pop(cell, None)
         if origin.cell == node.cell:
             if body.cell is not None:
                 self._settled.add(body.cell)
@@ -201,7 +229,8 @@ class HandOver:
             else:
                 self._offer(cell)
                 self.misplaced[cell] = now + RETRY_S
-        if now - self._probed_at >= node.repair_s and node.membership.is_member and not self.rank():
+        rare = 1 + OTHERS_PROBE * self.rank()
+        if now - self._probed_at >= rare * node.repair_s and node.membership.is_member:
             self._probed_at = now
             for cell, state in node.service.states.items():
                 if cell != node.cell and cell not in self.misplaced and len(state):
@@ -229,6 +258,7 @@ class HandOver:
         del self._offered[cell]
         if state is None or state.entries.keys() <= set(offered):
             self.passed_on += 1
+            self._gone[cell] = node.host.now()
             self._forget(cell)
 
     def _offer(self, cell: int) -> None:

@@ -326,6 +326,8 @@ class Cells(StorageMechanism):
         elif origin.cell != self.cell and part.cell is not None:
             self.hand_over.learned(origin, part.cell)
             self.spreading.tell(part)
+        elif part.cell is not None and not self.as_published:
+            self.hand_over.learned_again(part.cell)
 
     def bury(self, tombstone: Tombstone) -> None:
         with suppress(InvalidObject):

@@ -54,9 +54,14 @@ class CellRepair:
         else:
             self._answer(body, origin)
 
+    def _compared(self) -> list[CellState]:
+        """The states that all nodes of the cell should have."""
+        node = self._node
+        states = node.service.states.values()
+        return [each for each in states if len(each) and not node.hand_over.is_going(each.cell)]
+
     def _folds(self) -> tuple[int, ...]:
-        states = self._node.service.states.values()
-        return tuple(sorted(state.fold for state in states if len(state)))
+        return tuple(sorted(state.fold for state in self._compared()))
 
     def _compare_folds(self, body: StateDigest, origin: NodeAddress, told: bool) -> None:
         theirs, node = set(body.entries), self._node
@@ -64,8 +69,8 @@ class CellRepair:
         if mine == theirs:
             self._agreed_at = node.host.now()
             return
-        for state in node.service.states.values():
-            if len(state) and state.fold not in theirs:
+        for state in self._compared():
+            if state.fold not in theirs:
                 for each in chunks(state.entries):
                     node.host.link.send(StateDigest(state.cell, each, DigestKind.COMPARE), (origin,))
         if told and theirs - mine:
@@ -78,6 +83,8 @@ class CellRepair:
         state = node.service.states.get(body.cell)
         mine: Collection[int] = () if state is None else state.entries
         wanted = [e for e in body.entries if e not in mine and e not in node.learning.declined]
+        if origin.cell == node.cell and origin.node != node.host.id and node.hand_over.is_going(body.cell):
+            return
         node.learning.offered(origin.node or 0, body.cell, body.entries)
         if body.kind is DigestKind.OFFER:
             node.hand_over.offered(origin, body.cell)

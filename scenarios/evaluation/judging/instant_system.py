@@ -28,6 +28,7 @@ from bypass.protocol.messages import ContextMessage, Kind, Message, Publish, Sub
 from bypass.protocol.scheme_context import SchemeContext
 from bypass.protocol.wire import encoded_size, piggyback_size
 from bypass.scenarios.evaluation.schemes import Scheme
+from bypass.scenarios.evaluation.subscribed_areas import SubscribedAreas
 from bypass.sim.cellular import BROKER
 from bypass.sim.clock import VirtualClock
 from bypass.sim.host import SimHost
@@ -89,13 +90,18 @@ class InstantSystem:
             self._networks.append(network)
             self._clients.append(client)
 
-    def subscribe_all(self, radius: float, interval: float) -> None:
-        """Everybody subscribes within a radius (m), and wants to know his place each `interval` s."""
+    def subscribe_all(self, radius: float, interval: float, areas: SubscribedAreas | None = None) -> None:
+        """Everybody subscribes to his areas or, without `areas`, within a radius (m) around him, and then
+        wants to know his place each `interval` s."""
         request = LocationRequest(interval=interval)
-        for client in self._clients:
-            # Clients of real systems have whole metres, here it may be any number.
-            registered = client.subscriptions.add(EVERYTHING, _ignore, radius, request)  # type: ignore[arg-type]
-            client.subscribe(registered)
+        for number, client in enumerate(self._clients):
+            if areas is None:
+                # Clients of real systems have whole metres, here it may be any number.
+                client.subscribe(
+                    client.subscriptions.add(EVERYTHING, _ignore, radius, request)  # type: ignore[arg-type]
+                )
+            elif (interest := areas.interest(number)) is not None:
+                client.subscribe(client.subscriptions.add(EVERYTHING, _ignore, None, request, True, interest))
 
     def publish(self, number: int, client: int, local: bool, x: float, y: float) -> None:
         """A client publishes an event with this number, where it is (`local`) or elsewhere."""
@@ -123,7 +129,7 @@ class InstantSystem:
 
     def watch_indexes(self) -> None:
         """The table tells exactly the indexes in use of changes."""
-        self._table.listeners = (self._broker.index, self._broker.grace)
+        self._table.listeners = (*self._broker.indexes, self._broker.grace)
 
     # -- what clients hear and say -------------------------------------------------------------------------
 
@@ -149,10 +155,14 @@ class InstantSystem:
                     self._context(client, message.piggyback, piggyback_size(message))
                     message.piggyback = None
                 self.deliver(message, self._broker.match(message))
+                for rows in self._broker.match_areas([message]):
+                    self.deliver(message, rows)
                 self.deliver(message, self._broker.unfiltered(), unfiltered=True)
             elif isinstance(message, Subscribe):
                 self._broker.connected(client)
-                row = self._table.add(client, message.handle, message.subscription, message.radius)
+                row = self._table.add(
+                    client, message.handle, message.subscription, message.radius, message.interest
+                )
                 if message.piggyback is not None:
                     self._context(client, message.piggyback, piggyback_size(message))
                 self._broker.subscribed(client, row)

@@ -16,8 +16,10 @@ from bypass.mechanisms.filters.kernels.window import Events, Leg, Window
 from bypass.places.region import Region
 from bypass.protocol.messages import Assignment, AssignmentRequest, ContextUpdate, Kind, Publish
 from bypass.protocol.wire import encoded_size, piggyback_size
+from bypass.scenarios.evaluation.judging.area_truth import AreaTruth
 from bypass.scenarios.evaluation.judging.replay import Replay
 from bypass.scenarios.evaluation.schemes import Scheme
+from bypass.scenarios.evaluation.subscribed_areas import SubscribedAreas
 from bypass.sim.cellular import CellularModel
 from bypass.support.arrays import Ints
 
@@ -71,7 +73,8 @@ class Judges:
     """Judges for all schemes; those that name the same kernels share one.
 
     It begins where everybody is when `leg` begins; clients have their first fixes at `phase_us`, and others
-    each `interval_us`. `work` counts what it took to find out whom events concern.
+    each `interval_us`. With `areas`, clients subscribe to these and every scheme is run: kernels know circles
+    around clients alone. `work` counts what it took to find out whom events concern.
     """
 
     def __init__(
@@ -83,15 +86,17 @@ class Judges:
         phase_us: Ints,
         interval_us: int,
         seed: int,
+        areas: SubscribedAreas | None = None,
     ) -> None:
         conditions = conditions_in(region, radius)
+        self._truth = None if areas is None else AreaTruth(areas, len(phase_us))
         shared: dict[Kernels, list[int]] = {}
         self._seats: list[JudgedScheme] = []
         for number, scheme in enumerate(schemes):
-            if (kernels := scheme.kernels) is not None:
+            if areas is None and (kernels := scheme.kernels) is not None:
                 shared.setdefault(kernels, []).append(number)
             else:
-                replay = Replay(scheme, region, conditions, leg, phase_us, interval_us, seed)
+                replay = Replay(scheme, region, conditions, leg, phase_us, interval_us, seed, areas)
                 self._seats.append(JudgedScheme(replay, [number], None))
         for kernels, columns in shared.items():
             judge = kernels(conditions, [schemes[column].setting for column in columns], leg)
@@ -117,7 +122,10 @@ class Judges:
     def count(self, window: Window) -> Counted:
         """Let a window pass and count its events."""
         crowd = ClientTree.of(window.leg, CELL * self._radius)
-        concerned = find_concerned(window, crowd, self._radius, self.work)
+        if self._truth is None:
+            concerned = find_concerned(window, crowd, self._radius, self.work)
+        else:
+            concerned = self._truth.find(window, crowd)
         notified, correct = np.empty((2, len(concerned.subscribers), self._schemes), np.int64)
         for judge, columns, _ in self._seats:
             notified[:, columns], correct[:, columns] = judge.count(window, crowd, concerned)

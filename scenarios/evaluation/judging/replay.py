@@ -11,6 +11,7 @@ from bypass.mechanisms.filters.kernels.window import Leg, Window
 from bypass.places.region import Region
 from bypass.scenarios.evaluation.judging.instant_system import InstantSystem
 from bypass.scenarios.evaluation.schemes import Scheme
+from bypass.scenarios.evaluation.subscribed_areas import SubscribedAreas
 from bypass.sim.clock import VirtualClock
 from bypass.support.arrays import Ints
 from bypass.support.units import MICROSECONDS
@@ -47,6 +48,7 @@ class Replay(Judge):
         phase_us: Ints,
         interval_us: int,
         seed: int,
+        areas: SubscribedAreas | None = None,
     ) -> None:
         start_us = round(leg.t * MICROSECONDS)
         self._clock = VirtualClock()
@@ -57,7 +59,7 @@ class Replay(Judge):
         self._system = InstantSystem(
             scheme, region, self._movement, self._clock, phases, seed, conditions.header
         )
-        self._system.subscribe_all(conditions.radius, interval_us / MICROSECONDS)
+        self._system.subscribe_all(conditions.radius, interval_us / MICROSECONDS, areas)
         self._clock.run_until(start_us)
 
     def pass_window(self, window: Window) -> None:

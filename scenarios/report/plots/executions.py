@@ -44,7 +44,7 @@ def single_executions(run: Run) -> list[ClientExecution]:
     transitions."""
     total, clients = _done(run)
     of_steps = [
-        (phase.start_s, phase.end_s, {(a.proxy, a.to) for a in step.plan.actions if a.members is None})
+        (phase.start_s, phase.end_s, {(a.proxy, a.to) for a in step.plan.actions if not a.is_partial})
         for step, phase in zip(run.scenario.timeline, run.phases[1:], strict=True)
     ]
 

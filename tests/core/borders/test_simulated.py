@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bypass.core.borders.arguments import EVERYBODY
 from bypass.events.filters import attr
 from bypass.places.areas import Area
-from bypass.places.borders import BorderEvent
+from bypass.places.borders import EVERYBODY, BorderEvent
 from bypass.places.region import Place, Region
 from bypass.sim.system import SimulatedSystem
 from bypass.transitions import Action, Plan
@@ -55,7 +53,9 @@ def test_transitions_and_cuts_lose_and_double_nothing(
     """A client watches itself, an operator everybody: both find the same, whichever schemes run, also if
     connections break."""
     walks = Walks([[(0.0, 0.0, 0.0)], first, second])
-    system = SimulatedSystem(3, walks, REGION, scheme=scheme, durable=True, seed=data.draw(st.integers(1, 99)))
+    system = SimulatedSystem(
+        3, walks, REGION, scheme=scheme, durable=True, seed=data.draw(st.integers(1, 99))
+    )
     told: list[BorderEvent] = []
     own: list[BorderEvent] = []
     for client in system.clients[1:]:
@@ -65,28 +65,38 @@ def test_transitions_and_cuts_lose_and_double_nothing(
     for client in system.clients[1:]:
         client.watch(AREAS, own.append, on=KINDS, dwell=7, interval=2)
     away: set[int] = set()
-    changes = [(at, "to", to) for at, to in transitions]
-    changes += [(at, "cut", data.draw(st.integers(0, 2))) for at in cuts]
-    for at, what, which in sorted(changes, key=lambda each: each[0]):
+    changes: list[tuple[float, str | int]] = [*transitions]
+    changes += [(at, data.draw(st.integers(0, 2))) for at in cuts]
+    for at, which in sorted(changes, key=lambda each: each[0]):
         system.run_until(at)
-        if what == "to":
-            system.broker.execute(Plan(plan="other", actions=[Action(proxy="filter", to=str(which))]))
+        if isinstance(which, str):
+            system.broker.execute(Plan(plan="other", actions=(Action(proxy="filter", to=which),)))
         elif which in away:
-            away.discard(int(which))
-            system.reconnect(int(which))
+            away.discard(which)
+            system.reconnect(which)
         else:
-            away.add(int(which))
-            system.cut_off(int(which))
+            away.add(which)
+            system.cut_off(which)
     system.run_until(130)
     for number in away:
         system.reconnect(number)
     system.run_until(200)
-    if cuts:  # a broker that hears nothing for a while sees a straight way: what is inside in the end is the same
-        for client in (1, 2):
+    if (
+        cuts
+    ):  # a broker that hears nothing for a while sees a straight way: what is inside in the end is the same
+        for number in (1, 2):
             for area in AREAS:
-                sides = [e.kind for e in told if (e.client, e.area) == (client, area) and e.kind in ("enter", "exit")]
+                sides = [
+                    e.kind
+                    for e in told
+                    if (e.client, e.area) == (number, area) and e.kind in ("enter", "exit")
+                ]
                 assert all(before != after for before, after in pairwise(sides))
-                inside = [e.kind for e in own if (e.client, e.area) == (client, area) and e.kind in ("enter", "exit")]
+                inside = [
+                    e.kind
+                    for e in own
+                    if (e.client, e.area) == (number, area) and e.kind in ("enter", "exit")
+                ]
                 assert (sides[-1:] == ["enter"]) == (inside[-1:] == ["enter"])
     else:
         assert brief(told) == brief(own)

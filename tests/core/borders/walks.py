@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 @dataclass
 class Walks:
-    """The way of each client: (time, x, y), ascending; it stands before the first and after the last point."""
+    """The way of each client: (time, x, y), ascending; it stands before the first and after the last
+    point."""
 
     ways: Sequence[Sequence[tuple[float, float, float]]]
 

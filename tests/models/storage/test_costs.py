@@ -152,8 +152,9 @@ def test_a_switch_costs_what_designs_do_then() -> None:
     cells = switch_cost(Design.CELLS, present, extent)
     assert cells.transmissions("subscribe") + cells.transmissions("confirm") == 40 * (1.0 + 1.25 + 1 + 1)
     holding = 16 * 8 * (1 - (7 / 8) ** (60 / 16))
-    assert cells.transmissions("insert") == pytest.approx(holding * (2 * 1.0 + 1.25 + 1))
-    assert cells.transmissions("offer") < 16 * 8 * 2.25
+    assert cells.transmissions("insert") == pytest.approx(holding * (3 * 1.0 + 2 * 1.25 + 1))
+    assert holding < cells.transmissions("offer") < 16 * 8 + 8 * 8
+    assert cells.transmissions("join") == pytest.approx(4 * 16 + holding)
     claims = switch_cost(Design.SERVER, present, extent, copies=1.0).transmissions("claim")
     assert claims == pytest.approx(16 * 16 * (1 - (15 / 16) ** 60))
 

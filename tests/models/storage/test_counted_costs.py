@@ -101,6 +101,12 @@ def test_formulas_agree_with_counted_messages(design: Design, parameters: dict[s
     assert messages.bytes["insert"] > 0 or design is Design.LOCAL
 
 
+def states_learned(clients: list[Any]) -> int:
+    """How many parts of states nodes have had from each other."""
+    active = [client.engine.active("routing") for client in clients]
+    return sum(each.counters.bodies["NodeState"] for each in active)
+
+
 @pytest.mark.parametrize(("begin", "end"), [("local", "cells"), ("cells", "local"), ("local", "server")])
 def test_the_formula_of_a_switch_agrees_with_counted_messages(begin: str, end: str) -> None:
     """Within 15 %: transmissions but for those of routing, less those of as much time later."""
@@ -127,7 +133,9 @@ def test_the_formula_of_a_switch_agrees_with_counted_messages(begin: str, end: s
     counted = messages.sent.total() - messages.sent["routing"]
     world.run(60.0)
     later = messages.sent.total() - messages.sent["routing"]
+    learned = states_learned(clients)
     world.run(40.0)
+    assert states_learned(clients) == learned, "nodes of a cell go on telling each other of the same"
     counted -= messages.sent.total() - messages.sent["routing"] - later
     before = summed(clients)
     for i in range(40):

@@ -27,6 +27,8 @@ from bypass.testing.areas import areas, polygon_areas
 HERE = GeoLocation(49.873, 8.651)
 PLANE = Projection.around(HERE)
 NAN, INF = math.nan, math.inf
+WRONG: Any = "x"
+SHORT: Any = (2,)
 TRIANGLE = [(0, 0), (9, 0), (0, 9)]
 
 DAMAGE: list[tuple[Any, str]] = [
@@ -46,8 +48,8 @@ DAMAGE: list[tuple[Any, str]] = [
     ),
     (
         lambda: Area.polygon([(0, 0), (4, 4), (4, 0), (0, 4)]),
-        "polygon: edge 0 of polygon from (0.0, 0.0) to (4.0, 4.0) meets edge 2 of polygon from (4.0, 0.0) to (0.0, "
-        "4.0): expected edges that meet at their ends alone",
+        "polygon: edge 0 of polygon from (0.0, 0.0) to (4.0, 4.0) meets edge 2 of polygon "
+        "from (4.0, 0.0) to (0.0, 4.0): expected edges that meet at their ends alone",
     ),
     (
         lambda: Area.polygon([(0, 0), (4, 0), (0, 4)], [[(5, 5), (6, 5), (5, 6)]]),
@@ -59,8 +61,8 @@ DAMAGE: list[tuple[Any, str]] = [
     ),
     (
         lambda: Area.polygon(TRIANGLE, [[(1, 1), (20, 1), (1, 3)]]),
-        "polygon: edge 1 of polygon from (9.0, 0.0) to (0.0, 9.0) meets edge 1 of polygon, hole 0 from (20.0, 1.0) to "
-        "(1.0, 3.0): expected edges that meet at their ends alone",
+        "polygon: edge 1 of polygon from (9.0, 0.0) to (0.0, 9.0) meets edge 1 of polygon, "
+        "hole 0 from (20.0, 1.0) to (1.0, 3.0): expected edges that meet at their ends alone",
     ),
     (
         lambda: Area.polygons([(TRIANGLE, []), ([(0, 0), (1, 1), (INF, 0)], [])]),
@@ -77,10 +79,10 @@ DAMAGE: list[tuple[Any, str]] = [
         "area of 4098 vertices: expected at most 4096",
     ),
     (
-        lambda: Area.polygon([(0, 0), (1, 1), "x"]),
+        lambda: Area.polygon([(0, 0), (1, 1), WRONG]),
         "polygon: vertex 2 'x': expected (x, y), PlanarLocation or GeoLocation",
     ),
-    (lambda: Area.polygon([(0, 0), (1, 1), (2,)]), "polygon: vertex 2 (2,): expected x and y"),
+    (lambda: Area.polygon([(0, 0), (1, 1), SHORT]), "polygon: vertex 2 (2,): expected x and y"),
     (lambda: Area.polygon([(0, 0), HERE, (1, 1)]), "polygon: vertex 1 in degrees: expected metres as before"),
     (
         lambda: Area.polygon([HERE, GeoLocation(49, 8), PlanarLocation(1, 1)]),
@@ -117,8 +119,8 @@ DAMAGE: list[tuple[Any, str]] = [
     (lambda: Area.of_place(""), "place '': expected a name of 1 to 255 characters"),
     (
         lambda: Area.from_geojson(geojson([(49, 108), (49, 109), (50, 109)])),
-        "polygon: vertex 0 (49.0, 108.0): latitude 108.0: expected -90..90, are latitude and longitude in the wrong "
-        "order?",
+        "polygon: vertex 0 (49.0, 108.0): latitude 108.0: expected -90..90, are latitude and longitude "
+        "in the wrong order?",
     ),
     (
         lambda: Area.from_geojson(geojson([(0, 80), (120, 80), (-120, 80)])),
@@ -276,9 +278,11 @@ def test_a_cell_needs_its_package() -> None:
 def test_areas_load_nothing_heavy() -> None:
     """Clients have no shapely: to make, send and test an area needs the standard library and protobuf."""
     code = (
-        "import sys; from bypass import Area, Event, GeoLocation, Publish; from bypass.protocol.wire import encode\n"
+        "import sys; from bypass import Area, Event, GeoLocation, Publish\n"
+        "from bypass.protocol.wire import encode\n"
         "area = Area.polygon([(0, 0), (9, 0), (0, 9)]); Area.circle(GeoLocation(1, 2), 3).contains(2, 1)\n"
-        "encode(Publish(1, Event(), area=area)); area.crossings(-1, 1, 9, 1); Area.from_wkt('POLYGON((0 0,1 0,1 1))')\n"
+        "encode(Publish(1, Event(), area=area)); area.crossings(-1, 1, 9, 1)\n"
+        "Area.from_wkt('POLYGON((0 0,1 0,1 1))').placed(3, 4, 5)\n"
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

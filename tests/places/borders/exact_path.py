@@ -1,4 +1,5 @@
-"""Border events by brute force: shapely says where the exact path of a client is inside, from its first fix on."""
+"""Border events by brute force: shapely says where the exact path of a client is inside, from its first fix
+on."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ class ExactPath:
         """The kinds, times and reasons of all events, for a watch without `margin`."""
         end = self.fixes[-1].at
         told: list[Flip] = []
-        for flip, after in pairwise([*self.flips, None]):
+        for flip, after in zip(self.flips, [*self.flips[1:], None], strict=False):
             lasted = flip.why != "moved" or (end if after is None else after.at) - flip.at >= options.debounce
             if told and told[-1].inside == flip.inside:
                 continue  # it has come back before that counted
@@ -84,7 +85,7 @@ class ExactPath:
             elif after is not None and after.why == "removed" and not flip.inside:
                 told.append(flip)  # it was outside when the area went, which cannot be taken back
         found: list[tuple[str, float, str]] = []
-        for flip, after in pairwise([*told, None]):
+        for flip, after in zip(told, [*told[1:], None], strict=False):
             if flip.inside:
                 if flip.why != "initial" or options.initial:
                     found.append(("enter", flip.at, flip.why))
@@ -96,7 +97,6 @@ class ExactPath:
                     if not any(flip.at <= fix.at <= after.at for fix in self.fixes):
                         found.append(("cross", after.at, after.why))
         return [each for each in found if each[0] in options.on]
-
 
     def _left(self, entered: Flip, end: float) -> float:
         """When a client has left that may come back yet; the end if it is inside."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from math import cos, inf, pi, sin
+from math import cos, pi, sin
 
-import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from bypass.errors import InvalidWatch
 from bypass.places.areas import Area
 from bypass.places.borders import BorderEvent, BorderOptions, BorderTracker, PathPoint
 from tests.places.borders.exact_path import ExactPath, Grazing
@@ -46,7 +42,7 @@ areas = st.one_of(polygons(), st.builds(lambda p, w, h: Area.box(p, (p[0] + w, p
 changes = st.one_of(places, places, places, areas, st.none())
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     areas,
     st.lists(changes, min_size=2, max_size=14),
@@ -56,18 +52,26 @@ changes = st.one_of(places, places, places, areas, st.none())
     st.booleans(),
 )
 def test_events_are_those_of_the_exact_path(
-    area: Area, script: list[object], gaps: list[float], debounce: float, dwell: float | None, initial: bool
+    area: Area,
+    script: list[tuple[float, float] | Area | None],
+    gaps: list[float],
+    debounce: float,
+    dwell: float | None,
+    initial: bool,
 ) -> None:
     """Under any fixes and changes of the shape; with debounce, a change of the shape ends the comparison."""
     on = ALL | {"dwell"} if dwell is not None else ALL
     options = BorderOptions(on, dwell, debounce, initial=initial)
-    path, tracker, found = ExactPath(area.geometry()), BorderTracker(options), []
-    now, last, shape = 0.0, None, {"a": area}
+    path, tracker = ExactPath(area.geometry()), BorderTracker(options)
+    found: list[BorderEvent] = []
+    now: float = 0.0
+    last: PathPoint | None = None
+    shape = {"a": area}
     try:
         for gap, step in zip(gaps, script, strict=False):
             if isinstance(step, tuple):
                 now += gap
-                point = PathPoint(*step, now)
+                point = PathPoint(step[0], step[1], now)
                 if last is None:
                     found += tracker.begin(shape.items(), point)
                 else:
@@ -75,7 +79,7 @@ def test_events_are_those_of_the_exact_path(
                 last = point
                 path.fix(point)
             elif not debounce:
-                after = {} if step is None else {"a": step}
+                after: dict[str, Area] = {} if step is None else {"a": step}
                 found += tracker.change(shape, after, last)
                 shape = after
                 path.reshape(step)

@@ -70,6 +70,7 @@ class Deliveries:
             lambda: self.turn,
             after,
             last_seq,
+            now,
         )
         self.feed = self.feeding.feed
         self._notifier = Notifier(sessions, self.kept, self.feeding, lambda: self.turn, limits.pending_events)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from bypass.live.broker.delivery.missed import LOST, MissedEvents
+from bypass.live.broker.delivery.missed import EXPIRED, LOST, NOT_READ, MissedEvents
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.delivery.unclaimed_queues import UnclaimedQueues
 from bypass.live.broker.sessions.sessions import Session, Sessions
@@ -16,7 +16,8 @@ from bypass.live.broker.store.batch import Logged
 from bypass.live.broker.store.reader import FoundPublications, Reader
 from bypass.live.broker.store.recipients import Recipient
 from bypass.live.broker.store.store import StoreFailed
-from bypass.protocol.wire import Forwarding, recipient
+from bypass.protocol.session import AREAS
+from bypass.protocol.wire import Forwarding, recipient, scope_of
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +32,9 @@ class LogFeeder:
     """Reads the log for clients that were away or slow, and for lanes. The log is `durable` up to a place.
 
     The log is read in a thread of its own, once at a time for each slot: what was asked for on a connection
-    that is gone since, or was given up meanwhile, is not sent. `turn` gives the present turn, `after` calls
-    something some seconds later.
+    that is gone since, or was given up meanwhile, is not sent; nor is what has expired. `turn` gives the
+    present turn, `after` calls something some seconds later, `now` is the time by which the log says when it
+    was written.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class LogFeeder:
         turn: Callable[[], Turn],
         after: Callable[..., Any],
         last_seq: int,
+        now: Callable[[], float],
     ) -> None:
         self.durable = last_seq
         self.hungry: set[Session] = set()  # connected, and what waits for them is not durable yet
@@ -54,6 +57,7 @@ class LogFeeder:
         self._missing = missing
         self._turn = turn
         self._after = after
+        self._now = now
         self._reading: set[int] = set()  # slots
         self._closing = False
         self.unreadable = False  # the log, when it was read last
@@ -117,8 +121,9 @@ class LogFeeder:
             handle = self._lanes.handle_of(session, slot)
             while (first := awaited.first_unsent(slot, 1)) and first[0][1] in asked and awaited.room(slot):
                 number, seq = first[0]
-                if seq not in found:
-                    self._missing.give_up(session, slot, LOST, awaited.withdraw(slot, number, seq))
+                reason = LOST if seq not in found else self._in_vain(session, slot, found[seq][0])
+                if reason:
+                    self._missing.give_up(session, slot, reason, awaited.withdraw(slot, number, seq))
                 elif handle is None:
                     self._send_or_divide(session, *found[seq])
                 elif self._lanes.is_blocked(session, slot):
@@ -129,6 +134,15 @@ class LogFeeder:
         owner = self._sessions.by_slot.get(slot)
         if owner is not None and owner is not session:  # it has the slot since, and could not ask
             self.feed(owner)
+
+    def _in_vain(self, session: Session, slot: int, logged: Logged) -> str:
+        """Why a client is not sent an event, empty if it is: what it may have had already is sent again."""
+        scope = scope_of(logged.raw)
+        if scope.area and AREAS not in session.capabilities:
+            return NOT_READ
+        if scope.lifetime is not None and self._now() > logged.at + scope.lifetime / 1e6:
+            return EXPIRED if logged.seq >= self._awaited.first_fresh(slot) else ""
+        return ""
 
     def _send_or_divide(self, session: Session, logged: Logged, own: list[Recipient]) -> None:
         """Send the first unsent event of a client's main slot for the subscriptions that have no lane."""

@@ -18,7 +18,9 @@ UNCLAIMED = "unclaimed"
 WITHDRAWN = "withdrawn"
 LOST = "lost by the store"
 ENDED = "session ended"
-REASONS = (TOO_MANY, TOO_OLD, NOT_TAKEN, UNCLAIMED, WITHDRAWN, LOST, ENDED)
+EXPIRED = "expired"
+NOT_READ = "for an area, which the client's version does not know"
+REASONS = (TOO_MANY, TOO_OLD, NOT_TAKEN, UNCLAIMED, WITHDRAWN, LOST, ENDED, EXPIRED, NOT_READ)
 
 
 class MissedEvents:

@@ -196,6 +196,9 @@ class Notifier:
         """Keep an event that somebody waits for."""
         publication = progress.publication
         at = self._kept.logged(progress.waiting)
+        if publication.lifetime is not None:
+            clients = [*{client for group in progress.told for client in group.clients.tolist()}]
+            self._kept.limited(progress.place, publication.id, at + publication.lifetime / 1e6, clients)
         publisher = self._sessions.by_number.get(publication.client)
         logged = Logged(
             progress.place,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
-from bypass.live.broker.delivery.missed import ENDED, TOO_OLD, MissedEvents
+from bypass.live.broker.delivery.missed import ENDED, EXPIRED, TOO_OLD, MissedEvents
 from bypass.live.broker.delivery.turn import Turn
 from bypass.live.broker.delivery.unclaimed_queues import UnclaimedQueues
 from bypass.live.broker.sessions.sessions import Session, Sessions
@@ -60,6 +61,7 @@ class Retention:
         self._turn = turn
         self._now = now
         self._logged_at: dict[int, float] = {}  # of events that are waited for, in the order of the log
+        self._mortal: list[tuple[float, int, int, list[int]]] = []  # until when, place, number, whom
         self._expired = 0  # up to here in the log, what cannot have arrived was given up as too old
 
     def logged(self, waiting: int) -> float:
@@ -68,6 +70,10 @@ class Retention:
         self.waiting += waiting
         at = self._logged_at[self.last] = self._now()
         return at
+
+    def limited(self, seq: int, number: int, until: float, clients: list[int]) -> None:
+        """The event at a place in the log is for nobody any more after a time."""
+        heappush(self._mortal, (until, seq, number, clients))
 
     def unlogged(self, seq: int) -> None:
         """Nobody waits for what is at a place in the log, or it could not be stored."""
@@ -142,6 +148,7 @@ class Retention:
         become too old; clients are told what they have missed."""
         if not part:  # often enough
             self._expire()
+            self._outlive()
         for session in {self._sessions.by_slot[slot] for slot in self._awaited.moved(part, parts)}:
             self.lanes.note(session)
         self.missing.tell()
@@ -216,3 +223,16 @@ class Retention:
             for slot in (session.slot, *session.lanes.values()) if session.durable else ():
                 gone = self._awaited.give_up(slot, last, fresh=True)
                 self.missing.give_up(session, slot, TOO_OLD, gone)
+
+    def _outlive(self) -> None:
+        """Give up events whose lifetime has passed, where a client cannot have them."""
+        now, awaited = self._now(), self._awaited
+        while self._mortal and self._mortal[0][0] < now:
+            _, seq, number, clients = heappop(self._mortal)
+            for client in clients if seq in self._logged_at else ():
+                session = self._sessions.by_number.get(client)
+                if session is None or not session.durable:
+                    continue
+                for slot in (session.slot, *session.lanes.values()):
+                    if seq >= awaited.first_fresh(slot):
+                        self.missing.give_up(session, slot, EXPIRED, awaited.withdraw(slot, number, seq))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from bypass.core.borders.announcer import ToldEvent
 from bypass.live.broker.sessions.notifications import Notifications
 from bypass.live.broker.sessions.sessions import Session
 from bypass.live.broker.store.batch import Batch, Logged, Mark
@@ -41,6 +42,10 @@ class Turn:
         self._released: list[int] = []
         self._changes: list[SubscriptionChange] = []
         self._unlogged: list[tuple[Session, int]] = []
+        self.borders_changed: set[int] = set()
+        """The watched clients whose states it stores."""
+        self.border_events: list[ToldEvent] = []
+        """The border events that it tells."""
         self._missed: list[tuple[Session, str, int]] = []
 
     # -- publications -------------------------------------------------------------------------------------
@@ -114,6 +119,10 @@ class Turn:
         """An event was given up for some of a session's subscriptions, waits for others, and its client does
         not have it; or that is so no longer."""
         self._batch.owes(session.number, publication, owed)
+
+    def at_borders(self, client: int, data: str | None) -> None:
+        """Store the state of a watched client, which may have no session; None: there is none any more."""
+        self._batch.at_borders(client, data)
 
     # -- the broker as a whole ----------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bypass.errors import BypassError, shown
 from bypass.live.broker.operations.outlines import place_entry
-from bypass.live.broker.operations.place_changes import places_of
 from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.operations.status import Status
+from bypass.live.broker.plans.place_changes import places_of
 from bypass.live.broker.reception.presence import ADMIN
 from bypass.live.broker.server import BrokerServer
 from bypass.live.broker.sessions.sessions import Session
@@ -121,7 +121,7 @@ class OperatorControl:
         plan = self._restricted(plan, arguments)
         broker = self._server.broker
         broker.registry.check(plan)
-        plan = broker.plan_areas.resolved(plan)
+        plan = broker.plan_areas.resolved(plan, arguments.dry_run)
         if not plan.actions:
             raise ControlFailed(f"plan {plan.plan!r}: expected at least one client in its areas")
         if arguments.dry_run:
@@ -148,7 +148,7 @@ class OperatorControl:
                     raise ControlFailed(f"client {name!r}: expected the name of a session")
                 members.append(session.number)
         if arguments.area is not None:
-            members += self._server.broker.plan_areas.members(arguments.area)
+            members += self._server.broker.plan_areas.members(arguments.area, arguments.dry_run)
         if not members:
             raise ControlFailed(f"area {shown(arguments.area)}: expected at least one client in it")
         data = plan.model_dump(mode="json", exclude_defaults=True)

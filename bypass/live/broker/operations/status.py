@@ -35,6 +35,9 @@ QUOTAS = (
 PERIOD_S = 1.0
 """How often a snapshot is taken."""
 
+PLANS_S = 300.0
+"""How long the area of a plan is shown."""
+
 RATE_S = 5.0
 """Rates are over so many seconds."""
 
@@ -104,6 +107,7 @@ class Status:
                 "swollen": connections.swollen,
                 "list_not_read": 0 if allow_list is None else allow_list.not_read,
             },
+            "borders": broker.borders.figures(),
             "missed_by": dict(deliveries.kept.missing.by_reason),
             "store": self._store(),
             "objects": server.objects.figures(),
@@ -113,14 +117,18 @@ class Status:
         }
 
     def _areas(self) -> list[dict[str, Any]]:
-        """The distinct areas of subscriptions, as they are now."""
+        """The distinct areas of subscriptions, as they are now, and those of plans of the last minutes."""
         broker = self._server.broker
         found: dict[Area, None] = {}
         for row in broker.table.interests:
             found.update(dict.fromkeys(broker.areas.now(row)))
             if len(found) >= MOST_AREAS:
                 break
-        return [{"kind": "subscription", "outline": outline(area)} for area in [*found][:MOST_AREAS]]
+        plans = broker.plan_areas.since(self._server.loop.now() - PLANS_S)
+        return [
+            *({"kind": "subscription", "outline": outline(area)} for area in [*found][:MOST_AREAS]),
+            *({"kind": "plan", "outline": outline(area)} for area in plans),
+        ]
 
     def _rates(self, now: float) -> dict[str, float]:
         server = self._server

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bypass.core.areas.arguments import LARGEST_RADIUS
 from bypass.core.broker import Broker
-from bypass.errors import BypassError, FollowingRefused, InvalidArea
+from bypass.errors import BypassError, FollowingRefused, InvalidArea, InvalidWatch
 from bypass.live.broker.config import BrokerConfig, Limits
 from bypass.live.broker.delivery.deliveries import Deliveries
 from bypass.live.broker.delivery.turn import Turn
@@ -173,18 +173,22 @@ class Reception:
             raise NotTaken(f"{most} subscriptions: expected no more of one client")
         if message.radius is not None and not 0 < message.radius <= LARGEST_RADIUS:
             raise NotTaken(f"radius {message.radius}: expected metres from 1 to {LARGEST_RADIUS}")
-        wanted = (message.subscription, message.radius, message.interest is None)
-        if known is not None and (known.subscription, known.radius, known.interest is None) != wanted:
+        wanted = (message.subscription, message.radius, message.interest is None, message.watch is None)
+        if known is not None and wanted != (
+            known.subscription, known.radius, known.interest is None, known.watch is None
+        ):  # fmt: skip
             raise NotTaken(f"handle {handle}: it is subscribed with {known.subscription}")
         message.until = None  # of a store, not of a client
         kept = self._as_kept(message, known)
         data = self._codec.encode(kept)
-        changed = known is not None and (known.interest, known.until) != (kept.interest, kept.until)
+        changed = known is not None and (known.interest, known.until, known.watch) != (
+            kept.interest, kept.until, kept.watch
+        )  # fmt: skip
         if known is None or changed:
             self._check_room(session, kept, len(data))
             try:
                 self._broker.check(message)
-            except (InvalidArea, FollowingRefused) as error:
+            except (InvalidArea, InvalidWatch, FollowingRefused) as error:
                 raise NotTaken(str(error)) from None
         if message.piggyback is not None:
             self._attendance.moved.add(session.number)
@@ -202,7 +206,7 @@ class Reception:
     def _as_kept(self, message: Subscribe, known: Subscribe | None) -> Subscribe:
         """A subscription as the store has it: when it ends, it says by the broker's clock. A client that says
         again what is `known` says so a little later, which is no other end."""
-        until = self._broker.expiry.until(message)
+        until = self._broker.ends.until(message)
         if known is not None and known.until is not None and until is not None:
             until = known.until if abs(known.until - until) < SAME_END_S else until
         return replace(message, piggyback=None, expires=None, until=until)

@@ -13,7 +13,7 @@ from bypass.live.broker.sessions.shared_waits import SharedWaits
 from bypass.live.broker.sessions.unacknowledged import NO_CLIENT, Unacknowledged
 from bypass.live.broker.store.store import StoredClient
 from bypass.protocol.messages import Subscribe
-from bypass.protocol.session import RICH_EVENTS
+from bypass.protocol.session import AREAS, RICH_EVENTS
 from bypass.protocol.wire import Codec
 from bypass.support.arrays import Ints
 
@@ -269,6 +269,11 @@ class Sessions:
         """Give the flag of the filter scheme that a client last said it has; 0 if its session has ended."""
         session = self.by_number.get(client)
         return 0 if session is None else session.scheme
+
+    def knows_areas(self, client: int) -> bool:
+        """Whether a client reads areas; while it is away, nobody knows whether it will."""
+        session = self.by_number.get(client)
+        return session is None or session.route is None or AREAS in session.capabilities
 
     def connect(self, session: Session, route: bytes, now: float, served: float) -> None:
         """From now on the session is reached by this route."""

@@ -55,6 +55,7 @@ class Batch:
 
     __slots__ = (
         "behind",
+        "borders",
         "clients",
         "counts",
         "cursors",
@@ -83,6 +84,7 @@ class Batch:
         self.owed: dict[int, dict[int, bool]] = {}  # client -> number of an event
         self.missed: dict[int, dict[str, int]] = {}  # client -> reason
         self.spent: set[int] = set()
+        self.borders: dict[int, str | None] = {}  # watched client; None: not watched any more
         self.settings: dict[str, str] = {}
         self.history: list[tuple[float, str, str]] = []
 
@@ -144,6 +146,10 @@ class Batch:
         """So many events in all were given up for this reason."""
         self.missed.setdefault(client, {})[reason] = count
 
+    def at_borders(self, client: int, data: str | None) -> None:
+        """Keep the state of a watched client; None: there is none any more."""
+        self.borders[client] = data
+
     def released(self, seqs: Iterable[int]) -> None:
         """Nobody needs these publications any more."""
         self.spent.update(seqs)
@@ -185,6 +191,7 @@ class Batch:
             or self.clients
             or self.departed
             or self.subscriptions
+            or self.borders
             or self.settings
             or self.history
         )

@@ -106,6 +106,8 @@ _MISSED = Change(
 _LOG = Change(9, "INSERT OR REPLACE INTO log @")
 _LATEST = Change(1, "UPDATE latest SET seq = max(seq, column1) FROM (@)")
 _RELEASE = Change(1, "DELETE FROM log WHERE seq IN (@)")
+_BORDERS = Change(2, "INSERT OR REPLACE INTO borders @")
+_NO_BORDERS = Change(1, "DELETE FROM borders WHERE client IN (@)")
 _SETTINGS = Change(2, "INSERT OR REPLACE INTO settings @")
 _HISTORY = Change(3, "INSERT INTO history (at, kind, content) @")
 _BOUND = Change(1, "DELETE FROM history WHERE number <= (SELECT max(number) FROM history) - (@)")
@@ -160,6 +162,8 @@ def changes(batch: Batch) -> Iterator[tuple[Change, list[Row]]]:
     )
     yield _LATEST, [(max(logged.seq for logged in batch.log),)] if batch.log else []
     yield _RELEASE, [(seq,) for seq in spent]
+    yield _BORDERS, [row for row in batch.borders.items() if row[1] is not None]
+    yield _NO_BORDERS, [(client,) for client, data in batch.borders.items() if data is None]
     yield _SETTINGS, list(batch.settings.items())
     yield _HISTORY, list(batch.history)
     yield _BOUND, [(HISTORY,)] if batch.history else []

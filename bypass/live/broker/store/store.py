@@ -79,12 +79,14 @@ class StoredClient:
 
 @dataclass(slots=True)
 class Loaded:
-    """All that a broker starts with. `waiting` is in ascending order; `last_seq` is 0 at first."""
+    """All that a broker starts with. `waiting` is in ascending order; `last_seq` is 0 at first. `borders` is
+    what was known of watched clients."""
 
     clients: list[StoredClient]
     waiting: list[Waiting]
     settings: dict[str, str]
     last_seq: int
+    borders: dict[int, str] = field(default_factory=dict)
 
 
 class Store:
@@ -136,6 +138,7 @@ class Store:
             for client, x, y, vx, vy, at in query("SELECT client, x, y, vx, vy, at FROM places"):
                 clients[client].place = (x, y, vx, vy, at)
             settings = dict(query("SELECT key, value FROM settings").fetchall())
+            borders = dict(query("SELECT client, data FROM borders").fetchall())
             (last_seq,) = query("SELECT seq FROM latest").fetchone()
             waiting, idle = _waiting(
                 query("SELECT seq, at, id, recipients, length(raw), publisher, owner FROM log ORDER BY seq"),
@@ -145,7 +148,7 @@ class Store:
             batch = Batch()
             batch.released(idle)
             self.write(batch)
-        return Loaded(list(clients.values()), waiting, settings, last_seq)
+        return Loaded(list(clients.values()), waiting, settings, last_seq, borders)
 
     def write(self, batch: Batch) -> None:
         """Make all of a batch durable, or raise `StoreFailed` and leave the store as it was.

@@ -30,6 +30,16 @@ class SessionFigures(ABC):
         return self._exchange.usable().subscriptions.beyond
 
     @property
+    def elsewhere(self) -> int:
+        """Events that came for who is in an area, and were not handed over, because this client was not."""
+        return self._exchange.usable().subscriptions.elsewhere
+
+    @property
+    def expired(self) -> int:
+        """Events that came when their lifetime had passed, and were not handed over."""
+        return self._exchange.usable().subscriptions.expired
+
+    @property
     def places_refused(self) -> int:
         """Give the number of things that `location` has said and that are no places. The first is logged."""
         return self._exchange.sensor.refused

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
-from bypass.core.borders.watching import wanted_kinds
+from bypass.core.borders.client.watching import wanted_kinds
 from bypass.core.client import Client
 from bypass.events.filters import Filter, Subscription
 from bypass.live.client.errors import SubscriptionRefused, Unsupported

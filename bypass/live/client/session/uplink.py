@@ -15,7 +15,6 @@ from bypass.protocol.messages import AllowFollowing, FollowedPlace, Kind, Messag
 from bypass.protocol.session import AREAS, Ack, needed
 from bypass.protocol.wire import Codec, encode
 
-
 MOST_WITH_REPORTS = 2 * MOST_UNACKNOWLEDGED
 """Publications that are not acknowledged, reports of borders included."""
 
@@ -109,8 +108,13 @@ class Uplink:
         return settled
 
     def publish_again(self, client: Client) -> None:
-        """Send all publications that are not answered; what the broker cannot read is refused."""
+        """Send all publications that are not answered; what the broker cannot read is refused, and so is what
+        has expired."""
+        now = client.host.now()
         for publication in self.outbox:
+            if publication.expired(now):
+                self.outbox.refused(publication.id, "expired before the broker had it")
+                continue
             # Where the publisher was then, and which channels there were, is of no interest any more.
             publication.piggyback = publication.channel = None
             if lacking := self.lacking(publication):

@@ -46,13 +46,14 @@ def read_sentence(line: str | bytes) -> tuple[str, GeoLocation | None] | None:
         match kind[2:]:
             case "RMC":
                 time, status, *place = fields[:6]
-                valid = status == "A"
+                valid, above = status == "A", ""
             case "GGA":
                 time, *place, quality = fields[:6]
                 valid = quality not in ("", "0")
+                above = fields[8] if len(fields) > 8 else ""
             case _:
                 return None
-        return time, _place(place) if valid else None
+        return time, _place(place, above) if valid else None
     except (ValueError, InvalidLocation) as error:
         raise InvalidSentence(f"{shown(text)}: {error}") from None
 
@@ -65,11 +66,12 @@ def checksum(content: str) -> int:
     return total
 
 
-def _place(fields: list[str]) -> GeoLocation:
+def _place(fields: list[str], altitude: str) -> GeoLocation:
     if len(fields) != 4:
         raise ValueError(f"{len(fields)} fields for the place: expected 4")
     lat, north, lon, east = fields
-    return GeoLocation(_degrees(lat, north, "NS"), _degrees(lon, east, "EW"))
+    above = float(altitude) if altitude else None
+    return GeoLocation(_degrees(lat, north, "NS"), _degrees(lon, east, "EW"), altitude=above)
 
 
 def _degrees(text: str, side: str, sides: str) -> float:
@@ -177,7 +179,8 @@ async def _reports(lines: AsyncIterable[bytes]) -> AsyncIterator[GeoLocation | N
             if not isinstance(report, dict) or report.get("class") != "TPV":
                 continue
             known = report.get("mode", 0) >= _PLAIN_FIX and "lat" in report and "lon" in report
-            place = GeoLocation(report["lat"], report["lon"]) if known else None
+            above = report.get("altMSL") if report.get("mode", 0) > _PLAIN_FIX else None
+            place = GeoLocation(report["lat"], report["lon"], altitude=above) if known else None
         except (ValueError, TypeError, InvalidLocation) as error:
             log.debug("from gpsd: %s: %s", shown(line), error)
         else:

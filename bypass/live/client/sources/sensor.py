@@ -2,7 +2,7 @@
 
 A source is a function that says where the client is now, or an asynchronous iterable of places as they
 become known: `gps` has receivers, `gpx` recorded tracks. A place is a `PlanarLocation`,
-a `GeoLocation`, a pair (x, y) in metres, or None if it is not known.
+a `GeoLocation`, either maybe with an altitude, a pair (x, y) in metres, or None if it is not known.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class LiveSensor:
                 vx, vy = before.vx, before.vy
             elif elapsed <= STILL_MOVING_S:
                 vx, vy = (planar.x - before.x) / elapsed, (planar.y - before.y) / elapsed
-        self._last = Fix(planar.x, planar.y, vx, vy, now)
+        self._last = Fix(planar.x, planar.y, vx, vy, now, planar.altitude)
 
     def _planar(self, place: PlanarLocation | GeoLocation | tuple[float, float]) -> PlanarLocation:
         if isinstance(place, GeoLocation):

@@ -207,4 +207,5 @@ def _strip(values: Floats) -> Ints:
     width = (values.max() - values.min()) / STRIPS
     if not 0 < width < math.inf:
         return np.zeros(len(values), np.int64)
-    return ((values - values.min()) / width).astype(np.int64)
+    strips: Ints = ((values - values.min()) / width).astype(np.int64)
+    return strips

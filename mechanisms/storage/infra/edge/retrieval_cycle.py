@@ -13,6 +13,7 @@ from bypass.objects.metadata import Replica
 from bypass.ports.caches import Insertion, Ranking
 from bypass.ports.host import Timer
 from bypass.protocol.edge import Item, ItemKey
+from bypass.transitions.recent import Recent
 
 MOST_STAGED_BYTES = 256 << 20
 
@@ -50,6 +51,9 @@ class RetrievalPort(Protocol):
     def is_cached(self, key: ItemKey) -> bool:
         """Whether an item is in the cache for the own area."""
 
+    def has_room(self) -> bool:
+        """Whether the cache for the own area has room for more items."""
+
     def is_deleted(self, item: Item) -> bool:
         """Whether the owner has deleted an item."""
 
@@ -65,6 +69,12 @@ class _Request:
     asked: Replica | None = None
 
 
+class _Declined(Recent[ItemKey, int]):
+    """Items that the cache did not keep when they came, and the downloads that were known of them then."""
+
+    LIMIT = 65_536
+
+
 class RetrievalCycle:
     """Decides every `period_s` which items to fetch, as the `ranking` mechanism says, beginning after
     the first data of a cell; the first time it fetches none, so that there is something to decide by
@@ -73,7 +83,8 @@ class RetrievalCycle:
     Copies of an item are asked for one after another. An item comes with the cycle in which it was asked
     for: of an older cycle it is discarded (`late`), because popularity may be another one now. Items are
     staged until the `insertion` mechanism says. Those that arrive after the last batch of a cycle are
-    discarded, too; `refused` counts those for which there is no room.
+    discarded, too; `refused` counts those for which there is no room. An item that the full cache does not
+    keep is asked for again when more downloads of it were reported: else it would come for nothing.
     """
 
     def __init__(
@@ -99,6 +110,7 @@ class RetrievalCycle:
         self._requests: dict[ItemKey, _Request] = {}
         self._staged: dict[ItemKey, Item] = {}
         self._staged_bytes = 0
+        self._declined = _Declined()
 
     @property
     def staged(self) -> Collection[ItemKey]:
@@ -131,7 +143,7 @@ class RetrievalCycle:
         if self._port.is_deleted(item):
             self._popularity.forget(key)
         elif self._insertion.is_immediate():
-            self._port.insert([item], batch=False)
+            self._put([item], batch=False)
         elif self._staged_bytes + len(item.data) > MOST_STAGED_BYTES:
             self.refused += 1
         else:
@@ -160,7 +172,7 @@ class RetrievalCycle:
         if self.cycle == 1:
             return
         chosen = self._ranking.choose(self._popularity, self.cycle, settings.active_window, settings.limit)
-        for key in [key for key in chosen if not self._port.is_cached(key)][: settings.most_requests]:
+        for key in self._wanted(chosen)[: settings.most_requests]:
             known = self._popularity.get(key)
             if known is not None and known.replicas:
                 self._requests[key] = _Request(deque(known.replicas))
@@ -183,7 +195,24 @@ class RetrievalCycle:
         if cycle != self.cycle or not self._staged:
             return
         items, self._staged, self._staged_bytes = list(self._staged.values()), {}, 0
-        self._port.insert(items, batch=True)
+        self._put(items, batch=True)
+
+    def _put(self, items: Collection[Item], *, batch: bool) -> None:
+        self._port.insert(items, batch=batch)
+        for item in items:
+            if self._port.is_cached(item.key):
+                self._declined.pop(item.key, None)
+            else:
+                self._declined[item.key] = self._popularity.downloads(item.key)
+
+    def _wanted(self, chosen: Collection[ItemKey]) -> list[ItemKey]:
+        """Those of the chosen items that are not here, and that the cache may keep."""
+        has_room, downloads = self._port.has_room(), self._popularity.downloads
+        return [
+            key
+            for key in chosen
+            if not self._port.is_cached(key) and (has_room or downloads(key) > self._declined.get(key, -1))
+        ]
 
     def _forget_cycle(self) -> None:
         self.requested = 0

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
+from bypass.core.plans.plan_areas import area_of
 from bypass.models.maps.picture import outline
 from bypass.places.areas import Area
 from bypass.places.region import Region
@@ -83,6 +84,8 @@ def transition_map(run: Run, proxy: str) -> Picture | None:
                 linewidths=0,
             )
         draw_world(axes, region)
+        for area in _areas_of_plans(run, proxy):
+            draw_area(axes, area, fill=False, edgecolor=MUTED, linewidth=0.9, linestyle=":")
         columns = len(targets) + 3 if len(targets) < 3 else 3
         figure.legend(handles=_legend(targets), loc="outside lower center", ncols=columns)
         return Picture(
@@ -91,6 +94,13 @@ def transition_map(run: Run, proxy: str) -> Picture | None:
             f"In cells of {TRANSITION_CELL_M:g} m. {early} of them happened in the first {interval:g} s, when"
             " clients first said where they were.",
         )
+
+
+def _areas_of_plans(run: Run, proxy: str) -> list[Area]:
+    """The distinct areas of the actions in the timeline that are about a proxy."""
+    actions = [action for step in run.scenario.timeline for action in step.plan.actions]
+    given = [action.area for action in actions if action.proxy == proxy and action.area is not None]
+    return list(dict.fromkeys(area_of(each, run.region.places, run.scenario.projection) for each in given))
 
 
 def _dot_area(count: int | np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:

@@ -65,6 +65,9 @@ class EdgeNode:
     def is_cached(self, key: ItemKey) -> bool:
         return key in self.caches.local
 
+    def has_room(self) -> bool:
+        return len(self.caches.local) < self.caches.local.capacity
+
     def is_deleted(self, item: Item) -> bool:
         return self.store.tombstones.hides(item.metadata)
 

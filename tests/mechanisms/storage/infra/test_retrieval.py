@@ -36,6 +36,8 @@ class Node:
         self.inserted: list[tuple[float, list[str], bool]] = []
         self.cached: set[ItemKey] = set()
         self.deleted: set[ItemKey] = set()
+        self.is_full = False
+        """Whether the cache keeps nothing that comes now."""
         self.answer: Callable[[ItemKey, Replica, int], None] = lambda *_: None
 
     def ask(self, key: ItemKey, replica: Replica, cycle: int) -> None:
@@ -45,12 +47,16 @@ class Node:
     def is_cached(self, key: ItemKey) -> bool:
         return key in self.cached
 
+    def has_room(self) -> bool:
+        return not self.is_full
+
     def is_deleted(self, item: Item) -> bool:
         return item.key in self.deleted
 
     def insert(self, items: Collection[Item], batch: bool) -> None:
         self.inserted.append((self.world.clock.now(), [each.key.object.name for each in items], batch))
-        self.cached.update(each.key for each in items)
+        if not self.is_full:
+            self.cached.update(each.key for each in items)
 
     def report(self, of: Item, count: int = 1, *nodes: int) -> None:
         self.popularity.add(W, counted(of, count, *nodes or (1,)), self.retrieval.cycle)
@@ -236,3 +242,22 @@ def test_requests_are_bounded_with_ranking_and_grow_without() -> None:
         requests[ranking] = per_cycle
     assert requests["popular"] == [0, 40, *[50] * 8]
     assert requests["everything"] == [0, *range(40, 201, 20)]
+
+
+@pytest.mark.parametrize("insertion", ["batches", "at-arrival"])
+def test_what_a_full_cache_did_not_keep_is_asked_for_again_when_it_was_downloaded_more(
+    insertion: str,
+) -> None:
+    node = Node(insertion, active_window=100)
+    node.answer = lambda _, __, cycle: node.retrieval.arrived(X, cycle)
+    node.is_full = True
+    node.report(X)
+    node.world.run(200.0)
+    assert node.asked == [("x", 1, 2)]
+    node.report(X)
+    node.world.run(100.0)
+    assert [cycle for _, _, cycle in node.asked] == [2, 7]
+    node.is_full = False
+    node.world.run(60.0)
+    assert [cycle for _, _, cycle in node.asked] == [2, 7, 11]
+    assert node.cached == {X.key}

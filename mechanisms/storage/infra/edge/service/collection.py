@@ -74,6 +74,10 @@ class PopularItems:
         """Whether an item is in the cache for the own area."""
         return key in self._caches.local
 
+    def has_room(self) -> bool:
+        """Whether the cache for the own area has room for more items."""
+        return len(self._caches.local) < self._caches.local.capacity
+
     def is_deleted(self, item: Item) -> bool:
         """Whether the owner has deleted an item."""
         return self._is_hidden(item.metadata)

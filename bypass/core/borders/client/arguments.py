@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from bypass.errors import InvalidArea, InvalidWatch, shown
 from bypass.places.areas import Area
+from bypass.places.borders import EVERYBODY
 from bypass.places.geo import Projection
 from bypass.protocol.session import LONGEST_NAME
 
@@ -15,30 +15,21 @@ PLACE = "place:"
 PLACES = "places"
 
 
-class Everybody(Enum):
-    """All clients of a broker, where names of clients may stand."""
-
-    EVERYBODY = "everybody"
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-EVERYBODY: Final = Everybody.EVERYBODY
-
 OneArea: TypeAlias = Area | str
 WatchAreas: TypeAlias = OneArea | Iterable[OneArea] | Mapping[str, OneArea]
 
 
 def areas_of(areas: Any, projection: Projection | None) -> tuple[tuple[tuple[str, Area], ...], bool]:
-    """Areas by name, in metres, and whether all places of the region are meant as well. Raises InvalidWatch and
-    InvalidArea."""
+    """Areas by name, in metres, and whether all places of the region are meant as well. Raises InvalidWatch
+    and InvalidArea."""
     if isinstance(areas, Mapping):
         return tuple((name, _area(area, projection)) for name, area in areas.items()), False
     if isinstance(areas, Area | str):
         areas = (areas,)
     if not isinstance(areas, Iterable):
-        raise InvalidWatch(f"areas {shown(areas)}: expected an Area, {PLACE}NAME, {PLACES!r}, or several of them")
+        raise InvalidWatch(
+            f"areas {shown(areas)}: expected an Area, {PLACE}NAME, {PLACES!r}, or several of them"
+        )
     named: list[tuple[str, Area]] = []
     every_place = False
     for each in areas:

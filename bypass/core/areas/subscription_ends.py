@@ -8,7 +8,7 @@ from typing import Any
 from bypass.protocol.messages import Subscribe
 
 
-class Expiry:
+class SubscriptionEnds:
     """Ends subscriptions at a broker when their time is over. Their clients do so themselves, unless they are
     away.
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bypass.core.borders.arguments import WatchAreas, areas_of, names_of
 from bypass.core.borders.border_events import border_event
-from bypass.core.borders.own_fixes import Found, OwnFixes
+from bypass.core.borders.client.arguments import WatchAreas, areas_of, names_of
+from bypass.core.borders.client.own_fixes import Found, OwnFixes
 from bypass.errors import (
     InvalidCallback,
     InvalidInterval,
@@ -22,7 +22,7 @@ from bypass.errors import (
 from bypass.events.attributes import STRING, Attribute
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
-from bypass.places.borders import BorderEvent, BorderOptions
+from bypass.places.borders import BorderEvent, BorderOptions, Everybody
 from bypass.places.geo import Projection
 from bypass.places.sensor import LocationRequest
 from bypass.ports.host import Host
@@ -32,7 +32,7 @@ from bypass.protocol.messages import Kind, Publish
 from bypass.support.callbacks import is_plain_function
 
 if TYPE_CHECKING:
-    from bypass.core.borders.reporter import BorderReporter
+    from bypass.core.borders.client.reporter import BorderReporter
     from bypass.core.client_network import ClientNetwork
     from bypass.mechanisms.filters import FilterClient
 
@@ -84,16 +84,17 @@ class BorderWatching:
         margin: float = 0.0,
         initial: bool = False,
         interval: float = 5.0,
-        whom: Iterable[str] | None = None,
+        whom: Iterable[str] | Everybody | None = None,
         expires: float | None = None,
     ) -> WatchHandle:
-        """Be told when this client, or others, pass the border of an area; `callback(border_event)` is called.
+        """Be told when this client, or others, pass the border of an area; `callback(border_event)` is
+        called.
 
-        `areas` is an area, "place:NAME" for a place of the broker's region, "places" for all of them, or a list of
-        these, or areas by name. Those without a name are called "1", "2" and so on. `whom` are the names of other
-        clients, which have to allow it, EVERYBODY for an operator; None: oneself, for which no broker is needed
-        unless places are named. The other options are those of `BorderOptions`. The watch ends in `expires`
-        seconds: the client leaves what it is in.
+        `areas` is an area, "place:NAME" for a place of the broker's region, "places" for all of them, or a
+        list of these, or areas by name. Those without a name are called "1", "2" and so on. `whom` are the
+        names of other clients, which have to allow it, EVERYBODY for an operator; None: oneself, for which no
+        broker is needed unless places are named. The other options are those of `BorderOptions`. The watch
+        ends in `expires` seconds: the client leaves what it is in.
 
         Raises InvalidWatch, InvalidArea, InvalidCallback, InvalidInterval for another `expires`, and
         InvalidLocation for a watch of oneself where the client's place will never be known.
@@ -105,7 +106,7 @@ class BorderWatching:
         return self.watch_with(terms, callback)
 
     def watch_terms(self, areas: WatchAreas, *, whom: Any, expires: Any, **options: Any) -> BorderWatch:
-        """What `watch` is given, as a broker is told. Raises as `watch` does."""
+        """The arguments of `watch`, as a broker is told. Raises as `watch` does."""
         if expires is not None and not (isinstance(expires, int | float) and 0 < expires < 1e9):
             raise InvalidInterval(f"expires {shown(expires)}: expected seconds, more than 0")
         named, every_place = areas_of(areas, self._projection)
@@ -206,7 +207,7 @@ class BorderWatching:
     def border_task(self, task: BorderTask) -> None:
         """Do what a broker asks of a watched client."""
         if self._reporter is None:
-            from bypass.core.borders.reporter import BorderReporter
+            from bypass.core.borders.client.reporter import BorderReporter
 
             self._reporter = BorderReporter(self.host, self._report, self._locate)
         self._reporter.task(task)
@@ -243,7 +244,7 @@ def wanted_kinds(terms: BorderWatch) -> Subscription:
 
 def is_own(terms: BorderWatch) -> bool:
     """Whether a watch takes no broker: it is one of oneself, in areas that need not be looked up."""
-    return terms.whom == () and not terms.every_place and not any(area.place for _, area in terms.areas)
+    return terms.whom == () and not terms.names_places
 
 
 def _hand_over(callback: BorderCallback, event: Event, _: SubHandle) -> None:

@@ -56,8 +56,11 @@ class OwnFixes:
         states: Mapping[str, Sequence[Any]] | None = None,
         why: Why | None = "removed",
     ) -> None:
-        """Begin a watch, with `states` that somebody else had for the point `last` (None: nobody had), or give it
-        other areas. Those that have gone are left, for a reason; None: somebody else has told that."""
+        """Begin a watch, with `states` that somebody else had for the point `last` (None: nobody had), or
+        give it other areas. Those that have gone are left, for a reason; None: somebody else has told
+        that."""
+        if self.last is None and (fix := self._host.location.current()) is not None:
+            self.last = point_of(fix)
         known = self._watches.get(number)
         tracker = BorderTracker(options, self._host.id)
         tracked = self._watches[number] = _Tracked(options, dict(areas), tracker)

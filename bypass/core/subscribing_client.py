@@ -1,4 +1,4 @@
-"""What an application subscribes with, and by which areas."""
+"""The part of a client by which an application subscribes, and lets others follow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bypass.core.areas.arguments import (
-    Areas,
+    GivenAreas,
     SubscriptionScope,
     changed,
     check_callback,
@@ -24,7 +24,7 @@ from bypass.ports.host import Host
 from bypass.ports.subscriptions import Callback, Registered, SubHandle, Subscriptions
 
 
-class Subscriber:
+class SubscribingClient:
     """The part of a client that subscribes, and that others may follow."""
 
     host: Host
@@ -41,7 +41,7 @@ class Subscriber:
         radius: int | None = None,
         exact: bool = False,
         location_request: LocationRequest | None = None,
-        area: Areas | None = None,
+        area: GivenAreas | None = None,
         relative: bool = False,
         around: str | None = None,
         expires: float | None = None,
@@ -98,7 +98,7 @@ class Subscriber:
         handle: SubHandle,
         *,
         radius: int | None = None,
-        area: Areas | None = None,
+        area: GivenAreas | None = None,
         expires: float | None = None,
     ) -> None:
         """Give a subscription other areas, or a circle of another radius, which move as those before do; and

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from bypass.core.borders.own_fixes import Found, OwnFixes, point_of
+from bypass.core.borders.client.own_fixes import Found, OwnFixes, point_of
 from bypass.core.borders.report import BorderReport
 from bypass.events.event import Event
 from bypass.places.sensor import Fix, LocationRequest
@@ -17,8 +17,8 @@ MOST_RECENT = 256
 
 
 class BorderReporter:
-    """Follows a broker's border tasks. `report` sends an event to the broker, which keeps it until the broker has
-    it; `locate` has the filter scheme know the place every so many seconds, None: not for this."""
+    """Follows a broker's border tasks. `report` sends an event to the broker, which keeps it until the broker
+    has it; `locate` has the filter scheme know the place every so many seconds, None: not for this."""
 
     def __init__(
         self, host: Host, report: Callable[[Event], None], locate: Callable[[float | None], None]
@@ -35,8 +35,11 @@ class BorderReporter:
         self._reports = 0
 
     def task(self, task: BorderTask) -> None:
-        """Do as the broker says; one that was done already changes nothing."""
+        """Do as the broker says. One that was done already is said to a client that is connected again: the
+        broker may not have got its latest place."""
         if task.turn <= self._turn:
+            if self._interval:
+                self._locate(self._interval)
             return
         self._turn = task.turn
         continues = self._computes

@@ -1,0 +1,81 @@
+"""Watches of live clients, with a broker in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from bypass import Action, Area, PlanarLocation, connect, connect_blocking
+from bypass.live.client.errors import SubscriptionRefused
+from bypass.places import EVERYBODY, BorderEvent
+from bypass.transitions import Plan
+from tests.live.brokers import PATIENCE, config, in_loop, running
+
+T = TypeVar("T")
+REGION = {"area": (0, 0, 1000, 1000), "places": [{"name": "market", "x": 500, "y": 500, "radius": 100}]}
+OUT, IN = PlanarLocation(100, 500), PlanarLocation(500, 500)
+
+
+async def soon(awaited: Coroutine[Any, Any, T]) -> T:
+    return await asyncio.wait_for(awaited, PATIENCE)
+
+
+def brief(event: BorderEvent) -> tuple[str, str, str, str]:
+    return event.kind, event.area, event.name, event.why
+
+
+def test_others_are_watched_over_a_transition_and_a_change(tmp_path: Path) -> None:
+    with running(config(tmp_path, region=REGION)) as service:
+        endpoint = service.server.endpoints[0]
+
+        async def told() -> list[tuple[str, str, str, str]]:
+            found = []
+            bus = connect(endpoint, open=True, name="bus", interval=0.02)
+            me = connect(endpoint, open=True, name="me")
+            async with bus, me:
+                bus.moved(IN)
+                bus.allow_following(["me"])
+                watch = me.watch("place:market", whom=["bus"], initial=True, interval=0.02)
+                async with watch:
+                    found.append(brief(await soon(anext(watch))))
+                    for place, to in ((OUT, "egrid"), (IN, "attract"), (OUT, "radial"), (IN, "ste")):
+                        bus.moved(place)
+                        found.append(brief(await soon(anext(watch))))
+                        plan = Plan(plan="other", actions=(Action(proxy="filter", to=to),))
+                        execute = partial(service.server.broker.execute, plan)
+                        await asyncio.to_thread(in_loop, service, execute)
+                    await soon(watch.change({"elsewhere": Area.circle((0, 0), 10)}))
+                    found.append(brief(await soon(anext(watch))))
+            return found
+
+        found = asyncio.run(told())
+        figures = service.server.broker.borders.figures()
+    moved = [(kind, "market", "bus", "moved") for kind in ("exit", "enter") * 2]
+    assert found == [
+        ("enter", "market", "bus", "initial"), *moved, ("exit", "market", "bus", "removed")
+    ]  # fmt: skip
+    assert figures == {"watches": 0, "watched": 0, "undelivered": {}}
+
+
+def test_a_blocking_client_watches_itself_and_everybody(tmp_path: Path) -> None:
+    with running(config(tmp_path, region=REGION)) as service:
+        endpoint = service.server.endpoints[0]
+        with (
+            connect_blocking(endpoint, open=True, name="bus", interval=0.02) as bus,
+            connect_blocking(endpoint, open=True, name="me") as me,
+        ):
+            bus.moved(OUT)
+            with (
+                bus.watch(Area.circle((500, 500), 100), interval=0.02) as own,
+                me.watch("places", whom=EVERYBODY, interval=0.02, initial=True) as every,
+            ):
+                bus.moved(IN)
+                assert brief(own.get(PATIENCE)) == ("enter", "1", "", "moved")
+                assert brief(every.get(PATIENCE))[:3] == ("enter", "market", "bus")
+                with pytest.raises(SubscriptionRefused, match="place 'nowhere'"):
+                    me.watch("place:nowhere", whom=["bus"]).open()
