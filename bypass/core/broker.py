@@ -29,6 +29,7 @@ from bypass.mechanisms.gateways import GatewayChoice
 from bypass.places.geo import Projection
 from bypass.places.region import Region
 from bypass.ports.host import Host, Lease
+from bypass.ports.proxies import GatewaySelection, Matching
 from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.protocol.messages import (
     AllowFollowing,
@@ -99,12 +100,12 @@ class Broker:
             state={"table": self.table, "grace": self._grace, "region": region},
         )
         self.engine.set_defaults(FILTER_PROXY, settings)
-        self.selection = registry.create(self.engine, "broker", "gateway-selection")
+        self.selection: GatewaySelection = registry.create(self.engine, "broker", "gateway-selection")
         self.brought_proxies = registry.create_brought(self.engine, "broker")
         names = NumberedClients() if clients is None else clients
         self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region, host.now)
         relay = GatewayRelay(self.selection, self.addresses, host.monitor)
-        matching = registry.create(self.engine, "broker", MATCHING_PROXY)
+        matching: Matching = registry.create(self.engine, "broker", MATCHING_PROXY)
         self._events = EventSelection(relay, self.areas, matching)
         self.ends = SubscriptionEnds(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
