@@ -200,6 +200,7 @@ QUICK: dict[type, str] = {
     testing.GatewaySelectionSuite: "test_everybody_is_a_gateway_or_has_one",
     testing.InsertionSuite: "test_the_same_cycle_has_the_same_batches",
     testing.LogSuite: "test_messages_of_a_device_stay_in_order",
+    testing.MatchingSuite: "test_it_stops_listening",
     testing.MobilitySuite: "test_a_longer_run_begins_like_a_shorter_one",
     testing.ModeSuite: "test_everybody_is_told_once",
     testing.ParserSuite: "test_what_is_written_is_read",
@@ -252,7 +253,7 @@ def said_value(value: Any) -> str:
 
 def test_every_mechanism_nearby_is_documented() -> None:
     pages = {proxy: words(f"{proxy}.md") for proxy in ("routing", "storage")}
-    pages["stability"] = words("infrastructure.md")
+    pages |= {"stability": words("infrastructure.md"), "matching": words("matching.md")}
     others = words("dissemination.md")
     nearby = [each for side in SIDES for each in Registry().catalogue(side).items()]
     for proxy, kinds in nearby:

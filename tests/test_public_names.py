@@ -98,9 +98,10 @@ PACKAGES = {
     "bypass.testing": (
         "CacheSuite ChurnSuite ConnectorSuite DisseminationSuite FilterSchemeSuite FrameProtectionSuite "
         "GatewayLogicSuite GatewaySelectionSuite InsertionSuite LiveWorld LocatedSubscriber LogSuite "
-        "MobilitySuite ModeSuite ParserSuite PartitionSuite PrecomputeSuite ProvisioningSuite RankingSuite "
-        "RoutingSuite SimulatedWorld StorageSuite SystemMachine TransportSuite UnknownCapability Waypoint "
-        "WorkloadSuite events filters places plans radii scenarios subscriptions walks write_replay"
+        "MatchingSuite MobilitySuite ModeSuite ParserSuite PartitionSuite PrecomputeSuite ProvisioningSuite "
+        "RankingSuite RoutingSuite SimulatedWorld StorageSuite SystemMachine TransportSuite "
+        "UnknownCapability Waypoint WorkloadSuite events filters places plans radii scenarios subscriptions "
+        "walks write_replay"
     ),
 }
 

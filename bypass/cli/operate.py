@@ -263,6 +263,8 @@ def _table(snapshot: dict[str, Any]) -> str:
     for scheme in snapshot["schemes"]:
         values = ", ".join(f"{name}={value}" for name, value in scheme["set"].items())
         lines.append(f"scheme     {scheme['name']:8} {scheme['clients']:>7,} clients   {values}")
+    if "matching" in snapshot:  # not of brokers before 0.2
+        lines.append(f"matching   {snapshot['matching']['name']}")
     lines += [
         f"rates      {rates['publications']:,.0f} events/s in, {rates['deliveries']:,.0f} deliveries/s, "
         f"{rates['bytes_in'] / 1e3:,.0f} kB/s in, {rates['bytes_out'] / 1e3:,.0f} kB/s out",

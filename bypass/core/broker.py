@@ -21,7 +21,7 @@ from bypass.core.plans.standing_plans import StandingPlans
 from bypass.core.relaying import GatewayRelay
 from bypass.core.selection import EventSelection
 from bypass.mechanisms import Registry
-from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY
+from bypass.mechanisms.families import COMMON_SCHEME, FILTER_PROXY, MATCHING_PROXY
 from bypass.mechanisms.filters import FilterBroker
 from bypass.mechanisms.filters.base.grace import Grace
 from bypass.mechanisms.filters.indexes.table import SubscriptionTable
@@ -29,7 +29,7 @@ from bypass.mechanisms.gateways import GatewayChoice
 from bypass.places.geo import Projection
 from bypass.places.region import Region
 from bypass.ports.host import Host, Lease
-from bypass.ports.proxies import GatewaySelection
+from bypass.ports.proxies import GatewaySelection, Matching
 from bypass.ports.state_info import LOCATION, VELOCITY, Reading, Vector, VelocityFromLocations
 from bypass.protocol.messages import (
     AllowFollowing,
@@ -104,7 +104,9 @@ class Broker:
         self.brought_proxies = registry.create_brought(self.engine, "broker")
         names = NumberedClients() if clients is None else clients
         self.areas = BrokerAreas(names, lambda: self.filter_schemes[0].region, host.now)
-        self._events = EventSelection(GatewayRelay(self.selection, self.addresses, host.monitor), self.areas)
+        relay = GatewayRelay(self.selection, self.addresses, host.monitor)
+        matching: Matching = registry.create(self.engine, "broker", MATCHING_PROXY)
+        self._events = EventSelection(relay, self.areas, matching)
         self.ends = SubscriptionEnds(host.now, host.after, self.withdraw)
         isolation = Isolation(registry, names, self.scheme_of, self.execute)
         self.rollout = Rollout(

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from bypass.core.broker import Broker
 from bypass.core.plans.rollout import LAST_EPOCH
 from bypass.core.plans.standing_plans import Held, StandingPlans
-from bypass.mechanisms.families import FILTER_PROXY
+from bypass.mechanisms.families import FILTER_PROXY, MATCHING_PROXY
 from bypass.transitions import Action, Mechanism, Nothing, Plan, TransitionError
 
 
@@ -37,6 +37,7 @@ class BrokerState(BaseModel):
     decisions: dict[int, int]
     schemes: Annotated[tuple[Installed, ...], Field(min_length=1)]
     selection: Installed | None = None
+    matching: Installed | None = None
     told: tuple[Plan, ...] = ()
     held: dict[str, Held] | None = None
     ever: dict[str, set[str]] = {}
@@ -50,6 +51,7 @@ class BrokerState(BaseModel):
             decisions=dict(broker.rollout.decisions),
             schemes=(_installed(first), *(_installed(each, each.clients) for each in others)),
             selection=None if isinstance(selection, Nothing) else _installed(selection),
+            matching=_installed(broker.engine.active(MATCHING_PROXY)),
             held=broker.rollout.standing.all,
             ever=broker.rollout.standing.ever,
         )
@@ -70,6 +72,8 @@ class BrokerState(BaseModel):
                 )
         if self.selection is not None:
             actions.append(Action(proxy="gateway-selection", to=self.selection.name, set=self.selection.set))
+        if self.matching is not None and self.matching.name != broker.engine.active(MATCHING_PROXY).name:
+            actions.append(Action(proxy=MATCHING_PROXY, to=self.matching.name, set=self.matching.set))
         plan = Plan(plan="restart", actions=tuple(actions))
         broker.engine.check(plan)
         for record in broker.engine.execute(plan):

@@ -1,22 +1,27 @@
 """The interfaces of the exchangeable parts, except for filter schemes.
 
 Together with the filter scheme these are the mechanism proxies of a client (`transport`, `direct`,
-`gateway-logic`, `gateway`, `mode`, `filter`) and of a broker (`filter`, `gateway-selection`). Where no
-mechanism runs, the proxy's stub does nothing. A client that stores objects also has `stability`, beside
-`routing` and `storage`.
+`gateway-logic`, `gateway`, `mode`, `filter`) and of a broker (`filter`, `matching`, `gateway-selection`).
+Where no mechanism runs, the proxy's stub does nothing. A client that stores objects also has `stability`,
+beside `routing` and `storage`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bypass.ports.datagrams import Failed
 from bypass.ports.local_access import LocalReceiver, Unless
 from bypass.protocol.messages import Frame, Publish
 
 if TYPE_CHECKING:
+    from bypass.events.event import Event
+    from bypass.mechanisms.filters.indexes.groups import SubscriptionGroups
     from bypass.protocol.datagrams import Datagram
+    from bypass.support.arrays import Ints
+else:
+    Ints = Any  # what mechanisms give is of this class, which clients do without
 
 
 class EventListener(Protocol):
@@ -79,6 +84,22 @@ class GatewaySelection(Protocol):
     def assign(self, out_of: Collection[int]) -> Mapping[int, frozenset[int]]:
         """Choose gateways, as many as the mechanism thinks right. An empty result means: serve the clients
         directly."""
+
+
+class Matching(Protocol):
+    """Finds the distinct subscriptions that accept the attributes of an event (`matching`)."""
+
+    def accepting(self, event: Event) -> Ints:
+        """Find the numbers of all distinct subscriptions that accept an event, each once, in any order."""
+
+    def accepted(self, event: Event, rows: Ints, group_of: Ints) -> Ints:
+        """Give those of some rows whose subscription accepts an event, in their order.
+
+        `group_of` is the column with the numbers of the subscriptions.
+        """
+
+    def watch(self, groups: SubscriptionGroups) -> None:
+        """Match these subscriptions from now on, instead of those before."""
 
 
 class StabilityReading(NamedTuple):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bypass.testing.suites.filter_schemes import FilterSchemeSuite
     from bypass.testing.suites.gateway_logics import GatewayLogicSuite
     from bypass.testing.suites.gateway_selections import GatewaySelectionSuite
+    from bypass.testing.suites.matchings import MatchingSuite
     from bypass.testing.suites.models.churn import ChurnSuite
     from bypass.testing.suites.models.mobility import MobilitySuite
     from bypass.testing.suites.models.workloads import WorkloadSuite
@@ -65,6 +66,7 @@ else:
             "LiveWorld": "bypass.testing.worlds.live",
             "LocatedSubscriber": "bypass.testing.rules",
             "LogSuite": "bypass.testing.suites.pipeline.logs",
+            "MatchingSuite": "bypass.testing.suites.matchings",
             "MobilitySuite": "bypass.testing.suites.models.mobility",
             "ModeSuite": "bypass.testing.suites.modes",
             "ParserSuite": "bypass.testing.suites.pipeline.parsers",
@@ -105,6 +107,7 @@ __all__ = [
     "LiveWorld",
     "LocatedSubscriber",
     "LogSuite",
+    "MatchingSuite",
     "MobilitySuite",
     "ModeSuite",
     "ParserSuite",

@@ -20,6 +20,10 @@ SIMULATOR = {
     "simulator": ["--clients", "12", "--duration", "4", "--repetitions", "1"],
     "proxy_call": ["--calls", "10", "--repetitions", "3"],
     "matching": ["--subscriptions", "200", "--events", "100", "--singles", "20", "--repetitions", "1"],
+    "attributes": [
+        *("--subscriptions", "200", "--keys", "10", "--events", "20", "--together", "20", "--live", "10"),
+        *("--repetitions", "1"),
+    ],
     "areas": [
         *("--polygons", "300", "--clients", "100", "--events", "200", "--singles", "20", "--fences", "500"),
         *("--repetitions", "1", "--no-peers"),

@@ -7,7 +7,7 @@ HELPERS = {
     *("fanout_places", "fanout_clients", "fanout_streams", "fanout_systems", "fanout_turns"),
     *("load_clients", "connectivity_pairs", "fidelity_record"),
     *("ingest_load", "ingest_stream", "ingest_postgres", "ingest_senders", "ingest_service"),
-    "objects_postgres",
+    *("objects_postgres", "attributes_servers", "attributes_databases"),
     *("regression_checkout", "regression_difference", "regression_probe"),
 }
 

@@ -10,12 +10,15 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
+from bypass.events.filters import attr
 from bypass.live.broker.warmup import warm_up
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER
-from bypass.protocol.messages import AssignmentRequest, ContextUpdate
+from bypass.protocol.messages import AssignmentRequest, ContextUpdate, Subscribe
 from bypass.transitions import Action, Plan
 from tests.live.brokers import Peer, config, in_loop, peers, running
+
+HERE = ContextUpdate((10.0, 10.0))
 
 
 def compiled() -> dict[str, int]:
@@ -35,6 +38,10 @@ def test_what_is_done_with_every_scheme_was_done_before(tmp_path: Path) -> None:
     with running(config(tmp_path, region={"places": [place]})) as service, peers() as make:
         names = [*Registry().kinds(FILTER)]
         members = [make(service.server.endpoints[0], name) for name in "abc"]
+        for peer in members:  # so many that attributes are matched first
+            for handle in range(10, 60):
+                peer.send(Subscribe(handle, (attr("kind") == "x") | (attr("n") > handle), 300, HERE))
+            peer.settle()
         for a, b in permutations(names, 2):
             for to in (a, b):
                 plan = Plan(plan=to, actions=(Action(proxy="filter", to=to),))

@@ -125,11 +125,13 @@ class StandingPlans:
         """
         found = []
         for proxy, held in self.of(client).items():
-            action = self._whole(proxy, held, self._first[proxy].set if new else self.ever[proxy])
             elsewhere = switch and proxy == FILTER_PROXY
+            if not (elsewhere or held.epoch):
+                continue
+            action = self._whole(proxy, held, self._first[proxy].set if new else self.ever[proxy])
             # A client that is new begins with the scheme that serves it.
             has_it = new and proxy == FILTER_PROXY and not action.set
-            if elsewhere or (held.epoch and not has_it):
+            if elsewhere or not has_it:
                 found.append((held, action))
         return _by_decision(Plan(plan="join", actions=(found[0][1],)), found) if found else []
 

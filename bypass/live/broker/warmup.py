@@ -25,6 +25,8 @@ from bypass.live.broker.sessions.unacknowledged_kernels import NONE
 from bypass.live.host import LiveHost
 from bypass.mechanisms import Registry
 from bypass.mechanisms.families import FILTER, FILTER_PROXY
+from bypass.mechanisms.filters.indexes.groups import SubscriptionGroups
+from bypass.mechanisms.matching.counting import Counting
 from bypass.places.area_of_interest import AreaOfInterest
 from bypass.places.areas import Area
 from bypass.places.borders import BorderOptions
@@ -85,6 +87,7 @@ def warm_up(registry: Registry | None = None) -> None:
 def _warm_up_builtin() -> None:
     registry = Registry()
     _match(registry, registry.kinds(FILTER))
+    _match_attributes()
     _deliver()
     _pass_borders()
 
@@ -107,6 +110,20 @@ def _deliver() -> None:
     awaited.all_moved()
     awaited.mark(slot)
     awaited.give_up(slot, 2)
+
+
+def _match_attributes() -> None:
+    """Look up few of several subscriptions, then judge those of some rows."""
+    groups, matching, rows = SubscriptionGroups(), Counting(None), np.arange(8)
+    matching.groups = groups
+    matching.start()
+    for number in range(8):
+        groups.join((attr("kind") == "warm") & ((attr("n") >= number) | ~(attr("n") == number)))
+    for kind in ("cold", "warm"):
+        event = Event([("kind", kind), ("n", 1), ("n", 2)])
+        matching.accepting(event)
+        matching.accepted(event, rows[:6], rows)
+    groups.leave(0)
 
 
 def _pass_borders() -> None:
@@ -137,5 +154,7 @@ def _match(registry: Registry, schemes: Iterable[str]) -> None:
         for kind, place in ((Kind.PLAIN, None), (Kind.PLACED, (120.0, 100.0)), (Kind.LOCAL, (500.0, 500.0))):
             broker.receive(Publish(1, event, kind, 0, place, client=1, scheme=flag))
             broker.receive(*(Publish(1, event, kind, 0, place, client=1, scheme=flag) for _ in range(2)))
+        placed = Publish(1, event, Kind.PLACED, 0, (120.0, 100.0), client=1, scheme=flag)
+        broker.filter_schemes[0].match_among(placed, broker.table.rows())
         for handle in range(1, 3 + len(_INTERESTS)):
             broker.receive(Unsubscribe(handle, client=3, scheme=flag))

@@ -176,6 +176,14 @@ class FilterBroker(Mechanism):
             return map(self.match, publications)
         return map(self._matched, publications, self.index.match_many(publications))
 
+    def match_among(self, publication: Publish, rows: Ints) -> Ints:
+        """Those of these ascending rows that `match` would give."""
+        if type(self).match is not FilterBroker.match:  # a rule of the scheme's own
+            from bypass.mechanisms.filters.indexes.index import common
+
+            return common(self.match(publication), rows)
+        return self._matched(publication, self.index.among(publication, rows))
+
     def _matched(self, publication: Publish, rows: Ints | None) -> Ints:
         if self._missing:
             self._remember(publication)

@@ -135,6 +135,13 @@ class Buckets:
         self._free = link(self.head, self.counts, self.entries, self.chain, self._free, rows, offsets, keys)
         self._used += len(keys)
 
+    def make_keys(self, keys: int) -> None:
+        """Have at least so many keys; new ones hold no rows."""
+        if keys > len(self.head):
+            size = max(keys, 2 * len(self.head))
+            self.head = np.append(self.head, np.full(size - len(self.head), NONE, np.int64))
+            self.counts = np.append(self.counts, np.zeros(size - len(self.counts), np.int64))
+
     def remove(self, rows: Ints) -> None:
         """Take `rows` out everywhere; rows that are nowhere are left alone."""
         rows = rows[rows < len(self.chain)]

@@ -217,6 +217,23 @@ def scan(
     return found[:n].copy()
 
 
+@kernel
+def scan_rows(
+    rows: Ints, inside: NDArray[np.bool_], x: Floats, y: Floats, r: Floats, vx: Floats, vy: Floats,
+    ahead: float, px: float, py: float,
+) -> Ints:  # fmt: skip
+    """Those of the rows that are inside and whose envelope holds (px, py)."""
+    found = np.empty(len(rows), np.int64)
+    n = 0
+    for row in rows:
+        if row < len(inside) and inside[row] and in_envelope(
+            px - x[row], py - y[row], r[row], vx[row], vy[row], ahead
+        ):  # fmt: skip
+            found[n] = row
+            n += 1
+    return found[:n]
+
+
 class EnvelopeIndex(Index):
     """Subscribers by place; an event looks into the cells that envelopes can reach it from."""
 
@@ -267,6 +284,14 @@ class EnvelopeIndex(Index):
             self._buckets, self._areas, self._names, self._cell, self._reach, self._ahead, px, py, self._found
         )
         return self._found[:n].copy()
+
+    def among(self, publication: Publish, rows: Ints) -> Ints | None:
+        if publication.location is None:
+            return None
+        t = self.table
+        return scan_rows(
+            rows, self._inside, t.x, t.y, t.radius, t.vx, t.vy, self._ahead, *publication.location
+        )
 
     def match_many(self, publications: Sequence[Publish]) -> Iterator[Ints | None]:
         together = max(1, MOST_FOUND // max(1, self._count))

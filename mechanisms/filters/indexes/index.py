@@ -6,12 +6,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bypass.protocol.messages import Publish
 from bypass.support.arrays import Ints
+from bypass.support.kernel import kernel
 
 if TYPE_CHECKING:
     from bypass.mechanisms.filters.indexes.table import SubscriptionTable
-    from bypass.support.arrays import Ints
+
+
+@kernel
+def common(some: Ints, others: Ints) -> Ints:
+    """The rows that are in both; both ascend."""
+    kept = np.empty(min(len(some), len(others)), np.int64)
+    n = i = 0
+    for row in others:
+        while i < len(some) and some[i] < row:
+            i += 1
+        if i < len(some) and some[i] == row:
+            kept[n] = row
+            n += 1
+    return kept[:n]
 
 
 class Index(ABC):
@@ -48,6 +64,12 @@ class Index(ABC):
         An index may look for several at once: nothing changes in it until all have been asked for.
         """
         return map(self.match, publications)
+
+    def among(self, publication: Publish, rows: Ints) -> Ints | None:
+        """Those of these ascending rows that are concerned; None if the event does not say what this index
+        needs. An index may look at them alone."""
+        found = self.match(publication)
+        return None if found is None else common(found, rows)
 
     @abstractmethod
     def members(self) -> Ints:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bypass.events.filters import Subscription
+from bypass.mechanisms.filters.indexes.buckets import Buckets
+from bypass.mechanisms.filters.indexes.groups import SubscriptionGroups
 from bypass.places.area_of_interest import AreaOfInterest
 from bypass.support.arrays import Floats, Ints
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from bypass.places.areas import Area
 
 NO_ROWS: Ints = np.empty(0, np.int64)
+_ONE_KEY: Ints = np.array((0, 1), np.int64)
 _SINGLE = [(handle,) for handle in range(256)]  # the same object is found equal without a look into it
 
 
@@ -57,16 +60,14 @@ class SubscriptionTable:
         self.vy: Floats = np.empty(0, np.float64)
         self.known: NDArray[np.bool_] = np.empty(0, np.bool_)
         self.handles: list[tuple[int, ...]] = []  # (handle,) by row, ready for a notification
-        self.groups: list[Subscription] = []
+        self.groups = SubscriptionGroups()
         self.interests: dict[int, AreaOfInterest] = {}
         self.listeners: tuple[RowListener, ...] = ()
         self.shared = False  # whether some client has, or had, more than one subscription
         self._rows: dict[int, dict[int, int]] = {}  # by client and handle, in the order of subscribing
         self._radii: dict[int, dict[float, int]] = {}  # by client: how many of its rows have each radius
         self._places: dict[int, tuple[float, float, float, float, float]] = {}
-        self._group_numbers: dict[Subscription, int] = {}
-        self._group_uses: list[int] = []
-        self._free_groups: list[int] = []
+        self._by_group = Buckets(0)
         self._plain: Ints | None = NO_ROWS
         self._free: list[int] = []
         self._used = 0
@@ -94,7 +95,9 @@ class SubscriptionTable:
         row = self._free.pop() if self._free else self._grow()
         self.client[row] = client
         self.handle[row] = handle
-        self.group[row] = self._group(subscription)
+        self.group[row] = group = self.groups.join(subscription)
+        self._by_group.make_keys(group + 1)
+        self._by_group.insert(np.array((row,)), _ONE_KEY, np.array((group,)))
         self.radius[row] = np.nan if radius is None else radius
         place = self._places.get(client)
         self.known[row] = place is not None
@@ -245,6 +248,17 @@ class SubscriptionTable:
             self._plain = plain
         return self._plain
 
+    def rows_of_groups(self, groups: Ints) -> Ints:
+        """The rows that have one of these distinct subscriptions, ascending."""
+        return self._by_group.rows(groups)
+
+    def plain_among(self, rows: Ints) -> Ints:
+        """Those of these rows that are plain."""
+        plain = rows[np.isnan(self.radius[rows])]
+        if self.interests:
+            plain = plain[np.array([row not in self.interests for row in plain.tolist()], np.bool_)]
+        return plain
+
     def radii(self, client: int) -> Collection[float]:
         """The distinct radii of the client's subscriptions, in no order."""
         return self._radii.get(client, ())
@@ -263,29 +277,13 @@ class SubscriptionTable:
             self.known[gone] = False
             self._free.extend(rows)
             self._plain = None
+            self._by_group.remove(gone)
             for group in self.group[gone].tolist():
-                self._group_uses[group] -= 1
-                if not self._group_uses[group]:
-                    del self._group_numbers[self.groups[group]]
-                    self._free_groups.append(group)
+                self.groups.leave(group)
 
     def _tell_removed(self, rows: Ints) -> None:
         for listener in self.listeners:
             listener.removed(rows)
-
-    def _group(self, subscription: Subscription) -> int:
-        number = self._group_numbers.get(subscription)
-        if number is None:
-            if self._free_groups:
-                number = self._free_groups.pop()
-                self.groups[number] = subscription
-            else:
-                number = len(self.groups)
-                self.groups.append(subscription)
-                self._group_uses.append(0)
-            self._group_numbers[subscription] = number
-        self._group_uses[number] += 1
-        return number
 
     def _grow(self) -> int:
         if self._used == len(self.client):

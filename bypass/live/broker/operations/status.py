@@ -9,6 +9,7 @@ from typing import Any
 from bypass.live.broker.operations.outlines import outline, place_entry
 from bypass.live.broker.operations.plan_log import PlanLog
 from bypass.live.broker.server import BrokerServer
+from bypass.mechanisms.families import MATCHING_PROXY
 from bypass.places.areas import Area
 
 MOST_POSITIONS = 5000
@@ -66,6 +67,7 @@ class Status:
         broker, config, deliveries = server.broker, server.config, server.deliveries
         region, authenticator = config.region, server.listener.authenticator
         allow_list, connections = server.listener.allow_list, server.listener.connections
+        matching = broker.engine.active(MATCHING_PROXY)
         return {
             "at": now,
             "started": self._started,
@@ -82,6 +84,7 @@ class Status:
                 {"name": each.name, "set": each.settings(), "clients": len(each.clients)}
                 for each in broker.filter_schemes
             ],
+            "matching": {"name": matching.name, "set": matching.settings()},
             "clients": {"connected": len(server.sessions.by_route), "sessions": len(server.sessions)},
             "subscriptions": len(broker.table),
             "rates": self._rates(now),
