@@ -357,7 +357,7 @@ class AccessPoint(RoutingMechanism):
     def _tell(self, body: StorageMessage, scope: DatagramScope) -> None:
         self.counters.sent += 1
         datagram = self.datagram(body, scope)
-        self._seen[datagram.id, None] = None  # the edge tells this node, too
+        self._seen.is_new(datagram.id, None)  # the edge tells this node, too
         if self._coverage is None:
             self.drop(DropReason.NO_ROUTE)
         else:

@@ -58,7 +58,7 @@ def test_limits(fields: dict[str, Any], complaint: str) -> None:
 def test_other_copies_leave_the_rest_as_it_is(metadata: Metadata) -> None:
     copies = (Replica(None, 3), Replica(7, 4))
     assert metadata.with_replicas(copies) == replace(metadata, replicas=copies)
-    with pytest.raises(InvalidObject, match="^17 replicas: expected at most 16$"):
+    with pytest.raises(InvalidObject, match=r"^17 replicas: expected at most 16$"):
         metadata.with_replicas((Replica(1),) * 17)
 
 
