@@ -16,7 +16,7 @@ from bypass.models.radio.kernels.queue import SLOTS, hand_over, join_queue
 from bypass.models.radio.kernels.state import NEVER, Due, G, P, S
 from bypass.models.radio.kernels.transmission import answer, end, start
 from bypass.support.arrays import Bytes, Floats, Ints
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 DONE = 0
 FOUND = 1
@@ -25,7 +25,7 @@ NEEDS_ROOM = 3
 NEEDS_FRAMES = 4
 
 
-@kernel
+@borrowing_kernel
 def run(
     stations: Ints,
     frames: Ints,

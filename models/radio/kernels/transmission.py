@@ -18,16 +18,16 @@ from bypass.models.radio.kernels.backoff import (
 from bypass.models.radio.kernels.exchange import finish_own, overhear, receive
 from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
 from bypass.models.radio.radio import ANSWER_BYTES, RTS_BYTES, UNIT, FrameKind
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 
-@kernel
+@borrowing_kernel
 def stands_out(sinr: float, noise: int, power: int, all_power: int) -> bool:
     """Whether one power is far enough above noise and the rest."""
     return float(power) >= sinr * float(all_power - power + noise)
 
 
-@kernel
+@borrowing_kernel
 def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     """A station sends: all around it is more power, which may drown what they receive or be received."""
     me, p = air.stations[s], air.parameters
@@ -77,7 +77,7 @@ def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     schedule(air.heap, air.once, t + duration, Due.END, s)
 
 
-@kernel
+@borrowing_kernel
 def end(air: Air, ports: Ports, s: int, t: int) -> int:
     """A transmission is over: what was received has its effect. Gives the number of rows in `found`."""
     me = air.stations[s]
@@ -115,7 +115,7 @@ def end(air: Air, ports: Ports, s: int, t: int) -> int:
     return found
 
 
-@kernel
+@borrowing_kernel
 def start(air: Air, s: int, t: int) -> None:
     """A station's slots are counted: it sends the first frame of its queue."""
     me = air.stations[s]
@@ -131,7 +131,7 @@ def start(air: Air, s: int, t: int) -> None:
         begin(air, s, FrameKind.DATA, f, target, t)
 
 
-@kernel
+@borrowing_kernel
 def answer(air: Air, s: int, t: int) -> None:
     """A station sends what it owes another one."""
     me = air.stations[s]
