@@ -43,7 +43,7 @@ def borrowing_kernel(fn: F) -> F:
 
 
 def _compiled(fn: F, **options: bool) -> F:
-    compiled: Any = numba.njit(nogil=True, **options)(fn)
+    compiled: Any = cast("Any", numba).njit(nogil=True, **options)(fn)
     try:
         compiled._cache = KernelCache(fn)
     except RuntimeError:  # there is no place for it

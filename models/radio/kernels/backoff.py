@@ -21,8 +21,9 @@ STEP = 8  # keys of the heap are time × 8 + what is due
 
 
 class Air(NamedTuple):
-    """All of a medium's state. `neighbours`, `powers` and `offsets` are of two snapshots, used in turn:
-    a transmission goes on as it began while those that begin later see new positions."""
+    """All of a medium's state. `neighbours`, `powers` and `spans` are of two snapshots, used in turn:
+    a transmission goes on as it began while those that begin later see new positions. Those who hear station
+    s are, once it has sent, in a snapshot's row from `spans[s, 0]` to `spans[s, 1]`."""
 
     stations: Ints
     frames: Ints
@@ -31,10 +32,17 @@ class Air(NamedTuple):
     heap: Ints
     once: Ints
     parameters: Ints
-    sinr: Floats
-    offsets: Ints
+    reals: Floats
+    spans: Ints
     neighbours: Ints
     powers: Ints
+    cell: Ints
+    members: Ints
+    first: Ints
+    wall_ends: Floats
+    wall_first: Ints
+    wall_ids: Ints
+    seen: Ints
     x: Floats
     y: Floats
     found: Ints

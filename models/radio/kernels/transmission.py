@@ -16,7 +16,8 @@ from bypass.models.radio.kernels.backoff import (
     turn_idle,
 )
 from bypass.models.radio.kernels.exchange import finish_own, overhear, receive
-from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
+from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, R, S
+from bypass.models.radio.neighbour_table import UNKNOWN, find_neighbours
 from bypass.models.radio.radio import ANSWER_BYTES, RTS_BYTES, UNIT, FrameKind
 from bypass.support.kernel import borrowing_kernel
 
@@ -54,10 +55,12 @@ def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     me[S.START_AT] = NEVER
     if not me[S.BUSY]:
         turn_busy(air.stations, air.parameters, s, t)
-    sensitivity, carrier, sinr, noise = p[P.SENSITIVITY], p[P.CARRIER], air.sinr[0], p[P.NOISE]
+    sensitivity, carrier, sinr, noise = p[P.SENSITIVITY], p[P.CARRIER], air.reals[R.SINR], p[P.NOISE]
+    if air.spans[buffer, s, 0] == UNKNOWN:
+        find_neighbours(air, s)
     # Indexes in full: this loop is most of the work, and views of rows would be counted in and out.
     stations, neighbours, powers = air.stations, air.neighbours, air.powers
-    for k in range(air.offsets[buffer, s], air.offsets[buffer, s + 1]):
+    for k in range(air.spans[buffer, s, 0], air.spans[buffer, s, 1]):
         power, j = powers[buffer, k], neighbours[buffer, k]
         level = stations[j, S.POWER] + power
         stations[j, S.POWER] = level
@@ -88,7 +91,7 @@ def end(air: Air, ports: Ports, s: int, t: int) -> int:
     stations, neighbours, powers = air.stations, air.neighbours, air.powers
     heap, once, p = air.heap, air.once, air.parameters
     carrier, receivers, count = p[P.CARRIER], air.receivers, 0
-    for k in range(air.offsets[buffer, s], air.offsets[buffer, s + 1]):
+    for k in range(air.spans[buffer, s, 0], air.spans[buffer, s, 1]):
         j = neighbours[buffer, k]
         stations[j, S.POWER] -= powers[buffer, k]
         if stations[j, S.HEARS] == s:
