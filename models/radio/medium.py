@@ -20,9 +20,9 @@ from bypass.models.radio.kernels.event_loop import (
     NEEDS_POSITIONS,
     run,
 )
+from bypass.models.radio.kernels.neighbour_table import UNKNOWN, count_cells, fill_cells
 from bypass.models.radio.kernels.queue import hand_over, switch
 from bypass.models.radio.kernels.state import NEVER, NOBODY, F, FrameUse, G, P, Q, R, S
-from bypass.models.radio.neighbour_table import UNKNOWN, count_cells, fill_cells
 from bypass.models.radio.radio import Ending, FrameKind, RadioModel
 from bypass.models.radio.walls import NO_WALLS, Walls
 from bypass.support.arrays import Floats, Ints

@@ -16,8 +16,8 @@ from bypass.models.radio.kernels.backoff import (
     turn_idle,
 )
 from bypass.models.radio.kernels.exchange import finish_own, overhear, receive
+from bypass.models.radio.kernels.neighbour_table import UNKNOWN, find_neighbours
 from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, R, S
-from bypass.models.radio.neighbour_table import UNKNOWN, find_neighbours
 from bypass.models.radio.radio import ANSWER_BYTES, RTS_BYTES, UNIT, FrameKind
 from bypass.support.kernel import borrowing_kernel
 
