@@ -28,7 +28,7 @@ Experiment(load("total-transitions", duration=8.0, clients=12), seed=2).run()
 """
 
 
-def test_what_it_has_compiled_is_there_for_brokers_and_experiments(capsys: pytest.CaptureFixture[str]) -> None:
+def test_brokers_and_experiments_find_what_it_has_compiled(capsys: pytest.CaptureFixture[str]) -> None:
     assert bypass("warm-up") == 0
     out, _ = capsys.readouterr()
     assert out.startswith("kernels for brokers and experiments are there after ")
