@@ -32,6 +32,8 @@ from bypass.protocol.wire import bypass_pb2 as pb
 from bypass.protocol.wire import encode
 from tests.live.brokers import ANYTHING, Peer, config, in_loop, peers, running
 
+pytestmark = pytest.mark.slow
+
 KNOWS = ("areas", "borders")
 REPORT = {"turn": 1, "events": [], "states": [], "last": None, "final": False, "number": 1}
 ZONE = Area.circle((50, 50), 40)
