@@ -62,7 +62,8 @@ def no_surprises(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 def counted(service: Service) -> dict[str, int]:
-    return in_loop(service, lambda: dict(service.server.counters))
+    counters: dict[str, int] = in_loop(service, lambda: dict(service.server.counters))
+    return counters
 
 
 def raw(peer: Peer, message: Message) -> pb.Envelope:
