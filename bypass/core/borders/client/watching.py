@@ -72,6 +72,8 @@ class BorderWatching:
     _projection: Projection | None
     _own: _OwnWatches | None = None
     _reporter: BorderReporter | None = None
+    reports_unsent: int = 0
+    """Reports for a broker that is told nothing at the moment."""
 
     def watch(
         self,
@@ -213,6 +215,9 @@ class BorderWatching:
         self._reporter.task(task)
 
     def _report(self, event: Event) -> None:
+        if self.network.silent:
+            self.reports_unsent += 1
+            return
         self.published += 1
         number = self.host.id << 32 | self.published
         at = round(self.host.now() * 1e6)
@@ -224,6 +229,7 @@ class BorderWatching:
 
     def adopt_watches(self, before: BorderWatching) -> None:
         """Go on with the watches of oneself of a client whose place this one takes."""
+        self.reports_unsent = before.reports_unsent
         if before._own is not None:
             known = before._own
             fixes = known.fixes.moved_to(self.host, self._found)
