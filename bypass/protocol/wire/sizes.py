@@ -226,15 +226,10 @@ def _shape(publication: Publish) -> PublishShape | None:
         publication.location is None,
         publication.channel,
         publication.scheme,
-        _extras(publication),
+        None
+        if publication.z is None and publication.area is None and publication.lifetime is None
+        else (publication.z is not None, publication.area, publication.lifetime is not None),
     )
-
-
-def _extras(publication: Publish) -> Extras | None:
-    z, area, lifetime = publication.z, publication.area, publication.lifetime
-    if z is None and area is None and lifetime is None:
-        return None
-    return (z is not None, area, lifetime is not None)
 
 
 @lru_cache(maxsize=1024)
