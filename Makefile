@@ -29,6 +29,7 @@ help:
 	@echo "make test         linters, type checker and all tests"
 	@echo "make check        linters, type checker and the tests that take no time; two minutes at most, from the second time on"
 	@echo "make soak         faults and damaged input for half an hour, others each time; SEED=... repeats one"
+	@echo "make kernels      compile kernels: the first broker and the first experiment need not do it then"
 	@echo "make bench        run everything in benchmarks/; make bench-smoke runs it at a small size"
 	@echo "make clean        remove what make and the tests have made, .venv and out/ too"
 	@echo "PYTHON=...        the interpreter for .venv, at least 3.11; now $(PYTHON)"
@@ -69,7 +70,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 kernels: $(VENV)/dev.stamp
-	$(BIN)/python -m tests.kernels
+	$(BIN)/bypass warm-up
 
 # Nor need each of them compile all test files. What cannot be imported is shown when the tests run.
 bytecode: $(VENV)/dev.stamp

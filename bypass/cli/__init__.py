@@ -22,7 +22,7 @@ from bypass.cli import (  # noqa: F401
 )
 from bypass.cli import map as _map  # noqa: F401
 from bypass.cli.group import INTERRUPTED, commands, explained
-from bypass.cli.live import broker, edge, keygen  # noqa: F401
+from bypass.cli.live import broker, edge, keygen, warm_up  # noqa: F401
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

@@ -62,6 +62,7 @@ def commands(context: click.Context) -> None:
       bypass traces darmstadt --out out/darmstadt
       bypass evaluate out/darmstadt --schemes radial,ste:2,grid:5 --out out/schemes
       bypass timeliness --subscriber-on 155.8 --subscriber-off 72.1
+      bypass warm-up
       bypass keygen && bypass keygen alice && bypass broker --dashboard
       bypass transition filter ste --set alpha=1.5
       bypass status
@@ -83,6 +84,11 @@ def need_ingest() -> None:
 def need_lab(*also: str) -> None:
     """Raise MissingExtra unless what experiments need is there, and these modules besides."""
     _need("lab", (*LAB, *also))
+
+
+def is_there(modules: Iterable[str]) -> bool:
+    """Whether all of these modules are installed."""
+    return all(map(find_spec, modules))
 
 
 def _need(extra: str, modules: Iterable[str]) -> None:

@@ -47,6 +47,8 @@ from bypass.protocol.scheme_context import SchemeContext
 from bypass.support.arrays import Ints
 from bypass.transitions import Action, Engine, Group, InvalidPlan, Outcome, Plan, Record
 
+BORDER = Kind.BORDER  # asked for at every event: looking a member up in its enumeration takes long
+
 
 class Broker:
     """One broker for one region. Feed it what arrives with `receive`; change it with `execute`.
@@ -172,7 +174,7 @@ class Broker:
         if len(messages) == 1:  # as always in a simulation
             (message,) = messages
             self._process(message)
-            if isinstance(message, Publish) and message.kind is not Kind.BORDER:
+            if isinstance(message, Publish) and message.kind is not BORDER:
                 delivery = self._events.select(message)
                 if delivery is not None:
                     self.downlink.notify((delivery,))
@@ -194,7 +196,7 @@ class Broker:
                     self.downlink.notify(self._events.select_many(row, done))
                     row = []
                 self._process(message)
-                if isinstance(message, Publish) and message.kind is not Kind.BORDER:
+                if isinstance(message, Publish) and message.kind is not BORDER:
                     row.append(message)
                 else:
                     done.append(message)
@@ -212,12 +214,13 @@ class Broker:
         elif self.addresses:
             self.addresses.pop(message.client, None)
         if isinstance(message, Publish):
-            self.areas.resolve(message)
+            if message.area is not None:
+                self.areas.resolve(message)
             self.published += 1
             if message.piggyback is not None:
                 self._context(message.client, message.scheme, message.piggyback)
                 message.piggyback = None  # the publisher's place is no business of the subscribers
-            if message.kind is Kind.BORDER:
+            if message.kind is BORDER:
                 self.borders.reported(message)
         elif isinstance(message, FollowedPlace):
             self.areas.followed(message)

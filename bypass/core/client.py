@@ -154,7 +154,10 @@ class Client(SubscribingClient, BorderWatching):
         `InvalidEvent` for what is no event, `InvalidInterval` for another `expires`, `InvalidLocation` and
         `InvalidArea` for what is no place or area, or for degrees if the client has no `projection`.
         """
-        return self._publish(event, Kind.PLAIN if location is None else Kind.PLACED, location, area, expires)
+        if location is None:
+            return self._publish(event, Kind.PLAIN, None, None, area, expires)
+        at = planar(location, self._projection)
+        return self._publish(event, Kind.PLACED, (at.x, at.y), at.altitude, area, expires)
 
     def publish_local(self, event: Event, *, area: Area | None = None, expires: float | None = None) -> int:
         """Publish an event where the client is; `area` and `expires` as in `publish`. Raises
@@ -162,8 +165,7 @@ class Client(SubscribingClient, BorderWatching):
         fix = self.host.location.current()
         if fix is None:
             raise InvalidLocation(f"client {self.host.id}: its location is not known yet")
-        here = PlanarLocation(fix.x, fix.y, altitude=fix.z)
-        return self._publish(event, Kind.LOCAL, here, area, expires)
+        return self._publish(event, Kind.LOCAL, (fix.x, fix.y), fix.z, area, expires)
 
     @property
     def objects(self) -> ObjectAccess:
@@ -200,19 +202,24 @@ class Client(SubscribingClient, BorderWatching):
             self._local.port(port).tune(Tuning())
 
     def _publish(
-        self, event: Event, kind: Kind, location: Any, area: Area | None, expires: float | None
+        self,
+        event: Event,
+        kind: Kind,
+        location: tuple[float, float] | None,
+        z: float | None,
+        area: Area | None,
+        expires: float | None,
     ) -> int:
         if not isinstance(event, Event):
             raise InvalidEvent(f"{shown(event)}: expected an Event")
-        now = round(self.host.now() * 1e6)
-        publication = Publish(0, event, kind, now, client=self.host.id, lifetime=lifetime_of(expires))
-        if location is not None:
-            at = planar(location, self._projection)
-            publication.location, publication.z = (at.x, at.y), at.altitude
+        now, client = round(self.host.now() * 1e6), self.host.id
+        number = client << 32 | self.published + 1
+        publication = Publish(number, event, kind, now, location, z=z, client=client)
         if area is not None:
             publication.area = area_of_event(area, self._projection)
+        if expires is not None:
+            publication.lifetime = lifetime_of(expires)
         self.published += 1
-        number = publication.id = self.host.id << 32 | self.published
         to_broker = self.mode.to_broker(publication)
         if self.mode.nearby(publication):
             # On its way to the broker a publication is marked with what is no business of clients nearby.

@@ -200,20 +200,20 @@ class EventSelection:
         """Have gateways serve whom they can of the clients that come `first`, and deliver to the others; the
         rest is as in `deliver`."""
         gateways, groups = None, []
-        clients, handles = self._present(publication, *first)
+        clients, handles = first if publication.area is None else self._present(publication, *first)
         if self.choice is not None and len(clients):
             gateways, clients, handles = self._relay.assign(
                 self.choice, self._schemes, publication, clients, handles
             )
         if len(clients):
             groups.append(Recipients(clients, handles, False))
-        for rows, unfiltered in ((direct, False), *((each, True) for each in unknown)):
+        for rows in (direct, *unknown):
             if len(rows):
                 clients, handles = self._present(
                     publication, *recipients(self._table, self._matching, publication, rows)
                 )
                 if len(clients):
-                    groups.append(Recipients(clients, handles, unfiltered))
+                    groups.append(Recipients(clients, handles, rows is not direct))
         return Delivery(publication, gateways, groups, late) if gateways or groups else None
 
     def _present(self, publication: Publish, clients: Ints, handles: Handles) -> tuple[Ints, Handles]:

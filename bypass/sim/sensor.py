@@ -33,12 +33,12 @@ class TraceSensor:
     exchanging the listener does not move them."""
 
     __slots__ = ("_client", "_clock", "_last", "_listeners", "_phase", "_position", "_round", "_ticked_us",
-                 "_trace")  # fmt: skip
+                 "_velocity")  # fmt: skip
 
     def __init__(self, clock: VirtualClock, trace: Movement, client: int, phase: float) -> None:
         self._clock = clock
-        self._trace = trace
         self._position = trace.position
+        self._velocity = trace.velocity
         self._client = client
         self._phase = phase
         self._listeners: dict[FixListener, float] = {}
@@ -63,10 +63,8 @@ class TraceSensor:
         return self._last
 
     def current(self) -> Fix:
-        now = self._clock.now()
-        x, y = self._trace.position(self._client, now)
-        vx, vy = self._trace.velocity(self._client, now)
-        return Fix(x, y, vx, vy, now)
+        now, client = self._clock.now_us / MICROSECONDS, self._client
+        return Fix(*self._position(client, now), *self._velocity(client, now), now)
 
     def place(self) -> tuple[float, float]:
         return self._position(self._client, self._clock.now_us / MICROSECONDS)

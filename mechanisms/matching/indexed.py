@@ -94,14 +94,17 @@ class IndexedMatching(AttributeMatching):
         return self._judge(event, encoded, self._slots_under(np.array(self.lead(encoded), np.int64)))
 
     def accepted(self, event: Event, rows: Ints, group_of: Ints) -> Ints:
+        known = len(self.groups)
+        if known == 1:  # all want the same
+            return rows if matches(event, self.groups[0]) else rows[:0]
         if len(rows) <= FEW:
             own = group_of[rows].tolist()
             kept = [matches(event, self.groups[group]) for group in own]
             return rows if all(kept) else rows[np.array(kept, np.bool_)]
-        if len(self.groups) <= FEW:
+        if known <= FEW:
             self._stamp += 1
             found = self._one_by_one(event)
-            if len(found) == len(self.groups):
+            if len(found) == known:
                 return rows
             self._accepted[found] = self._stamp
             return rows_with(rows, group_of, self._accepted, self._stamp)

@@ -1,1 +1,1 @@
-"""Commands that run brokers and edges, and make their keys."""
+"""Commands that run brokers and edges, make their keys and compile their kernels."""

@@ -30,6 +30,6 @@ def area_of_event(area: Any, projection: Projection | None) -> Area:
     return planar_area(area, projection)
 
 
-def lifetime_of(expires: Any) -> int | None:
-    """A lifetime in whole microseconds; None for no end. Raises InvalidInterval for another than seconds."""
-    return None if expires is None else max(1, round(seconds(expires) * 1e6))
+def lifetime_of(expires: Any) -> int:
+    """A lifetime in whole microseconds. Raises InvalidInterval for another than seconds."""
+    return max(1, round(seconds(expires) * 1e6))

@@ -117,13 +117,6 @@ class Buckets:
         self._free = NONE
         self._used = 0
 
-    def grow(self, keys: int) -> None:
-        """Have at least so many keys."""
-        if keys > len(self.head):
-            more = max(keys - len(self.head), len(self.head))
-            self.head = np.append(self.head, np.full(more, NONE, np.int64))
-            self.counts = np.append(self.counts, np.zeros(more, np.int64))
-
     def insert(self, rows: Ints, offsets: Ints, keys: Ints) -> None:
         """Put each of `rows`, which must be under no key yet, under its distinct keys.
 

@@ -44,12 +44,13 @@ BorderCallback = Callable[[BorderEvent], None]
 @dataclass(eq=False, slots=True)
 class WatchHandle:
     """The handle that `watch` returns. `handle` is that of the subscription of a watch of others, None for a
-    watch of oneself."""
+    watch of oneself. `on_expired` is called when the time of a watch of oneself is over."""
 
     terms: BorderWatch
     callback: BorderCallback
     handle: SubHandle | None = None
     number: int = 0
+    on_expired: Callable[[], object] | None = None
 
 
 @dataclass(slots=True)
@@ -193,6 +194,8 @@ class BorderWatching:
         if own is not None and watch.number in own.handles:
             own.fixes.drop(watch.number, "expired")
             own.handles.pop(watch.number, None)
+            if watch.on_expired is not None:
+                watch.on_expired()
 
     def _found(self, found: Found) -> None:
         own = self._own

@@ -73,7 +73,7 @@ class AreaIndex(Index):
             own = held[i] or [next(numbers) for _ in dict.fromkeys(self._interests[row].areas)]
             keys.extend(own)
             offsets[i + 1] = len(keys)
-        self._buckets.grow(self.grid.numbers)
+        self._buckets.make_keys(self.grid.numbers)
         self._buckets.insert(rows, offsets, np.frombuffer(keys, np.int64))
         self.grid.release(before)  # last: areas that are the same as before are not filed anew
 
