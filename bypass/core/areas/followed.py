@@ -29,7 +29,9 @@ class Followed:
         self._location = location
         self._send = send
         self._watches = False
-        self._vector = (0.0, 0.0) if before is None else before._vector  # when the client moved last
+        self._vector: tuple[float, float] = (
+            (0.0, 0.0) if before is None else before._vector
+        )  # when the client moved last
         if self._allows:
             self._watch()
 

@@ -181,6 +181,7 @@ class Reception:
             raise NotTaken(f"handle {handle}: it is subscribed with {known.subscription}")
         message.until = None  # of a store, not of a client
         kept = self._as_kept(message, known)
+        message.watch = kept.watch
         data = self._codec.encode(kept)
         changed = known is not None and (known.interest, known.until, known.watch) != (
             kept.interest, kept.until, kept.watch
@@ -209,8 +210,12 @@ class Reception:
         again what is `known` says so a little later, which is no other end."""
         until = self._broker.ends.until(message)
         if known is not None and known.until is not None and until is not None:
-            until = known.until if abs(known.until - until) < SAME_END_S else until
-        return replace(message, piggyback=None, expires=None, until=until)
+            is_over = message.expires == 0.0 and known.until <= until
+            until = known.until if is_over or abs(known.until - until) < SAME_END_S else until
+        watch = message.watch
+        if watch is not None and until is not None:
+            watch = replace(watch, until=until)
+        return replace(message, piggyback=None, expires=None, until=until, watch=watch)
 
     def _check_room(self, session: Session, kept: Subscribe, size: int) -> None:
         """Raises NotTaken for a subscription that is over a limit of its session or key."""
