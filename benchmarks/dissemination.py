@@ -29,6 +29,7 @@ SIZES = (100, 297, 1000, 3000)
 DENSITY = 297 / 1300.0**2  # clients for each square metre
 WARM_UP_S = 5
 FRAME_BYTES = 250
+MOST_FRAMES = 20_000  # of the medium alone
 
 
 def scenario(name: str, duration: int) -> Scenario:
@@ -72,15 +73,15 @@ def measure(chosen: Scenario, repetitions: int) -> dict[str, float]:
 
 
 def bare_medium(chosen: Scenario, frames: int) -> float:
-    """Microseconds that a frame costs the medium alone, if clients send as many frames in turn."""
+    """Microseconds that a frame costs the medium alone, if clients send as many frames a second in turn."""
     cursor = chosen.mobility.build().generate(chosen.clients, chosen.duration, 1).cursor()
     medium = Medium(chosen.wifi, cursor.positions, chosen.clients, 1)
-    frames = min(max(frames, 1), 20_000)
-    gap = int(chosen.duration * 1e6) // frames
+    gap = int(chosen.duration * 1e6) // max(frames, 1)
+    frames = min(max(frames, 1), MOST_FRAMES)
     for k in range(frames):
         medium.send(k * gap, k * 7919 % chosen.clients, FRAME_BYTES)
     began = time.process_time()
-    medium.run_until(int(chosen.duration * 1e6) + 1_000_000)
+    medium.run_until(frames * gap + 1_000_000)
     return (time.process_time() - began) / frames * 1e6
 
 

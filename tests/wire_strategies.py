@@ -27,7 +27,7 @@ from bypass.protocol.messages import (
 )
 from bypass.protocol.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
 from bypass.testing.strategies import events, interests, subscriptions
-from tests import edge_strategies, storage_strategies
+from tests import border_strategies, edge_strategies, storage_strategies
 
 u32 = st.integers(0, 2**32 - 1)
 u64 = st.integers(0, 2**64 - 1)
@@ -167,6 +167,7 @@ _messages: st.SearchStrategy[Message] = st.one_of(
     st.builds(Reply, u32, st.booleans(), st.binary(max_size=64), **stamps),
     storage_strategies.messages(**stamps),
     edge_strategies.one_of_edge_messages(**stamps),
+    border_strategies.tasks(**stamps),
 )
 
 

@@ -1,4 +1,4 @@
-"""What a broker tells others of its clients."""
+"""The listener that a broker tells of its clients."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class ObjectCatalogue:
         """Add an object, or replace what is known of it. Whether its key was not here before."""
         known = self._objects.get(metadata.key)
         if known is not None:
-            if _indexed(known) == _indexed(metadata):
+            if _is_indexed_alike(known, metadata):
                 self._objects[metadata.key] = metadata
                 return False
             self.remove(metadata.key)
@@ -145,9 +145,10 @@ class ObjectCatalogue:
         return min((self._by_tag.get((namespace, tag), ()) for tag in conjunction.positive), key=len)
 
 
-def _indexed(metadata: Metadata) -> tuple[PageCursor, str, frozenset[str]]:
-    """The parts of metadata on which its places in the index depend."""
-    return position(metadata), metadata.namespace, metadata.tags
+def _is_indexed_alike(one: Metadata, other: Metadata) -> bool:
+    """Whether two metadata of one key have the same places in the index."""
+    same_time = one.published_us == other.published_us
+    return same_time and one.namespace == other.namespace and one.tags == other.tags
 
 
 def _before(at_us: int) -> PageCursor:

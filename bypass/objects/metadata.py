@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import blake2b
 from math import isfinite
 from typing import Any, NamedTuple
@@ -93,8 +93,16 @@ class Metadata:
             check_point("place", self.place)
         if self.attributes is not None:
             _check_attributes(self.attributes)
-        if len(self.replicas) > MOST_REPLICAS:
-            raise InvalidObject(f"{len(self.replicas)} replicas: expected at most {MOST_REPLICAS}")
+        _check_replicas(self.replicas)
+
+    def with_replicas(self, replicas: tuple[Replica, ...]) -> Metadata:
+        """The same with another list of copies; the rest is not checked again. Raises InvalidObject."""
+        _check_replicas(replicas)
+        other = object.__new__(Metadata)
+        for name in _UNCHANGED:
+            object.__setattr__(other, name, getattr(self, name))
+        object.__setattr__(other, "replicas", replicas)
+        return other
 
     def opened_by(self, opening: bytes) -> bool:
         """Whether a deletion with this opening is the owner's."""
@@ -109,6 +117,9 @@ class Metadata:
     def describes(self, data: bytes) -> bool:
         """Whether these are the bytes of the object."""
         return len(data) == self.size and content_hash(data) == self.digest
+
+
+_UNCHANGED = tuple(each.name for each in fields(Metadata) if each.name != "replicas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +191,11 @@ def check_point(what: str, point: tuple[float, ...]) -> None:
 def check_opening(opening: bytes) -> None:
     """Raise InvalidObject unless this can be the secret of an object."""
     _check_bytes("opening", opening, 1, LONGEST_OPENING)
+
+
+def _check_replicas(replicas: tuple[Replica, ...]) -> None:
+    if len(replicas) > MOST_REPLICAS:
+        raise InvalidObject(f"{len(replicas)} replicas: expected at most {MOST_REPLICAS}")
 
 
 def _check_number(what: str, number: int, least: int, most: int) -> None:

@@ -133,6 +133,10 @@ class Subscriptions:
             raise UnknownHandle(f"handle {handle.id} ({handle.subscription}) is not subscribed here")
         return registered
 
+    def turned(self, fix: Fix) -> None:
+        """Note where the client goes: it looks there while it stands."""
+        self._heading = heading_of(fix.vx, fix.vy, self._heading)
+
     def inside(self, interest: AreaOfInterest, publication: Publish, fix: Fix | None) -> bool:
         """Whether an event lies in areas, as far as that is known: where the client is, its `fix` says;
         places and other clients a broker knows alone."""
@@ -142,7 +146,7 @@ class Subscriptions:
         if interest.relative:
             if fix is None:
                 return True
-            self._heading = heading_of(fix.vx, fix.vy, self._heading)  # who stands looks where it went
+            self.turned(fix)
             x, y = as_seen_from(x - fix.x, y - fix.y, self._heading)
         return in_any(interest.areas, x, y, publication.z)
 

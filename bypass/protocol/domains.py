@@ -6,6 +6,7 @@ routing holds in one domain.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 _MARK = "@"
@@ -22,6 +23,7 @@ class Domain(NamedTuple):
         return f"{self.world}{_MARK}{'' if self.edge is None else self.edge}"
 
 
+@lru_cache(maxsize=1024)
 def domain_of(namespace: str) -> Domain | None:
     """Read a domain from the namespace of a datagram; None if that is a namespace of another kind."""
     world, mark, edge = namespace.rpartition(_MARK)

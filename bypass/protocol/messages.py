@@ -77,7 +77,7 @@ class AssignmentRequest(ContextMessage):
 @dataclass(slots=True)
 class FollowedPlace(ContextMessage):
     """Client to broker, under any filter scheme: where a client is whom others may follow, and how it moves
-    (m, m/s)."""
+    (m, m/s), or moved last if it stands: a broker that was started again does not know where it looks."""
 
     location: tuple[float, float]
     vector: tuple[float, float] = (0.0, 0.0)

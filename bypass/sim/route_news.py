@@ -86,6 +86,9 @@ class RouteNews:
         self.ways = np.zeros((0, 0, 4), np.int64)
         self.heard = np.zeros((0, 0), np.int64)  # by node and neighbour, when last (µs) + 1; 0: no neighbour
         self.serving = False  # whether a node has ever said which cell it serves
+        self.elsewhere: dict[tuple[int, int], frozenset[int]] = {}
+        """The nodes that follow a decision, by its number, and serve another cell than this one; empty after
+        a node has changed in that."""
         self._followed: dict[_Followed, int] = {}
         self._heard_by = np.zeros(nodes, np.int64)
         self._entries = np.zeros(3 * MOST_ROUTES, np.int64)
@@ -134,11 +137,12 @@ class RouteNews:
         follows, cell = self._follows(datagram), datagram.origin.cell
         if follows is None or cell is None or not self.serving or not stations:
             return stations
-        there = np.array(stations, np.int64)
-        serves = self.nodes[there, SERVES]
-        out = (self.nodes[there, FOLLOWS] == follows) & (serves != 0) & (serves != cell + 1)
-        kept: list[int] = there[~out].tolist()
-        return kept
+        elsewhere = self.elsewhere.get((follows, cell))
+        if elsewhere is None:
+            serves = self.nodes[:, SERVES]
+            found = (self.nodes[:, FOLLOWS] == follows) & (serves != 0) & (serves != cell + 1)
+            elsewhere = self.elsewhere[follows, cell] = frozenset(np.flatnonzero(found).tolist())
+        return [each for each in stations if each not in elsewhere]
 
 
 class NodeWays:
@@ -155,10 +159,12 @@ class NodeWays:
     def follow(self, decision: Decision, namespace: str) -> None:
         follows = self._news.number_of((*decision, namespace)) if decision.scheme else 0
         self._node[FOLLOWS] = follows
+        self._news.elsewhere.clear()
 
     def serve(self, cell: int | None) -> None:
         self._news.serving = True
         self._node[SERVES] = 0 if cell is None else cell + 1
+        self._news.elsewhere.clear()
 
     def own(self, sequence: int) -> None:
         self._node[OWN] = sequence + 1

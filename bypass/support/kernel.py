@@ -30,7 +30,20 @@ def kernel(fn: F) -> F:
     Kernels touch arrays only, so they let other threads run. No fastmath: it may reorder sums, and the same
     seed must give the same bits everywhere.
     """
-    compiled: Any = numba.njit(nogil=True)(fn)
+    return _compiled(fn)
+
+
+def borrowing_kernel(fn: F) -> F:
+    """Compile `fn` as `kernel` does, without counting references to arrays.
+
+    For kernels that make no arrays, views apart, and that hand arrays to each other often: counting, which
+    is atomic, would take longer than their work. Whoever calls one from Python holds its arrays meanwhile.
+    """
+    return _compiled(fn, _nrt=False)
+
+
+def _compiled(fn: F, **options: bool) -> F:
+    compiled: Any = cast("Any", numba).njit(nogil=True, **options)(fn)
     try:
         compiled._cache = KernelCache(fn)
     except RuntimeError:  # there is no place for it

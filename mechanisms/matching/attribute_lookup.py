@@ -68,7 +68,8 @@ class SymbolUses:
 
 @final
 class AttributeLookup:
-    """What predicates on one name compare with. A symbol is the number of a constant, and a key as well.
+    """The constants that predicates on one name compare with. A symbol is the number of a constant, and a key
+    as well.
 
     `values` has the symbols of numbers, texts and collections, `truths` those of truth values, `elements`
     those of what collections consist of; `key` is for whatever is about this name.

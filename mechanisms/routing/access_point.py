@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -72,7 +72,6 @@ class AccessPoint(RoutingMechanism):
         self._members: tuple[int, ...]  # all in the area, as the edge said last
         self._visitors: frozenset[int]  # those of them that are soon gone
         self._neighbours: Sequence[Neighbour] | None  # made when they are asked for
-        self._cells_of: tuple[object, list[tuple[int, int]]] = None, []  # the cells of the latest members
         self._heard_at: float
         self._asked_at: float = self.host.now()  # for an edge
         self._greeted_at: float = self._asked_at  # the edge
@@ -122,20 +121,10 @@ class AccessPoint(RoutingMechanism):
 
     def neighbours(self) -> Sequence[Neighbour]:
         if self._neighbours is None:
-            heard_at, visitors = self._heard_at, self._visitors
-            self._neighbours = [
-                Neighbour(node, cell, node in visitors, heard_at) for node, cell in self._member_cells()
-            ]
+            cells, own = 1 if self._grid is None else self._grid.cells, self.host.id
+            there = _all_there(self._members, self._visitors, cells, self._heard_at)
+            self._neighbours = [each for each in there if each[0] != own]
         return self._neighbours
-
-    def _member_cells(self) -> list[tuple[int, int]]:
-        """The others in the area in the order of their numbers, with their cells."""
-        cells = 1 if self._grid is None else self._grid.cells
-        of = self._members, cells
-        if self._cells_of[0] != of:
-            others = (node for node in sorted(self._members) if node != self.host.id)
-            self._cells_of = of, [(node, cell_of_node(node, cells)) for node in others]
-        return self._cells_of[1]
 
     def grid(self) -> CellGrid | None:
         return self._grid
@@ -368,7 +357,7 @@ class AccessPoint(RoutingMechanism):
     def _tell(self, body: StorageMessage, scope: DatagramScope) -> None:
         self.counters.sent += 1
         datagram = self.datagram(body, scope)
-        self._seen[datagram.id, None] = None  # the edge tells this node, too
+        self._seen.is_new(datagram.id, None)  # the edge tells this node, too
         if self._coverage is None:
             self.drop(DropReason.NO_ROUTE)
         else:
@@ -393,6 +382,16 @@ class AccessPoint(RoutingMechanism):
         # A few may fail at one moment in a crowd: the edge is lost if a beacon did not come, either.
         if self._failures >= self.failures and self.host.now() - self._heard_at > 1.5 * self.beacon_s:
             self._lose()
+
+
+@lru_cache(maxsize=64)
+def _all_there(
+    members: tuple[int, ...], visitors: frozenset[int], cells: int, heard_at: float
+) -> tuple[Neighbour, ...]:
+    """All in an area in the order of their numbers, as a beacon tells of them. Those of one process who hear
+    the same beacon share them."""
+    nodes = sorted(members)
+    return tuple([Neighbour(node, cell_of_node(node, cells), node in visitors, heard_at) for node in nodes])
 
 
 def _do_nothing() -> None:

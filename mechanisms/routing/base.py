@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Annotated, ClassVar, NamedTuple
@@ -38,10 +39,31 @@ MOST_REPORTS = 4096
 """Reports that wait for room at one node; more are dropped."""
 
 
-class _SeenDatagrams(Recent[tuple[int, NodeAddress | None], None]):
-    """The datagrams that a node has had lately, each with the target for which it had it."""
+class _SeenDatagrams:
+    """The latest datagrams that a node has had, each with the target for which it had it. A set and a queue:
+    every datagram is looked up and noted here, which takes an ordered dict several times as long."""
 
     LIMIT = 4096
+
+    __slots__ = ("_known", "_order")
+
+    def __init__(self) -> None:
+        self._known: set[tuple[int, NodeAddress | None]] = set()
+        self._order: deque[tuple[int, NodeAddress | None]] = deque()
+
+    def is_new(self, number: int, target: NodeAddress | None) -> bool:
+        """Whether a datagram was not here for a target; from now on it was."""
+        key, known = (number, target), self._known
+        if key in known:
+            return False
+        known.add(key)
+        self._order.append(key)
+        if len(known) > self.LIMIT:
+            known.remove(self._order.popleft())
+        return True
+
+    def __contains__(self, key: tuple[int, NodeAddress | None]) -> bool:
+        return key in self._known
 
 
 class _SentBody(NamedTuple):
@@ -282,18 +304,14 @@ class RoutingMechanism(Mechanism):
 
     def repeated(self, number: int, target: NodeAddress | None) -> bool:
         """Whether a datagram was here for a target before; from now on it was."""
-        key = (number, target)
-        if key in self._seen:
-            return True
-        self._seen[key] = None
-        return False
+        return not self._seen.is_new(number, target)
 
     # -- the rest -----------------------------------------------------------------------------------------
 
     def _tell(self, body: StorageMessage, scope: DatagramScope) -> None:
         datagram = self.datagram(body, scope)
         self.counters.sent += 1
-        self._seen[datagram.id, None] = None  # the own flood comes back from neighbours
+        self._seen.is_new(datagram.id, None)  # the own flood comes back from neighbours
         self.host.link.broadcast(datagram)
 
     def _flooded(self, datagram: Datagram) -> None:

@@ -40,6 +40,7 @@ class SharedState:
         self._sums = [0] * BUCKETS  # of queries and withdrawals: digests are compared often
         self._tombstone_sums = [0] * BUCKETS
         self._summed = -1  # the changes of the tombstones that these sums are of
+        self._digest: StateDigest | None = None  # of these sums, once it was asked for
 
     def add(self, query: ObjectQuery, asked_us: int) -> bool:
         """Keep a query that its subscriber asks at a time. Whether that is new: it is not known, or was asked
@@ -95,11 +96,17 @@ class SharedState:
             self._tombstone_sums = [0] * BUCKETS
             for number in map(_tombstone_hash, self._tombstones):
                 self._tombstone_sums[number % BUCKETS] ^= number
-        return StateDigest(0, tuple(map(xor, self._sums, self._tombstone_sums)), DigestKind.SHARED)
+            self._digest = None
+        if self._digest is None:
+            entries = tuple(map(xor, self._sums, self._tombstone_sums))
+            self._digest = StateDigest(0, entries, DigestKind.SHARED)
+        return self._digest
 
     def differing(self, digest: StateDigest) -> list[int]:
         """The parts in which a neighbour's state differs; all of them if it compares otherwise."""
         mine = self.digest().entries
+        if mine == digest.entries:
+            return []  # as nearly always
         if len(digest.entries) != BUCKETS:
             return list(range(BUCKETS))
         return [n for n in range(BUCKETS) if mine[n] != digest.entries[n]]
@@ -143,6 +150,7 @@ class SharedState:
     def _toggle(self, number: int) -> None:
         """Add a hash to its sum, or take it away."""
         self._sums[number % BUCKETS] ^= number
+        self._digest = None
 
     def _query_hash(self, query: ObjectQuery) -> int:
         return _query_hash(query.id, self._asked_us[query.id])

@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 from bypass.errors import BypassError
 from bypass.models.radio.kernels.arrivals import Ports, make_ports
 from bypass.models.radio.kernels.backoff import Air
-from bypass.models.radio.kernels.event_loop import DONE, FOUND, NEEDS_FRAMES, NEEDS_POSITIONS, run
+from bypass.models.radio.kernels.event_loop import (
+    DONE,
+    FOUND,
+    NEEDS_FRAMES,
+    NEEDS_NEIGHBOURS,
+    NEEDS_POSITIONS,
+    run,
+)
+from bypass.models.radio.kernels.neighbour_table import UNKNOWN, count_cells, fill_cells
 from bypass.models.radio.kernels.queue import hand_over, switch
-from bypass.models.radio.kernels.state import NEVER, NOBODY, F, FrameUse, G, P, Q, S
-from bypass.models.radio.neighbour_table import find_neighbours
+from bypass.models.radio.kernels.state import NEVER, NOBODY, F, FrameUse, G, P, Q, R, S
 from bypass.models.radio.radio import Ending, FrameKind, RadioModel
 from bypass.models.radio.walls import NO_WALLS, Walls
 from bypass.support.arrays import Floats, Ints
@@ -26,6 +33,7 @@ MOST_KEYS = 16
 
 # Looking a member up in its enumeration takes longer than reading an array.
 _NEXT, _NOW, _FOUND, _FRAME = map(int, (G.NEXT, G.NOW, G.FOUND, G.FRAME))
+_SNAPSHOT, _BUFFER = int(G.SNAPSHOT), int(G.BUFFER)
 _NUMBER = int(F.NUMBER)
 
 _POST = len(Q) - 1 + MOST_KEYS  # columns of a posted frame
@@ -56,7 +64,6 @@ class Medium:
         walls: Walls = NO_WALLS,
     ) -> None:
         self.model = model
-        self._walls = walls
         self.now_us = 0
         self.next_us = NEVER
         self._number = 0  # of the next frame
@@ -82,7 +89,11 @@ class Medium:
         station[:, S.ON] = 1
         once = np.zeros(len(G), np.int64)
         once[G.SNAPSHOT], once[G.FREE], once[G.NEXT] = -1, NOBODY, NEVER
-        nothing = np.zeros((2, 0), np.int64)
+        once[G.WALLS_COLUMNS], once[G.WALLS_ROWS] = walls.columns, walls.rows
+        reals = np.zeros(len(R))
+        reals[R.SINR], reals[R.PASSED] = model.sinr, model.passed
+        reals[R.INTERFERENCE], reals[R.EXPONENT] = model.interference, model.exponent
+        reals[R.WALLS_X], reals[R.WALLS_Y], reals[R.WALLS_SIDE] = walls.x0, walls.y0, walls.side
         self.air = Air(
             stations=station,
             frames=np.zeros((0, len(F)), np.int64),
@@ -91,10 +102,17 @@ class Medium:
             heap=np.zeros((8 * stations + 64, 2), np.int64),
             once=once,
             parameters=p,
-            sinr=np.array([model.sinr]),
-            offsets=np.zeros((2, stations + 1), np.int64),
-            neighbours=nothing,
-            powers=nothing,
+            reals=reals,
+            spans=np.full((2, stations, 2), UNKNOWN, np.int64),
+            neighbours=np.zeros((2, 8 * stations), np.int64),
+            powers=np.zeros((2, 8 * stations), np.int64),
+            cell=np.zeros(stations, np.int64),
+            members=np.zeros(stations, np.int64),
+            first=np.zeros(2, np.int64),
+            wall_ends=walls.ends,
+            wall_first=walls.first,
+            wall_ids=walls.ids,
+            seen=np.full(len(walls.ends), -1, np.int64),
             x=np.zeros(stations),
             y=np.zeros(stations),
             found=np.zeros((stations * MOST_KEYS + 1, 3), np.int64),
@@ -198,6 +216,8 @@ class Medium:
             self._posted = 0
             if code == NEEDS_POSITIONS:
                 self._refresh()
+            elif code == NEEDS_NEIGHBOURS:
+                self._grow_neighbours()
             elif code in (DONE, FOUND):
                 self.next_us = self.air.once.item(_NEXT)
                 if code == FOUND:
@@ -256,23 +276,28 @@ class Medium:
         return duration
 
     def _refresh(self) -> None:
-        """Take new positions: who hears whom from now on."""
-        air, model = self.air, self.model
-        refresh = 1000 * model.refresh_ms
-        snapshot = int(air.once[G.NOW]) // refresh
+        """Take new positions, by which stations hear each other from now on.
+
+        Those who hear a station are found when it sends.
+        """
+        air, once = self.air, self.air.once
+        refresh = 1000 * self.model.refresh_ms
+        before, snapshot = once.item(_SNAPSHOT), once.item(_NOW) // refresh
         x, y = self._positions(snapshot * refresh / 1e6)
+        once[G.SNAPSHOT] = snapshot
+        if before >= 0 and np.array_equal(x, air.x) and np.array_equal(y, air.y):
+            return  # nobody has moved
         air.x[:], air.y[:] = x, y
-        buffer = 1 - int(air.once[G.BUFFER])
-        while True:
+        once[G.BUFFER] = buffer = 1 - once.item(_BUFFER)
+        cells = count_cells(air.x, air.y, air.reals, once)
+        if len(air.first) < cells + 2:
+            self._set(first=np.zeros(2 * cells + 2, np.int64))
             air = self.air
-            pairs = find_neighbours(
-                air.x, air.y, model.interference, model.exponent, self._walls, model.passed,
-                air.offsets[buffer], air.neighbours[buffer], air.powers[buffer],
-            )  # fmt: skip
-            if pairs <= air.neighbours.shape[1]:
-                break
-            self._set(neighbours=grown(air.neighbours, 2 * pairs, 1), powers=grown(air.powers, 2 * pairs, 1))
-        air.once[G.BUFFER], air.once[G.SNAPSHOT] = buffer, snapshot
+        fill_cells(air.x, air.y, air.reals, once, air.cell, air.members, air.first, air.spans[buffer])
+
+    def _grow_neighbours(self) -> None:
+        room = 2 * self.air.neighbours.shape[1]
+        self._set(neighbours=grown(self.air.neighbours, room, 1), powers=grown(self.air.powers, room, 1))
 
     def _make_room(self) -> None:
         self._grow_frames(2 * len(self.air.frames))

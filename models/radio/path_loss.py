@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 
 from bypass.models.radio.radio import NEAREST_M, UNIT
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 
-@kernel
+@borrowing_kernel
 def power_between(x1: float, y1: float, x2: float, y2: float, interference: float, exponent: float) -> int:
     """The power, in whole units, of a sender at one place (m) at another; 0 if that is too far."""
     squared = (x1 - x2) * (x1 - x2) + (y1 - y2) * (y1 - y2)
@@ -19,7 +19,7 @@ def power_between(x1: float, y1: float, x2: float, y2: float, interference: floa
     return int(UNIT * (interference / distance) ** exponent)
 
 
-@kernel
+@borrowing_kernel
 def power_behind(power: int, walls: int, passed: float) -> int:
     """The power that is left behind walls, each of which lets the share `passed` through; 0 if that is less
     than counts."""

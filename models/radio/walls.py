@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bypass.support.arrays import Floats, Ints
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 CELL = 25.0
 """The side (m) of the cells by which walls are found, unless a large world has too many of them."""
@@ -70,12 +70,12 @@ def _open(ring: Floats) -> Floats:
 NO_WALLS = Walls.around(())
 
 
-@kernel
+@borrowing_kernel
 def _side(x1: float, y1: float, x2: float, y2: float, x: float, y: float) -> bool:
     return bool((x2 - x1) * (y - y1) - (y2 - y1) * (x - x1) > 0.0)
 
 
-@kernel
+@borrowing_kernel
 def crosses(x1: float, y1: float, x2: float, y2: float, wall: Floats) -> bool:
     """Whether the straight way between two places crosses a wall.
 
@@ -90,7 +90,7 @@ def crosses(x1: float, y1: float, x2: float, y2: float, wall: Floats) -> bool:
     return c != _side(wall[0], wall[1], wall[2], wall[3], x2, y2)
 
 
-@kernel
+@borrowing_kernel
 def count_walls(
     walls: Walls, x1: float, y1: float, x2: float, y2: float, most: int, seen: Ints, mark: int
 ) -> int:

@@ -66,7 +66,7 @@ class SubscribedAreas:
         return len(self.everybody) + sum(map(len, self.own.values()))
 
     def interest(self, client: int) -> AreaOfInterest | None:
-        """What a client subscribes to, None if nothing."""
+        """The areas that a client subscribes to, None if it subscribes to nothing."""
         areas = self.everybody + self.own.get(client, ())
         return AreaOfInterest(areas) if areas else None
 

@@ -115,3 +115,16 @@ def test_a_store_that_fails_for_a_while_loses_and_doubles_nothing(
             return found
 
         assert asyncio.run(told()) == ["enter", "exit", "enter", "exit"]
+
+
+def test_a_watch_of_oneself_that_has_expired_is_over(tmp_path: Path) -> None:
+    async def told(endpoint: str) -> list[tuple[str, str, str, str]]:
+        async with (
+            connect(endpoint, open=True, name="bus", location=lambda: IN) as bus,
+            bus.watch(Area.circle((500, 500), 100), initial=True, expires=0.2) as watch,
+        ):
+            return [brief(event) async for event in watch]
+
+    with running(config(tmp_path, region=REGION)) as service:
+        found = asyncio.run(soon(told(service.server.endpoints[0])))
+    assert found == [("enter", "1", "", "initial"), ("exit", "1", "", "expired")]

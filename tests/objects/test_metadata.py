@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from bypass.errors import InvalidObject
 from bypass.events.event import Event
-from bypass.objects.metadata import ObjectKey, Replica, StoredObject
-from tests.object_strategies import SECRET, make_metadata
+from bypass.objects.metadata import Metadata, ObjectKey, Replica, StoredObject
+from tests.object_strategies import SECRET, make_metadata, objects
 
 GOOD = make_metadata()
 
@@ -51,6 +52,14 @@ GOOD = make_metadata()
 def test_limits(fields: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InvalidObject, match=f"^{complaint}$"):
         replace(GOOD, **fields)
+
+
+@given(objects)
+def test_other_copies_leave_the_rest_as_it_is(metadata: Metadata) -> None:
+    copies = (Replica(None, 3), Replica(7, 4))
+    assert metadata.with_replicas(copies) == replace(metadata, replicas=copies)
+    with pytest.raises(InvalidObject, match=r"^17 replicas: expected at most 16$"):
+        metadata.with_replicas((Replica(1),) * 17)
 
 
 def test_hashes() -> None:

@@ -11,38 +11,11 @@ from bypass.core.borders.client.watching import wanted_kinds
 from bypass.core.borders.report import BorderReport
 from bypass.errors import InvalidEvent
 from bypass.events.event import Event
-from bypass.places.areas import Area
-from bypass.places.borders import KINDS, BorderEvent, BorderOptions, PathPoint
-from bypass.places.borders.border_event import REASONS
-from bypass.protocol.borders import BorderTask, BorderWatch, WatchedAreas
+from bypass.places.borders import BorderEvent, PathPoint
+from bypass.protocol.borders import BorderTask, BorderWatch
 from bypass.protocol.messages import ContextUpdate, Subscribe
 from bypass.protocol.wire import MalformedMessage, decode, encode
-
-seconds = st.integers(0, 10**6).map(lambda each: each / 8)
-coordinates = st.integers(-(10**6), 10**6).map(lambda each: each / 1000)
-names = st.text(st.characters(categories=("L", "N")), min_size=1, max_size=20)
-areas = st.one_of(
-    st.builds(lambda x, y, r: Area.circle((x, y), r + 1), coordinates, coordinates, seconds),
-    st.builds(Area.of_place, names),
-)
-options = st.builds(
-    lambda on, dwell, *rest: BorderOptions(frozenset(on) | ({"dwell"} if dwell else set()), dwell or None,
-    *rest), st.sets(st.sampled_from(["enter", "exit", "cross"]), min_size=1), st.none() | seconds.map(lambda
-    s: s + 1), seconds, seconds, st.booleans(), seconds.map(lambda s: s + 0.5),
-)  # fmt: skip
-fences = st.dictionaries(names, areas, min_size=1, max_size=4).map(lambda each: tuple(each.items()))
-watches = st.builds(
-    BorderWatch, options, fences, st.booleans(), st.none() | st.lists(names, max_size=3).map(tuple),
-    st.none() | seconds,
-)  # fmt: skip
-places = st.builds(PathPoint, coordinates, coordinates, seconds, seconds)
-states = st.dictionaries(
-    names, st.tuples(st.booleans(), seconds, st.booleans(), st.booleans(), st.none(), st.none()).map(list)
-)
-events = st.builds(
-    BorderEvent, st.sampled_from(KINDS), names, coordinates, coordinates, seconds, seconds,
-    st.sampled_from(REASONS)
-)  # fmt: skip
+from tests.border_strategies import events, places, states, tasks, watches
 
 
 @given(watches)
@@ -51,17 +24,8 @@ def test_watches(watch: BorderWatch) -> None:
     assert decode(encode(message)) == message
 
 
-@given(st.integers(1, 2**60), st.booleans(), seconds, options, fences, st.none() | states, st.none() | places)
-def test_tasks(
-    turn: int,
-    computes: bool,
-    interval: float,
-    own: BorderOptions,
-    some: tuple[tuple[str, Area], ...],
-    known: dict[str, list[object]] | None,
-    start: PathPoint | None,
-) -> None:
-    message = BorderTask(turn, computes, interval, (WatchedAreas(7, own, some, known),), start)
+@given(tasks())
+def test_tasks(message: BorderTask) -> None:
     assert decode(encode(message)) == message
 
 

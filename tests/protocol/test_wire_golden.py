@@ -30,6 +30,7 @@ from bypass.protocol.messages import (
 from bypass.protocol.session import Ack, Bye, Control, Hello, Kept, Missed, Ping, Refused, Reply, Welcome
 from bypass.protocol.wire import decode, encode
 from bypass.protocol.wire.bodies import READERS, all_writers
+from tests.area_golden import AREA_GOLDEN
 from tests.edge_golden import EDGE_GOLDEN
 from tests.storage_golden import STORAGE_GOLDEN
 
@@ -239,6 +240,7 @@ GOLDEN: list[tuple[Message, str]] = [
     ),
     (stamped(Reply(4, True, b"[]")), "0801150700000018022509000000d2010b0d0400000010011a025b5d"),
     (stamped(Reply(4, False, b"no")), "0801150700000018022509000000d201090d040000001a026e6f"),
+    *AREA_GOLDEN,
     *STORAGE_GOLDEN,
     *EDGE_GOLDEN,
 ]

@@ -13,6 +13,7 @@ from bypass.objects.metadata import ObjectKey, Replica
 from bypass.objects.query import ObjectQuery
 from bypass.objects.tags import TagFormula
 from bypass.protocol.datagrams import (
+    MOST_TARGETS,
     AreaHello,
     Beacon,
     Datagram,
@@ -81,6 +82,30 @@ def test_sizes_are_those_of_the_encoding_at_every_hop(
     )
     assert later.body_size == datagram.body_size
     assert datagram_size(later) == len(encode(later))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"client": 2**32},
+        {"epoch": -1},
+        {"hops": 2**32},
+        {"initiator": 2**32},
+        {"origin": NodeAddress(2)},
+        {"origin": NodeAddress(1, -1)},
+        {"targets": (NodeAddress(2**32),)},
+        {"targets": (NodeAddress(1),) * (MOST_TARGETS + 1)},
+        {"namespace": "ä" * 65},
+        {"body": Retrieve(2**64, KEY)},
+    ],
+)
+def test_the_first_hop_refuses_what_cannot_be_encoded(wrong: dict[str, Any]) -> None:
+    datagram = replace(BEACON, **({"body": Retrieve(1, KEY)} | wrong))
+    with pytest.raises(MalformedMessage) as refused:
+        encode(datagram)
+    with pytest.raises(MalformedMessage) as counted:
+        datagram_size(datagram)
+    assert str(counted.value) == str(refused.value)
 
 
 @pytest.mark.parametrize("metric", [0, 127, 128, 255, 16_383, 16_384, 2**32 - 1])

@@ -87,6 +87,24 @@ def test_where_nothing_can_be_written_to_each_process_compiles_anew(tmp_path: Pa
     assert warned.count("no folder to cache compiled kernels in") == 1
 
 
+def test_a_kernel_that_borrows_its_arrays_makes_none(tmp_path: Path) -> None:
+    module = """
+import numpy as np
+from bypass.support.kernel import borrowing_kernel, kernel
+
+def length(x):
+    return len(np.empty(len(x)))
+
+lends, borrows = kernel(length), borrowing_kernel(length)
+"""
+    (tmp_path / "module.py").write_text(module)
+    for name, known in (("lends", True), ("borrows", False)):
+        use = f"import module, numpy; print(module.{name}(numpy.zeros(3)))"
+        done = subprocess.run([sys.executable, "-c", use], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.stdout == "3\n") is known
+        assert ("No implementation of function" in done.stderr) is not known
+
+
 def test_what_was_compiled_for_a_class_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:
     module = """
 from typing import NamedTuple

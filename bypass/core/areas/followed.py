@@ -29,6 +29,9 @@ class Followed:
         self._location = location
         self._send = send
         self._watches = False
+        self._vector: tuple[float, float] = (
+            (0.0, 0.0) if before is None else before._vector
+        )  # when the client moved last
         if self._allows:
             self._watch()
 
@@ -72,7 +75,9 @@ class Followed:
         self._location.request(self._request, self._report)
 
     def _report(self, fix: Fix) -> None:
-        self._send(FollowedPlace((fix.x, fix.y), (fix.vx, fix.vy)))
+        if fix.vx or fix.vy:
+            self._vector = (fix.vx, fix.vy)
+        self._send(FollowedPlace((fix.x, fix.y), self._vector))
 
 
 def checked_names(names: Any) -> frozenset[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from bypass.core.borders.polygon_kernels import all_crossings
 from bypass.core.borders.watched_client import KeptWatch
+from bypass.mechanisms.filters.indexes.areas.grid import AreaGrid
 from bypass.places.areas.polygons import PolygonShape
 from bypass.places.areas.shapes import BoxShape
 from bypass.support.arrays import Floats, Ints
@@ -18,8 +19,8 @@ from bypass.support.kernel import kernel
 if TYPE_CHECKING:
     from bypass.places.areas import Area
 
-MOST_CELLS = 1 << 20
-SLACK_M = 1e-6
+NONE = np.empty(0, np.int64)
+SLACK_M = 1e-6  # compiled into kernels
 """Ways that miss a border by less are looked at exactly."""
 
 
@@ -29,35 +30,6 @@ class Fence(NamedTuple):
     watch: KeptWatch
     key: str
     area: Area
-
-
-@kernel
-def cells_of(bounds: Floats, grid: Floats, columns: int, rows: int, out: Ints) -> None:
-    """Write the first and last column and row of the cells that each rectangle touches; `grid` is x0, y0 and
-    the side of a cell. What is beyond the grid is in its outermost cells."""
-    for i in range(len(bounds)):
-        out[i, 0] = min(max(np.floor((bounds[i, 0] - grid[0]) / grid[2]), 0.0), columns - 1.0)
-        out[i, 1] = min(max(np.floor((bounds[i, 1] - grid[1]) / grid[2]), 0.0), rows - 1.0)
-        out[i, 2] = min(max(np.floor((bounds[i, 2] - grid[0]) / grid[2]), 0.0), columns - 1.0)
-        out[i, 3] = min(max(np.floor((bounds[i, 3] - grid[1]) / grid[2]), 0.0), rows - 1.0)
-
-
-@kernel
-def fill_cells(spans: Ints, columns: int, starts: Ints, members: Ints) -> None:
-    """Write the rectangles of each cell: those of cell c are members[starts[c]:starts[c + 1]]."""
-    for i in range(len(spans)):
-        for row in range(spans[i, 1], spans[i, 3] + 1):
-            for column in range(spans[i, 0], spans[i, 2] + 1):
-                starts[row * columns + column + 1] += 1
-    for cell in range(1, len(starts)):
-        starts[cell] += starts[cell - 1]
-    free = starts.copy()
-    for i in range(len(spans)):
-        for row in range(spans[i, 1], spans[i, 3] + 1):
-            for column in range(spans[i, 0], spans[i, 2] + 1):
-                cell = row * columns + column
-                members[free[cell]] = i
-                free[cell] += 1
 
 
 @kernel
@@ -87,55 +59,47 @@ def passes(ax: float, ay: float, bx: float, by: float, edges: Floats, slack: flo
 
 @kernel
 def find_passed(
-    ways: Floats, spans: Ints, columns: int, starts: Ints, members: Ints, bounds: Floats,
-    first_edge: Ints, edges: Floats, slack: float, stamps: Ints, found: Ints,
+    ways: Floats, offsets: Ints, numbers: Ints, first_row: Ints, rows: Ints, first_edge: Ints, edges: Floats,
+    found: Ints,
 ) -> int:  # fmt: skip
     """Write pairs of ways and fences whose border the way may pass, and give how many there are; only so many
-    as fit are written. A fence without edges is told by its bounds alone."""
+    as fit are written. The areas that way i is near have the numbers[offsets[i]:offsets[i + 1]], and the
+    fences with area n are rows[first_row[n]:first_row[n + 1]]. A fence without edges is near enough."""
     count = 0
     for i in range(len(ways)):
         ax, ay, bx, by = ways[i]
-        left, right = min(ax, bx), max(ax, bx)
-        low, high = min(ay, by), max(ay, by)
-        for row in range(spans[i, 1], spans[i, 3] + 1):
-            for column in range(spans[i, 0], spans[i, 2] + 1):
-                cell = row * columns + column
-                for fence in members[starts[cell] : starts[cell + 1]]:
-                    if stamps[fence] == i:
-                        continue
-                    stamps[fence] = i
-                    if (
-                        bounds[fence, 0] > right
-                        or bounds[fence, 2] < left
-                        or bounds[fence, 1] > high
-                        or bounds[fence, 3] < low
-                    ):
-                        continue
-                    begin, end = first_edge[fence], first_edge[fence + 1]
-                    if begin < end and not passes(ax, ay, bx, by, edges[begin:end], slack):
-                        continue
-                    if count < len(found):
-                        found[count, 0], found[count, 1] = i, fence
-                    count += 1
+        for number in numbers[offsets[i] : offsets[i + 1]]:
+            same = rows[first_row[number] : first_row[number + 1]]
+            begin, end = first_edge[same[0]], first_edge[same[0] + 1]
+            if begin < end and not passes(ax, ay, bx, by, edges[begin:end], SLACK_M):
+                continue
+            for row in same:
+                if count < len(found):
+                    found[count, 0], found[count, 1] = i, row
+                count += 1
     return count
 
 
 class Fences:
-    """All fences, in a grid that is made anew when it is asked after a change."""
+    """All fences, found by an index of areas. What is known of their edges is made anew when it is asked for
+    after a change."""
 
     def __init__(self) -> None:
+        self._index = AreaGrid()
+        self._numbers: dict[KeptWatch, Ints] = {}  # of the areas of each watch
         self._fences: list[Fence] = []
         self._stale = False
-        self._watches: dict[KeptWatch, None] = {}
 
     def put(self, watch: KeptWatch) -> None:
         """A watch is new, or has other areas."""
-        self._watches[watch] = None
+        before = self._numbers.get(watch, NONE)
+        self._numbers[watch] = self._index.hold([*watch.areas.values()])
+        self._index.release(before.tolist())
         self._stale = True
 
     def drop(self, watch: KeptWatch) -> None:
         """A watch is over."""
-        self._watches.pop(watch, None)
+        self._index.release(self._numbers.pop(watch, NONE).tolist())
         self._stale = True
 
     def passed(self, ways: Floats) -> list[tuple[int, Fence, list[float] | None]]:
@@ -168,43 +132,35 @@ class Fences:
             self._build()
         if not self._fences or not len(ways):
             return np.empty((0, 2), np.int64)
-        spans = np.empty((len(ways), 4), np.int64)
-        corners = np.column_stack(
-            (
-                np.minimum(ways[:, 0], ways[:, 2]) - SLACK_M,
-                np.minimum(ways[:, 1], ways[:, 3]) - SLACK_M,
-                np.maximum(ways[:, 0], ways[:, 2]) + SLACK_M,
-                np.maximum(ways[:, 1], ways[:, 3]) + SLACK_M,
-            )
-        )
-        cells_of(corners, self._grid, self._columns, self._rows, spans)
+        offsets, numbers = self._index.along(ways)
         found = np.empty((max(1024, 4 * len(ways)), 2), np.int64)
         while True:
-            self._stamps.fill(-1)
             count = find_passed(
-                ways, spans, self._columns, self._starts, self._members, self._bounds,
-                self._first_edge, self._edges, SLACK_M, self._stamps, found,
-            )  # fmt: skip
+                ways, offsets, numbers, self._first_row, self._rows, self._first_edge, self._edges, found
+            )
             if count <= len(found):
                 return found[:count]
             found = np.empty((count, 2), np.int64)
 
     def around(self, x: float, y: float) -> Iterable[Fence]:
-        """Give the fences that a place may be in."""
+        """Give the fences whose areas hold a place, at some altitude."""
         if self._stale:
             self._build()
-        bounds = self._bounds
-        inside = (bounds[:, 0] <= x) & (x <= bounds[:, 2]) & (bounds[:, 1] <= y) & (y <= bounds[:, 3])
-        return [self._fences[row] for row in np.flatnonzero(inside).tolist()]
+        return [
+            self._fences[row]
+            for number in self._index.at(x, y).tolist()
+            for row in self._rows[self._first_row[number] : self._first_row[number + 1]].tolist()
+        ]
 
     def _build(self) -> None:
         self._stale = False
         self._fences = [
-            Fence(watch, key, area) for watch in self._watches for key, area in watch.areas.items()
+            Fence(watch, key, area) for watch in self._numbers for key, area in watch.areas.items()
         ]
-        count = len(self._fences)
-        self._bounds = np.array([fence.area.bounds for fence in self._fences], np.float64).reshape(-1, 4)
-        self._bounds += np.array([-SLACK_M, -SLACK_M, SLACK_M, SLACK_M])
+        numbers = np.concatenate([NONE, *self._numbers.values()])
+        self._rows = np.argsort(numbers, kind="stable")
+        self._first_row = np.zeros(self._index.numbers + 1, np.int64)
+        np.cumsum(np.bincount(numbers, minlength=self._index.numbers), out=self._first_row[1:])
         lines = [border_edges(fence.area) for fence in self._fences]
         self._first_edge = np.cumsum([0, *(sum(map(len, parts)) for parts in lines)])
         flat = [part for parts in lines for part in parts]
@@ -215,24 +171,6 @@ class Fences:
         self._exact = np.array([isinstance(fence.area.shape, PolygonShape) for fence in self._fences]) & (
             np.diff(self._first_edge) > 0
         )
-        self._stamps = np.empty(count, np.int64)
-        if not count:
-            return
-        x0, y0 = self._bounds[:, :2].min(0)
-        x1, y1 = self._bounds[:, 2:].max(0)
-        width, height = x1 - x0, y1 - y0
-        extent = float(np.mean(self._bounds[:, 2:] - self._bounds[:, :2]))
-        side = max(
-            extent, np.sqrt(width * height / min(4 * count, MOST_CELLS)), max(width, height) / 1024, 1e-3
-        )
-        self._columns, self._rows = int(width // side) + 1, int(height // side) + 1
-        self._grid = np.array([x0, y0, side])
-        spans = np.empty((count, 4), np.int64)
-        cells_of(self._bounds, self._grid, self._columns, self._rows, spans)
-        total = int(((spans[:, 2] - spans[:, 0] + 1) * (spans[:, 3] - spans[:, 1] + 1)).sum())
-        self._starts = np.zeros(self._columns * self._rows + 1, np.int64)
-        self._members = np.empty(total, np.int64)
-        fill_cells(spans, self._columns, self._starts, self._members)
 
 
 def border_edges(area: Area) -> list[Floats]:

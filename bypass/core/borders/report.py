@@ -73,7 +73,7 @@ class BorderReport:
             return cls(
                 int(content["turn"]), events, states, last, bool(content["final"]), int(content["number"])
             )
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise InvalidEvent(f"report of borders: {error}") from error
 
 

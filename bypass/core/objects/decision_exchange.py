@@ -132,6 +132,8 @@ class DecisionExchange:
         """
         body, mine = datagram.body, self._current
         if (datagram.epoch, datagram.scheme, datagram.initiator) == mine and type(body) not in _OF_PLANS:
+            if self._asked:
+                self._has_followed(datagram.client)
             return True  # as nearly always
         theirs = datagram.decision
         if isinstance(body, PlanRequest):
@@ -143,6 +145,7 @@ class DecisionExchange:
                 # Later, because nothing can be exchanged while it is being called.
                 self._host.after(0.0, self._take, body.plan, theirs, datagram.client)
             elif theirs == mine:
+                self._has_followed(datagram.client)
                 self.agreed(datagram.client)
             return False
         if not theirs.scheme and isinstance(body, EdgeBeacon):
@@ -166,6 +169,11 @@ class DecisionExchange:
     def _ask(self, decision: Decision, neighbour: int) -> None:
         if self._is_time(decision, neighbour):
             self.send(PlanRequest(decision), neighbour)
+
+    def _has_followed(self, neighbour: int) -> None:
+        """A neighbour goes by the current decision: if it goes by an older one again, such as in its next
+        life, it is told at once."""
+        self._asked.pop((neighbour, self._current), None)
 
     def _is_time(self, decision: Decision, neighbour: int) -> bool:
         """Whether a neighbour may be told or asked about a decision again; from now on it was."""

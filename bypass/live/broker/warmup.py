@@ -130,8 +130,11 @@ def _pass_borders() -> None:
     square = Area.polygon([(0, 0), (10, 0), (10, 10)])
     fences = Fences()
     terms = BorderWatch(BorderOptions(), (("warm", square),))
-    fences.put(KeptWatch(1, 1, 1, terms, {"warm": square}))
+    watch = KeptWatch(1, 1, 1, terms, {"warm": square})
+    fences.put(watch)
     fences.passed(np.array([[-5.0, 1.0, 5.0, 1.0]]))
+    fences.around(1.0, 0.5)
+    fences.drop(watch)
 
 
 def _match(registry: Registry, schemes: Iterable[str]) -> None:

@@ -15,6 +15,7 @@ from bypass.core.borders.client.arguments import WatchAreas
 from bypass.events.event import Event
 from bypass.events.filters import Filter, Subscription
 from bypass.live.adhoc.neighbours import Neighbours
+from bypass.live.client.blocking_figures import BlockingFigures
 from bypass.live.client.blocking_subscription import BlockingSubscription as BlockingSubscription
 from bypass.live.client.blocking_watch import BlockingWatch
 from bypass.live.client.connection import Connection, connect
@@ -24,7 +25,7 @@ from bypass.live.client.objects.matches import ObjectMatches
 from bypass.live.client.sources.sensor import ClientPlace, Source
 from bypass.objects.metadata import Metadata, ObjectKey
 from bypass.objects.tags import TagFormula
-from bypass.places.geo import GeoLocation, PlanarLocation, Projection
+from bypass.places.geo import GeoLocation, PlanarLocation
 from bypass.places.sensor import LocationRequest
 from bypass.ports.subscriptions import Callback, SubHandle
 from bypass.protocol.datagrams import WorldMap
@@ -85,7 +86,7 @@ def connect_blocking(
     return BlockingConnection(connection)
 
 
-class BlockingConnection:
+class BlockingConnection(BlockingFigures):
     """A `Connection` whose methods return when it is done; they may be called from any thread.
 
     Callbacks run in the connection's own thread, where nothing of this can be called: it would wait for
@@ -294,41 +295,6 @@ class BlockingConnection:
         self.run(move())
 
     @property
-    def projection(self) -> Projection | None:
-        """As `Connection.projection`."""
-        return self._connection.projection
-
-    @property
-    def beyond_radius(self) -> int:
-        """As `Connection.beyond_radius`."""
-        return self._connection.beyond_radius
-
-    @property
-    def elsewhere(self) -> int:
-        """As `Connection.elsewhere`."""
-        return self._connection.elsewhere
-
-    @property
-    def expired(self) -> int:
-        """As `Connection.expired`."""
-        return self._connection.expired
-
-    @property
-    def places_refused(self) -> int:
-        """As `Connection.places_refused`."""
-        return self._connection.places_refused
-
-    @property
-    def places_unknown(self) -> int:
-        """As `Connection.places_unknown`."""
-        return self._connection.places_unknown
-
-    @property
-    def places_outside(self) -> int:
-        """As `Connection.places_outside`."""
-        return self._connection.places_outside
-
-    @property
     def connected(self) -> bool:
         """Say whether there is a connection at the moment."""
         return self._connection.connected
@@ -337,36 +303,6 @@ class BlockingConnection:
     def number(self) -> int:
         """As `Connection.number`."""
         return self._connection.number
-
-    @property
-    def missed(self) -> int:
-        """As `Connection.missed`."""
-        return self._connection.missed
-
-    @property
-    def missed_by(self) -> dict[str, int]:
-        """As `Connection.missed_by`."""
-        return self._connection.missed_by
-
-    @property
-    def resubscribing(self) -> int:
-        """As `Connection.resubscribing`."""
-        return self._connection.resubscribing
-
-    @property
-    def subscriptions_lost(self) -> int:
-        """As `Connection.subscriptions_lost`."""
-        return self._connection.subscriptions_lost
-
-    @property
-    def held_up(self) -> int:
-        """As `Connection.held_up`."""
-        return self._connection.held_up
-
-    @property
-    def unreadable(self) -> int:
-        """As `Connection.unreadable`."""
-        return self._connection.unreadable
 
     @property
     def malformed(self) -> int:

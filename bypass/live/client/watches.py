@@ -61,6 +61,7 @@ class LiveWatch:
         terms = client.watch_terms(self._areas, **self._options)
         if is_own(terms):
             self._handle = client.watch_with(terms, self._callback or self._arrived)
+            self._handle.on_expired = self._end
             return self
         callback = None if self._callback is None else _carrying(self._callback)
         self._subscription, answer = session.watch(terms, callback)
@@ -89,8 +90,7 @@ class LiveWatch:
         """End the watch: nothing more is told. No effect if it is over, or the connection is."""
         if self._over or self._handle is None:
             return
-        self._over = True
-        self._more.set()
+        self._end()
         if self._handle.handle is None:
             self._session().usable().unwatch(self._handle)
         else:
@@ -121,6 +121,10 @@ class LiveWatch:
             self._more.clear()
             await self._more.wait()
         return self._waiting.popleft()
+
+    def _end(self) -> None:
+        self._over = True
+        self._more.set()
 
     def _begun(self) -> WatchHandle:
         if self._handle is None:

@@ -223,7 +223,8 @@ def circle_borders(
     squared = dx * dx + dy * dy
     if squared:
         middle = -(fx * dx + fy * dy) / squared
-        nearest = (fx * dy - fy * dx) ** 2 / squared  # the square of the line's distance from the centre
+        across = fx * dy - fy * dx
+        nearest = across * across / squared  # the square of the line's distance from the centre
         if nearest <= radius * radius * (1 + SLACK):
             half = sqrt(max(0.0, radius * radius - nearest) / squared)
             yield middle - half

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf, isnan
+from math import inf, isfinite, isnan
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -47,15 +47,15 @@ class AreaState:
 
     @classmethod
     def load(cls, dumped: Sequence[Any]) -> AreaState:
-        """The reverse of `dump`. Raises ValueError or TypeError for anything else."""
+        """The reverse of `dump`. Raises ValueError or TypeError for anything else, OverflowError for numbers
+        that no float has."""
         state = cls()
         inside, since, dwelt, seen, crossed, far = dumped
         state.inside, state.dwelt, state.seen = bool(inside), bool(dwelt), bool(seen)
-        state.since = NOWHERE if since is None else float(since)
+        state.since = _read(since)
         if crossed is not None:
-            x, y, at, z = (NOWHERE if each is None else float(each) for each in crossed)
-            state.crossed = PathPoint(x, y, at, z)
-        state.far = inf if far is None else float(far)
+            state.crossed = PathPoint(*map(_read, crossed))
+        state.far = inf if far is None else _read(far)
         return state
 
 
@@ -275,3 +275,10 @@ def _in_order(told: Iterable[tuple[float, BorderEvent]]) -> list[BorderEvent]:
 
 def _known(number: float) -> float | None:
     return None if isnan(number) else number
+
+
+def _read(number: Any) -> float:
+    value = NOWHERE if number is None else float(number)
+    if number is not None and not isfinite(value):
+        raise ValueError(f"{number}: expected a finite number, or none")
+    return value

@@ -52,7 +52,7 @@ class UnknownVersion(MalformedMessage):
     """A message of a protocol version that is not spoken here."""
 
 
-_REFUSALS = (BypassError, KeyError, TypeError, ValueError, OverflowError, ProtobufError)
+REFUSALS = (BypassError, KeyError, TypeError, ValueError, OverflowError, ProtobufError)
 """Writing a message raises these if it cannot travel; KeyError for its class, the others for its content."""
 
 
@@ -92,7 +92,7 @@ class Codec:
             data = envelope.SerializeToString()
             if message.address != 0 or own:
                 data = _leading(message.address, riding if own else None) + data
-        except _REFUSALS as error:
+        except REFUSALS as error:
             raise _unencodable(message, error) from error
         most = MAX_PUBLISH_BYTES if field == "publish" else MAX_MESSAGE_BYTES
         if len(data) > most:
@@ -202,7 +202,7 @@ def piggyback_size(message: Message) -> int:
     try:
         _write_riding(envelope, riding)
         return envelope.ByteSize()  # fields of an envelope share no bytes
-    except _REFUSALS as error:
+    except REFUSALS as error:
         raise _unencodable(message, error) from error
 
 

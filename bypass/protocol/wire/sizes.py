@@ -5,12 +5,16 @@ Applications publish few shapes of events very often: each shape is encoded once
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 
 from bypass.events.event import Event
+from bypass.objects.metadata import LONGEST_NAME
 from bypass.places.areas import Area
 from bypass.protocol.datagrams import (
+    MOST_TARGETS,
     Beacon,
     Datagram,
     DatagramScope,
@@ -21,7 +25,14 @@ from bypass.protocol.datagrams import (
 )
 from bypass.protocol.messages import MOST_TOGETHER, Frame, Kind, Message, Notify, Publish
 from bypass.protocol.wire import bypass_pb2 as pb
-from bypass.protocol.wire.codec import CODEC, MAX_MESSAGE_BYTES, Codec, MalformedMessage, encode
+from bypass.protocol.wire.codec import (
+    CODEC,
+    MAX_MESSAGE_BYTES,
+    REFUSALS,
+    Codec,
+    MalformedMessage,
+    encode,
+)
 
 
 def encoded_size(message: Message, codec: Codec = CODEC) -> int:
@@ -114,7 +125,35 @@ _SHORT, _MIDDLE = 127, 16_383
 
 
 def _datagram_body_size(datagram: Datagram, codec: Codec = CODEC) -> int:
+    if _has_plain_header(datagram):
+        from bypass.protocol.wire.stores.datagram_bodies import write_body
+
+        body = pb.Datagram()
+        with suppress(*REFUSALS):
+            write_body(body, datagram, codec.values)
+            return body.ByteSize()
     return pb.Envelope.FromString(codec.encode(datagram)).datagram.ByteSize() - _header_size(datagram)
+
+
+def _has_plain_header(datagram: Datagram) -> bool:
+    """Whether nothing but its body can keep a datagram from being encoded; it can be so, too, if not."""
+    node, cell = datagram.origin
+    targets, namespace = datagram.targets, datagram.namespace
+    if datagram.recovery is not None or len(targets) > MOST_TARGETS or len(namespace) > LONGEST_NAME:
+        return False
+    try:
+        _NUMBERS(
+            datagram.id, node, cell or 0, datagram.scope, datagram.hops, datagram.initiator,
+            datagram.client, datagram.scheme, datagram.epoch,
+        )  # fmt: skip
+        for target in targets:
+            _TARGET(target[0] or 0, target[1] or 0)
+    except struct.error:
+        return False
+    return namespace.isascii() and node == datagram.id >> 32
+
+
+_NUMBERS, _TARGET = struct.Struct("=Q8I").pack, struct.Struct("=2I").pack
 
 
 @lru_cache(maxsize=4096)

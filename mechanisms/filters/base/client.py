@@ -127,10 +127,14 @@ class FilterClient(Mechanism):
         if interval == self._interval:
             return
         if self._interval is not None:
-            self.host.location.release(self.moved)
+            self.host.location.release(self._fixed)
         if interval is not None:
-            self.host.location.request(LocationRequest(interval=interval), self.moved)
+            self.host.location.request(LocationRequest(interval=interval), self._fixed)
         self._interval = interval
+
+    def _fixed(self, fix: Fix) -> None:
+        self.subscriptions.turned(fix)
+        self.moved(fix)
 
     def _current_context(self) -> ContextMessage | None:
         fix = self.host.location.current()

@@ -49,17 +49,16 @@ class Encounters:
         node = self._node
         now = node.host.now()
         new: list[NodeAddress] = []
-        before, self._steady = self._steady, {}
-        for number, cell, moving, heard_at in node.host.link.neighbours():
-            seen = self._seen.get(number)
-            self._seen[number] = heard_at
-            if moving:
-                continue
-            if seen is None or heard_at - seen >= ABSENT_S:
+        before = self._steady
+        neighbours = node.host.link.neighbours()
+        numbers = [each[0] for each in neighbours]
+        seen_at = list(map(self._seen.get, numbers))
+        self._seen.update(zip(numbers, [each[3] for each in neighbours], strict=True))
+        self._steady = {number: before.get(number, now) for number, _, moving, _ in neighbours if not moving}
+        for (number, cell, moving, heard_at), seen in zip(neighbours, seen_at, strict=True):
+            if (seen is None or heard_at - seen >= ABSENT_S) and not moving:
                 self._since[number] = self._steady[number] = now
                 new.append(NodeAddress(number, cell))
-            else:
-                self._steady[number] = before.get(number, now)
         if node.membership.is_member_for(LONG_S):
             one_of_each = {each.cell: each for each in reversed(new)}
             for each in one_of_each.values():

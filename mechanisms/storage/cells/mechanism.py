@@ -230,12 +230,12 @@ class Cells(StorageMechanism):
 
     def _is_outside(self, body: StorageMessage, target: NodeAddress | None) -> bool:
         """Whether a message names a cell that is none of the grid."""
-        named = [] if target is None else [target.cell]
+        if target is not None and target.cell is not None and not self.has_cell(target.cell):
+            return True
         body = body.body if isinstance(body, CellUpdate) else body
-        if isinstance(body, JoinRequest):
-            named += body.cells
-        if isinstance(body, (JoinRequest, NodeState, StateDigest)):
-            named.append(body.cell)
+        if not isinstance(body, (JoinRequest, NodeState, StateDigest)):
+            return False
+        named = (body.cell, *body.cells) if isinstance(body, JoinRequest) else (body.cell,)
         return not all(each is None or self.has_cell(each) for each in named)
 
     def has_cell(self, cell: int) -> bool:

@@ -43,6 +43,9 @@ MOST_PAGES = 16
 """Pages that answer at once to a query that is registered again."""
 
 
+_REACHABLE = Reach.REACHABLE  # asked for at every message
+
+
 class _Withdrawn(Recent[int, None]):
     """Queries that must not come back."""
 
@@ -257,7 +260,7 @@ class CellService:
     def heard(self, origin: NodeAddress) -> None:
         """A node has sent something: if it is a subscriber that could not be reached, it gets what waits."""
         entry = None if origin.node is None else self.subscribers.get(origin.node)
-        if entry is not None and entry.reach is not Reach.REACHABLE and origin.node is not None:
+        if entry is not None and entry.reach is not _REACHABLE and origin.node is not None:
             entry.cell = origin.cell
             self._send_waiting(origin.node, self.subscribers.heard_of(origin.node))
 

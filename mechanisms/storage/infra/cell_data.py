@@ -68,7 +68,8 @@ class CellCounters:
         if not count and len(self._downloads) == MOST_NAMED:
             self.uncounted += 1
             return
-        self._downloads[key] = count + 1, tuple(dict.fromkeys((replica, *replicas)))[:MOST_REPLICAS]
+        others = [each for each in replicas if each != replica]
+        self._downloads[key] = count + 1, (replica, *others)[:MOST_REPLICAS]
 
     def subscribed(self, number: int, tag: str, window: TimeWindow) -> None:
         """Count a subscription for a tag; one that is known replaces its window."""

@@ -96,7 +96,7 @@ class CellReports:
         if grid is None or coverage is None or metadata.namespace != coverage.world:
             return
         cell = grid.cell_of_tag(metadata.namespace, min(metadata.tags))
-        if cell in set(self._cells()):
+        if cell in self._cells():
             self._counted(cell, coverage).downloaded(metadata, replica)
 
     def _cells(self) -> Iterator[int]:

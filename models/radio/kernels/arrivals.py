@@ -11,7 +11,7 @@ import numpy as np
 from bypass.models.radio.kernels.backoff import Air
 from bypass.models.radio.kernels.state import F, FrameUse, L, PortVerdict, S
 from bypass.support.arrays import Bytes, Floats, Ints
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 MOST_COPIES = 255
 MOST_NEIGHBOURS = 128  # that a port remembers; a new one takes the place of the one unheard of for longest
@@ -44,7 +44,7 @@ def make_ports(stations: int, ports: int, events: int) -> Ports:
     )
 
 
-@kernel
+@borrowing_kernel
 def same_decision(frame: Ints, own: Ints) -> bool:
     """Whether a frame can be taken as it is: it is of the mechanism that listens here and nobody has to
     follow.
@@ -56,7 +56,7 @@ def same_decision(frame: Ints, own: Ints) -> bool:
     return bool(frame[F.SCOPE] != own[L.SCOPE] or frame[F.COUNTER] == own[L.COUNTER])
 
 
-@kernel
+@borrowing_kernel
 def take_events(
     f: int,
     station: int,
@@ -83,7 +83,7 @@ def take_events(
     return count
 
 
-@kernel
+@borrowing_kernel
 def take(
     now: int,
     f: int,
@@ -124,7 +124,7 @@ def take(
     return count
 
 
-@kernel
+@borrowing_kernel
 def meet(
     neighbours: Ints, heard_at: Ints, counts: Ints,
     now: int, station: int, port: int, sender: int, new_after: int,
@@ -148,7 +148,7 @@ def meet(
     return True
 
 
-@kernel
+@borrowing_kernel
 def count_neighbours(heard_at: Ints, counts: Ints, station: int, port: int, since: int) -> int:
     """How many neighbours said hello at `since` or later; takes the ports' arrays of these names."""
     count = 0
@@ -158,20 +158,20 @@ def count_neighbours(heard_at: Ints, counts: Ints, station: int, port: int, sinc
     return count
 
 
-@kernel
+@borrowing_kernel
 def forget_event(event: int, ports: Ports) -> None:
     """Make an event's place ready for another one."""
     ports.copies[event, :] = 0
     ports.near[event, :] = 0
 
 
-@kernel
+@borrowing_kernel
 def forget_station(station: int, ports: Ports) -> None:
     """A station was switched off: whom it has heard of is of no use any more."""
     ports.counts[station, :] = 0
 
 
-@kernel
+@borrowing_kernel
 def arrive(air: Air, ports: Ports, f: int, receivers: Ints, t: int) -> int:
     """A frame goes to the port that it is for, at all who received it; gives the rows in `found`."""
     frame, stations, rows, keys = air.frames[f], air.stations, air.found, air.keys

@@ -15,14 +15,15 @@ from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, G, P
 from bypass.models.radio.radio import UNIT
 from bypass.support.arrays import Floats, Ints
 from bypass.support.counter_rng import Purpose, uniform_pair
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 STEP = 8  # keys of the heap are time × 8 + what is due
 
 
 class Air(NamedTuple):
-    """All of a medium's state. `neighbours`, `powers` and `offsets` are of two snapshots, used in turn:
-    a transmission goes on as it began while those that begin later see new positions."""
+    """All of a medium's state. `neighbours`, `powers` and `spans` are of two snapshots, used in turn:
+    a transmission goes on as it began while those that begin later see new positions. Those who hear station
+    s are, once it has sent, in a snapshot's row from `spans[s, 0]` to `spans[s, 1]`."""
 
     stations: Ints
     frames: Ints
@@ -31,10 +32,17 @@ class Air(NamedTuple):
     heap: Ints
     once: Ints
     parameters: Ints
-    sinr: Floats
-    offsets: Ints
+    reals: Floats
+    spans: Ints
     neighbours: Ints
     powers: Ints
+    cell: Ints
+    members: Ints
+    first: Ints
+    wall_ends: Floats
+    wall_first: Ints
+    wall_ids: Ints
+    seen: Ints
     x: Floats
     y: Floats
     found: Ints
@@ -46,13 +54,13 @@ class Air(NamedTuple):
 # over all of `Air` would take longer than the work.
 
 
-@kernel
+@borrowing_kernel
 def schedule(heap: Ints, once: Ints, at: int, due: int, number: int) -> None:
     """Have something done at a time."""
     once[G.HEAP] = push(heap, once[G.HEAP], at * STEP + due, number)
 
 
-@kernel
+@borrowing_kernel
 def draw(air: Air, s: int, t: int) -> None:
     """Give a station a new number of slots to wait."""
     me = air.stations[s]
@@ -63,7 +71,7 @@ def draw(air: Air, s: int, t: int) -> None:
         me[S.COUNT_FROM] = max(me[S.COUNT_FROM], t)
 
 
-@kernel
+@borrowing_kernel
 def contend(stations: Ints, heap: Ints, once: Ints, slot: int, s: int, t: int) -> None:
     """Let a station that has something to send, and hears nobody, start when its slots are counted."""
     if (
@@ -81,7 +89,7 @@ def contend(stations: Ints, heap: Ints, once: Ints, slot: int, s: int, t: int) -
         schedule(heap, once, start, Due.START, s)
 
 
-@kernel
+@borrowing_kernel
 def is_busy(stations: Ints, carrier: int, s: int, t: int) -> bool:
     """Whether a station must keep silent, by what it hears, sends and was asked."""
     if stations[s, S.ENDS] != NEVER or stations[s, S.NAV] > t:
@@ -89,7 +97,7 @@ def is_busy(stations: Ints, carrier: int, s: int, t: int) -> bool:
     return bool(carrier != 0 and stations[s, S.POWER] >= UNIT)
 
 
-@kernel
+@borrowing_kernel
 def turn_busy(stations: Ints, parameters: Ints, s: int, t: int) -> None:
     """Stop counting slots, unless the station starts before it notices."""
     stations[s, S.BUSY] = 1
@@ -102,7 +110,7 @@ def turn_busy(stations: Ints, parameters: Ints, s: int, t: int) -> None:
         stations[s, S.BACKOFF] = max(0, stations[s, S.BACKOFF] - counted)
 
 
-@kernel
+@borrowing_kernel
 def turn_idle(stations: Ints, heap: Ints, once: Ints, parameters: Ints, s: int, t: int) -> None:
     """Count slots again, after a while."""
     stations[s, S.BUSY] = 0
@@ -111,7 +119,7 @@ def turn_idle(stations: Ints, heap: Ints, once: Ints, parameters: Ints, s: int, 
         contend(stations, heap, once, parameters[P.SLOT], s, t)
 
 
-@kernel
+@borrowing_kernel
 def take_off(air: Air, s: int) -> None:
     """The first frame leaves a station's queue."""
     me = air.stations[s]
@@ -123,7 +131,7 @@ def take_off(air: Air, s: int) -> None:
     release_frame(air, f)
 
 
-@kernel
+@borrowing_kernel
 def tell_sender(air: Air, f: int, what: int) -> int:
     """Have the sender of a frame told what became of it; gives the number of rows in `found`."""
     air.once[G.FRAME], air.once[G.SENDER] = f, air.frames[f, F.SENDER]
@@ -131,7 +139,7 @@ def tell_sender(air: Air, f: int, what: int) -> int:
     return 1
 
 
-@kernel
+@borrowing_kernel
 def release_frame(air: Air, f: int) -> None:
     """A frame's row is free for another one."""
     frame = air.frames[f]

@@ -16,16 +16,17 @@ from bypass.models.radio.kernels.queue import SLOTS, hand_over, join_queue
 from bypass.models.radio.kernels.state import NEVER, Due, G, P, S
 from bypass.models.radio.kernels.transmission import answer, end, start
 from bypass.support.arrays import Bytes, Floats, Ints
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 DONE = 0
 FOUND = 1
 NEEDS_POSITIONS = 2
 NEEDS_ROOM = 3
 NEEDS_FRAMES = 4
+NEEDS_NEIGHBOURS = 5
 
 
-@kernel
+@borrowing_kernel
 def run(
     stations: Ints,
     frames: Ints,
@@ -34,10 +35,17 @@ def run(
     heap: Ints,
     once: Ints,
     parameters: Ints,
-    sinr: Floats,
-    offsets: Ints,
+    reals: Floats,
+    spans: Ints,
     neighbours: Ints,
     powers: Ints,
+    cell: Ints,
+    members: Ints,
+    first: Ints,
+    wall_ends: Floats,
+    wall_first: Ints,
+    wall_ids: Ints,
+    seen: Ints,
     x: Floats,
     y: Floats,
     found_rows: Ints,
@@ -58,8 +66,8 @@ def run(
     Takes the arrays of `Air` and `Ports` one by one: tuples of them take twice as long to hand over.
     """
     air = Air(
-        stations, frames, keys, references, heap, once, parameters, sinr, offsets, neighbours, powers,
-        x, y, found_rows, receivers, posted,
+        stations, frames, keys, references, heap, once, parameters, reals, spans, neighbours, powers,
+        cell, members, first, wall_ends, wall_first, wall_ids, seen, x, y, found_rows, receivers, posted,
     )  # fmt: skip
     if new and not hand_over(frames, keys, references, heap, once, posted, listening, copies, new):
         return NEEDS_FRAMES
@@ -71,9 +79,12 @@ def run(
             return NEEDS_ROOM
         key, number = heap[0, 0], heap[0, 1]
         t, due = key // STEP, key % STEP
-        if (due == Due.START or due == Due.RESPONSE) and t // refresh != once[G.SNAPSHOT]:
-            once[G.NOW] = t
-            return NEEDS_POSITIONS
+        if due == Due.START or due == Due.RESPONSE:
+            if t // refresh != once[G.SNAPSHOT]:
+                once[G.NOW] = t
+                return NEEDS_POSITIONS
+            if once[G.FILLED] + len(stations) > neighbours.shape[1]:
+                return NEEDS_NEIGHBOURS
         once[G.HEAP] = pop(heap, once[G.HEAP])
         once[G.NOW] = t
         found = 0

@@ -17,10 +17,10 @@ from bypass.models.radio.kernels.backoff import (
 from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, P, PortVerdict, S
 from bypass.models.radio.radio import FrameKind
 from bypass.support.arrays import Ints
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 
-@kernel
+@borrowing_kernel
 def receive(air: Air, ports: Ports, part: int, f: int, s: int, j: int, t: int, found: int) -> int:
     """Let station j receive the transmission that station s addressed to it."""
     other, frame = air.stations[j], air.frames[f]
@@ -49,7 +49,7 @@ def receive(air: Air, ports: Ports, part: int, f: int, s: int, j: int, t: int, f
     return found
 
 
-@kernel
+@borrowing_kernel
 def respond(air: Air, j: int, part: int, s: int, t: int) -> None:
     """Answer station s after a short while, unless the station is in the middle of something."""
     other = air.stations[j]
@@ -62,7 +62,7 @@ def respond(air: Air, j: int, part: int, s: int, t: int) -> None:
         schedule(air.heap, air.once, at, Due.RESPONSE, j)
 
 
-@kernel
+@borrowing_kernel
 def overhear(stations: Ints, heap: Ints, once: Ints, p: Ints, part: int, length: int, j: int, t: int) -> None:
     """Keep silent for as long as an exchange of others will take."""
     rest = p[P.SIFS] + p[P.ACK_US]
@@ -79,7 +79,7 @@ def overhear(stations: Ints, heap: Ints, once: Ints, p: Ints, part: int, length:
             turn_busy(stations, p, j, t)
 
 
-@kernel
+@borrowing_kernel
 def finish_own(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     """Finish a transmission at the station that sent it: go on to the next frame, or wait for the answer."""
     me, p = air.stations[s], air.parameters
@@ -97,7 +97,7 @@ def finish_own(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
         schedule(air.heap, air.once, me[S.TIMEOUT_AT], Due.TIMEOUT, s)
 
 
-@kernel
+@borrowing_kernel
 def conclude(air: Air, s: int, t: int) -> None:
     """End an exchange that succeeded."""
     air.stations[s, S.DOING] = Doing.NOTHING
@@ -106,7 +106,7 @@ def conclude(air: Air, s: int, t: int) -> None:
     contend(air.stations, air.heap, air.once, air.parameters[P.SLOT], s, t)
 
 
-@kernel
+@borrowing_kernel
 def time_out(air: Air, s: int, t: int) -> int:
     """No answer came: try again, or give up. Gives the number of rows in `found`."""
     me, p = air.stations[s], air.parameters

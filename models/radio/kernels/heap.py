@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bypass.support.arrays import Ints
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 
-@kernel
+@borrowing_kernel
 def push(heap: Ints, size: int, key: int, number: int) -> int:
     """Add a row; gives the new size. There must be room for it."""
     i = size
@@ -20,7 +20,7 @@ def push(heap: Ints, size: int, key: int, number: int) -> int:
     return size + 1
 
 
-@kernel
+@borrowing_kernel
 def pop(heap: Ints, size: int) -> int:
     """Remove the first row; gives the new size. There must be one."""
     size -= 1

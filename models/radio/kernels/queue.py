@@ -28,12 +28,12 @@ from bypass.models.radio.kernels.state import (
     S,
 )
 from bypass.support.arrays import Bytes, Ints
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 SLOTS = 1 << 24  # of frames at a time
 
 
-@kernel
+@borrowing_kernel
 def hand_over(
     frames: Ints,
     keys: Ints,
@@ -84,7 +84,7 @@ def hand_over(
     return True
 
 
-@kernel
+@borrowing_kernel
 def join_queue(air: Air, ports: Ports, f: int, t: int) -> int:
     """A frame is there to be sent, unless enough copies of it were heard, or the queue is full.
 
@@ -120,7 +120,7 @@ def join_queue(air: Air, ports: Ports, f: int, t: int) -> int:
     return 0
 
 
-@kernel
+@borrowing_kernel
 def switch(air: Air, s: int, on: bool, t: int) -> None:
     """Turn a station's radio on or off."""
     me = air.stations[s]

@@ -139,6 +139,28 @@ class G(IntEnum):
     FOUND = auto()  # rows of `found`
     FRAME = auto()  # the frame that they are about
     SENDER = auto()
+    FILLED = auto()  # neighbours that the snapshot in use has
+    COLUMNS = auto()  # of the cells in which stations are
+    ROWS = auto()
+    WALLS_COLUMNS = auto()
+    WALLS_ROWS = auto()
+    LOOKED = auto()  # how often walls were looked for
+
+
+class R(IntEnum):
+    """Real numbers: of the model, and in metres of the cells of stations and of walls."""
+
+    SINR = 0
+    INTERFERENCE = auto()
+    EXPONENT = auto()
+    PASSED = auto()  # the share of power that a wall lets through
+    LEFT = auto()
+    LOW = auto()
+    WIDTH = auto()
+    HEIGHT = auto()
+    WALLS_X = auto()
+    WALLS_Y = auto()
+    WALLS_SIDE = auto()
 
 
 class P(IntEnum):

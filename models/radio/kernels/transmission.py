@@ -16,18 +16,19 @@ from bypass.models.radio.kernels.backoff import (
     turn_idle,
 )
 from bypass.models.radio.kernels.exchange import finish_own, overhear, receive
-from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, S
+from bypass.models.radio.kernels.neighbour_table import UNKNOWN, find_neighbours
+from bypass.models.radio.kernels.state import NEVER, NOBODY, Doing, Due, F, FrameUse, G, P, PortVerdict, R, S
 from bypass.models.radio.radio import ANSWER_BYTES, RTS_BYTES, UNIT, FrameKind
-from bypass.support.kernel import kernel
+from bypass.support.kernel import borrowing_kernel
 
 
-@kernel
+@borrowing_kernel
 def stands_out(sinr: float, noise: int, power: int, all_power: int) -> bool:
     """Whether one power is far enough above noise and the rest."""
     return float(power) >= sinr * float(all_power - power + noise)
 
 
-@kernel
+@borrowing_kernel
 def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     """A station sends: all around it is more power, which may drown what they receive or be received."""
     me, p = air.stations[s], air.parameters
@@ -54,10 +55,12 @@ def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     me[S.START_AT] = NEVER
     if not me[S.BUSY]:
         turn_busy(air.stations, air.parameters, s, t)
-    sensitivity, carrier, sinr, noise = p[P.SENSITIVITY], p[P.CARRIER], air.sinr[0], p[P.NOISE]
+    sensitivity, carrier, sinr, noise = p[P.SENSITIVITY], p[P.CARRIER], air.reals[R.SINR], p[P.NOISE]
+    if air.spans[buffer, s, 0] == UNKNOWN:
+        find_neighbours(air, s)
     # Indexes in full: this loop is most of the work, and views of rows would be counted in and out.
     stations, neighbours, powers = air.stations, air.neighbours, air.powers
-    for k in range(air.offsets[buffer, s], air.offsets[buffer, s + 1]):
+    for k in range(air.spans[buffer, s, 0], air.spans[buffer, s, 1]):
         power, j = powers[buffer, k], neighbours[buffer, k]
         level = stations[j, S.POWER] + power
         stations[j, S.POWER] = level
@@ -77,7 +80,7 @@ def begin(air: Air, s: int, part: int, f: int, to: int, t: int) -> None:
     schedule(air.heap, air.once, t + duration, Due.END, s)
 
 
-@kernel
+@borrowing_kernel
 def end(air: Air, ports: Ports, s: int, t: int) -> int:
     """A transmission is over: what was received has its effect. Gives the number of rows in `found`."""
     me = air.stations[s]
@@ -88,7 +91,7 @@ def end(air: Air, ports: Ports, s: int, t: int) -> int:
     stations, neighbours, powers = air.stations, air.neighbours, air.powers
     heap, once, p = air.heap, air.once, air.parameters
     carrier, receivers, count = p[P.CARRIER], air.receivers, 0
-    for k in range(air.offsets[buffer, s], air.offsets[buffer, s + 1]):
+    for k in range(air.spans[buffer, s, 0], air.spans[buffer, s, 1]):
         j = neighbours[buffer, k]
         stations[j, S.POWER] -= powers[buffer, k]
         if stations[j, S.HEARS] == s:
@@ -115,7 +118,7 @@ def end(air: Air, ports: Ports, s: int, t: int) -> int:
     return found
 
 
-@kernel
+@borrowing_kernel
 def start(air: Air, s: int, t: int) -> None:
     """A station's slots are counted: it sends the first frame of its queue."""
     me = air.stations[s]
@@ -131,7 +134,7 @@ def start(air: Air, s: int, t: int) -> None:
         begin(air, s, FrameKind.DATA, f, target, t)
 
 
-@kernel
+@borrowing_kernel
 def answer(air: Air, s: int, t: int) -> None:
     """A station sends what it owes another one."""
     me = air.stations[s]

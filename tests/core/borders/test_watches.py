@@ -175,3 +175,15 @@ def test_bad_areas_are_refused() -> None:
     for areas in wrong:
         with pytest.raises(InvalidWatch):
             system.clients[0].watch(areas, told.append)  # type: ignore[arg-type]
+
+
+def test_reports_of_a_client_whose_mode_leaves_the_broker_out_are_counted() -> None:
+    """It walks through the area, and nobody is told."""
+    system, told = started(THROUGH, "egrid")
+    system.clients[0].watch(SQUARE, told.append, whom=EVERYBODY, interval=2)
+    system.run_until(5)
+    client = system.clients[1]
+    system.broker.execute(Plan(plan="alone", actions=(Action(proxy="mode", to="ad-hoc", members=(1,)),)))
+    system.run_until(60)
+    assert told == []
+    assert client.reports_unsent == 2

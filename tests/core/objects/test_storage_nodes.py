@@ -10,6 +10,7 @@ import pytest
 from bypass.core.objects.decision_exchange import SPREAD_S
 from bypass.core.objects.kept_objects import KeptObjects
 from bypass.core.objects.operations import OperationResult
+from bypass.mechanisms.storage.comparison import SOON_S
 from bypass.mechanisms.storage.server import NodeServerStore
 from bypass.models.radio.kernels.state import S
 from bypass.objects.metadata import Metadata, Tombstone
@@ -29,7 +30,8 @@ GRID = {"area": [0.0, 0.0, 1000.0, 1000.0]}
 
 
 def begun(nodes: int, storage: str, routing: str = "one-hop") -> StorageWorld:
-    world = StorageWorld(cluster(nodes), (storage, {}), (routing, GRID if routing == "cells" else {}))
+    parameters = GRID if routing == "cells" else {}
+    world = StorageWorld(cluster(nodes), (storage, {}), (routing, parameters))
     world.run(QUIET_S)
     return world
 
@@ -116,6 +118,18 @@ def test_nodes_that_tell_each_other_of_a_decision_are_neighbours() -> None:
     world.run(SPREAD_S)
     assert [each.node for each in newcomer.node.routing.neighbours()] == [older.host.id]
     assert [each.node for each in older.node.routing.neighbours()] == [newcomer.host.id]
+
+
+@pytest.mark.parametrize("routing", ["one-hop", "dsdv"])
+def test_a_node_is_told_of_a_decision_as_often_as_it_begins_anew(routing: str) -> None:
+    """Commands are lives of one node that follow each other at once: its first word is answered in each."""
+    world = begun(2, "local", routing)
+    world.client(0).node.stays()
+    for _ in range(4):
+        world.leave(1)
+        world.join(1)
+        world.run(SOON_S + 2 * SPREAD_S)
+        assert world.client(1).node.decisions.current == world.client(0).node.decisions.current
 
 
 def test_nodes_without_storage_are_not_told_of_decisions() -> None:

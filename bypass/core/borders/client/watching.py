@@ -44,12 +44,13 @@ BorderCallback = Callable[[BorderEvent], None]
 @dataclass(eq=False, slots=True)
 class WatchHandle:
     """The handle that `watch` returns. `handle` is that of the subscription of a watch of others, None for a
-    watch of oneself."""
+    watch of oneself. `on_expired` is called when the time of a watch of oneself is over."""
 
     terms: BorderWatch
     callback: BorderCallback
     handle: SubHandle | None = None
     number: int = 0
+    on_expired: Callable[[], object] | None = None
 
 
 @dataclass(slots=True)
@@ -72,6 +73,8 @@ class BorderWatching:
     _projection: Projection | None
     _own: _OwnWatches | None = None
     _reporter: BorderReporter | None = None
+    reports_unsent: int = 0
+    """Reports for a broker that is told nothing at the moment."""
 
     def watch(
         self,
@@ -191,6 +194,8 @@ class BorderWatching:
         if own is not None and watch.number in own.handles:
             own.fixes.drop(watch.number, "expired")
             own.handles.pop(watch.number, None)
+            if watch.on_expired is not None:
+                watch.on_expired()
 
     def _found(self, found: Found) -> None:
         own = self._own
@@ -213,6 +218,9 @@ class BorderWatching:
         self._reporter.task(task)
 
     def _report(self, event: Event) -> None:
+        if self.network.silent:
+            self.reports_unsent += 1
+            return
         self.published += 1
         number = self.host.id << 32 | self.published
         at = round(self.host.now() * 1e6)
@@ -224,6 +232,7 @@ class BorderWatching:
 
     def adopt_watches(self, before: BorderWatching) -> None:
         """Go on with the watches of oneself of a client whose place this one takes."""
+        self.reports_unsent = before.reports_unsent
         if before._own is not None:
             known = before._own
             fixes = known.fixes.moved_to(self.host, self._found)

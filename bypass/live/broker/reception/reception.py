@@ -18,6 +18,7 @@ from bypass.live.broker.reception.publications import PendingPublications
 from bypass.live.broker.reception.refusals import COUNT, NotTaken, refuse
 from bypass.live.broker.sessions.quotas import BURST_S
 from bypass.live.broker.sessions.sessions import Session, Sessions
+from bypass.protocol.borders import BorderTask
 from bypass.protocol.messages import (
     AllowFollowing,
     ContextMessage,
@@ -141,7 +142,7 @@ class Reception:
         assert session.route is not None
         if isinstance(message, FollowedPlace | AllowFollowing):
             self._broker.receive(message)
-        elif isinstance(message, ContextMessage):
+        elif isinstance(message, ContextMessage) and not isinstance(message, BorderTask):
             self._broker.receive(message)
             self._attendance.moved.add(session.number)
         elif isinstance(message, Subscribe):

@@ -88,6 +88,12 @@ class SessionFigures(ABC):
         return self._exchange.unread.held_up
 
     @property
+    def reports_dropped(self) -> int:
+        """Reports of border events that the broker will not get: too many publications and reports are not
+        acknowledged, or the mode leaves the broker out."""
+        return self._exchange.reports_dropped
+
+    @property
     def unreadable(self) -> int:
         """Events that have come and could not be read, such as those with values of a type that is registered
         elsewhere alone. Each is logged, and the broker does not send it again."""

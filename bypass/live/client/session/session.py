@@ -230,6 +230,12 @@ class ClientSession(SessionSubscriptions):
         return settled
 
     @property
+    def reports_dropped(self) -> int:
+        """Reports of border events that the broker will not get."""
+        unsent = 0 if self.client is None else self.client.reports_unsent
+        return self._uplink.reports_dropped + unsent
+
+    @property
     def unanswered(self) -> bool:
         """Say whether something that the application has asked for was not answered yet."""
         return bool(self._outbox or self._subscribing or self._withdrawing or self._changes.pending)

@@ -7,7 +7,6 @@ those who retrieved the object, the latest first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from bypass.objects.metadata import Metadata, Replica
 from bypass.places.cell_grid import CellGrid
@@ -19,7 +18,7 @@ def with_replica(metadata: Metadata, replica: Replica, bound: int) -> Metadata:
     if replica in active:
         return metadata
     latest = [replica, *(each for each in passive if each.node != replica.node)]
-    return replace(metadata, replicas=(*active, *latest[: max(bound - len(active), 0)]))
+    return metadata.with_replicas((*active, *latest[: max(bound - len(active), 0)]))
 
 
 def united(metadata: Metadata, other: Metadata, bound: int) -> Metadata:
@@ -28,7 +27,7 @@ def united(metadata: Metadata, other: Metadata, bound: int) -> Metadata:
     added = [each for each in other.replicas[1:] if each.node not in known]
     active = metadata.replicas[:1] or other.replicas[:1]
     merged = (*active, *metadata.replicas[1:], *added)[:bound]
-    return metadata if merged == metadata.replicas else replace(metadata, replicas=merged)
+    return metadata if merged == metadata.replicas else metadata.with_replicas(merged)
 
 
 def candidates(replicas: Sequence[Replica], grid: CellGrid, own_cell: int, owner: int) -> list[Replica]:

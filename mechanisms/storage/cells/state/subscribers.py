@@ -37,6 +37,10 @@ class SubscriberEntry:
     missed: dict[int, int] = field(default_factory=dict)
 
 
+# All subscribers are looked at every second: looking a member up in its enumeration takes longer.
+_REACHABLE, _SUSPECT, _FAILED = Reach.REACHABLE, Reach.SUSPECT, Reach.FAILED
+
+
 class Subscribers:
     """The subscribers of the queries that a node keeps.
 
@@ -79,7 +83,7 @@ class Subscribers:
         """Take a subscriber for reachable again, and give what has waited for that."""
         entry = self._entries[node]
         waiting = tuple(entry.pending)
-        entry.reach, entry.trying, entry.pending = Reach.REACHABLE, False, deque()
+        entry.reach, entry.trying, entry.pending = _REACHABLE, False, deque()
         return waiting
 
     def may_send(self, node: int, found: FoundObjects, now: float, retry_s: float, bound: int) -> bool:
@@ -87,9 +91,9 @@ class Subscribers:
         entry = self._entries.get(node)
         if entry is None:
             return False
-        if entry.reach is Reach.REACHABLE:
+        if entry.reach is _REACHABLE:
             return True
-        if entry.reach is Reach.SUSPECT:
+        if entry.reach is _SUSPECT:
             self._keep(entry, found, bound)
             return False
         if now < entry.tried_at + retry_s:
@@ -104,11 +108,11 @@ class Subscribers:
         if entry is None:
             return
         entry.tried_at, entry.trying = now, False
-        if entry.reach is Reach.FAILED:
+        if entry.reach is _FAILED:
             self._drop(entry, found)
             return
-        if entry.reach is Reach.REACHABLE:
-            entry.reach, entry.deadline = Reach.SUSPECT, now + wait_s
+        if entry.reach is _REACHABLE:
+            entry.reach, entry.deadline = _SUSPECT, now + wait_s
         self._keep(entry, found, bound)
 
     def retry(self, now: float, retry_s: float) -> list[tuple[int, FoundObjects]]:
@@ -116,7 +120,7 @@ class Subscribers:
         that waits for it."""
         due: list[tuple[int, FoundObjects]] = []
         for node, entry in self._entries.items():
-            if entry.reach is not Reach.SUSPECT:
+            if entry.reach is not _SUSPECT:
                 continue
             if entry.trying and now >= entry.tried_at + TRY_S:
                 due += [(node, found) for found in self.heard_of(node)]
@@ -128,15 +132,13 @@ class Subscribers:
     def expire(self, now: float) -> list[int]:
         """Give up those who have not been heard of in time, and give their numbers."""
         failed = [
-            node
-            for node, entry in self._entries.items()
-            if entry.reach is Reach.SUSPECT and now >= entry.deadline
+            node for node, entry in self._entries.items() if entry.reach is _SUSPECT and now >= entry.deadline
         ]
         for node in failed:
             entry = self._entries[node]
             for found in entry.pending:
                 self._drop(entry, found)
-            entry.reach, entry.trying = Reach.FAILED, False
+            entry.reach, entry.trying = _FAILED, False
             entry.pending.clear()
         return failed
 
@@ -146,17 +148,17 @@ class Subscribers:
         due = [
             node
             for node, entry in self._entries.items()
-            if entry.missed and entry.reach is Reach.FAILED and now >= entry.tried_at + wait_s
+            if entry.missed and entry.reach is _FAILED and now >= entry.tried_at + wait_s
         ]
         for node in due:
-            self._entries[node].reach, self._entries[node].tried_at = Reach.REACHABLE, now
+            self._entries[node].reach, self._entries[node].tried_at = _REACHABLE, now
         return due
 
     def take_missed(self, node: int) -> dict[int, int]:
         """Give the queries of a reachable subscriber that have missed something, and since when (microseconds
         of publication); they are to be told, and have missed nothing from now on."""
         entry = self._entries.get(node)
-        if entry is None or entry.reach is not Reach.REACHABLE:
+        if entry is None or entry.reach is not _REACHABLE:
             return {}
         missed, entry.missed = entry.missed, {}
         return missed
