@@ -53,7 +53,8 @@ class Registered:
     def message(self, now: float, piggyback: ContextMessage | None = None) -> Subscribe:
         """Give what a broker is told of it."""
         handle = self.handle
-        expires = None if self.until is None else max(self.until - now, 0.0)
+        until = self.until if self.watch is None else self.watch.until
+        expires = None if until is None else max(until - now, 0.0)
         return Subscribe(
             handle.id, handle.subscription, handle.radius, piggyback, self.interest, expires, watch=self.watch
         )

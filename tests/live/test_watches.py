@@ -10,12 +10,17 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bypass import Action, Area, PlanarLocation, connect, connect_blocking
+from bypass import Action, Area, Event, PlanarLocation, connect, connect_blocking
+from bypass.core.borders.client.watching import wanted_kinds
 from bypass.live.broker.store.store import Batch, StoreFailed
 from bypass.live.client.errors import SubscriptionRefused
 from bypass.places import EVERYBODY, BorderEvent
+from bypass.places.borders import BorderOptions
+from bypass.protocol.borders import BorderWatch
+from bypass.protocol.messages import Notify, Subscribe
+from bypass.protocol.session import CAPABILITIES, Ack
 from bypass.transitions import Plan
-from tests.live.brokers import PATIENCE, config, in_loop, running
+from tests.live.brokers import PATIENCE, config, in_loop, peers, running
 
 T = TypeVar("T")
 REGION = {"area": (0, 0, 1000, 1000), "places": [{"name": "market", "x": 500, "y": 500, "radius": 100}]}
@@ -128,3 +133,23 @@ def test_a_watch_of_oneself_that_has_expired_is_over(tmp_path: Path) -> None:
     with running(config(tmp_path, region=REGION)) as service:
         found = asyncio.run(soon(told(service.server.endpoints[0])))
     assert found == [("enter", "1", "", "initial"), ("exit", "1", "", "expired")]
+
+
+def test_a_watch_expires_by_the_clock_of_the_broker(tmp_path: Path) -> None:
+    """The clock of the watcher is an hour behind. What it says again, connected anew, begins nothing."""
+    with running(config(tmp_path, region=REGION)) as service, peers() as make:
+        endpoint = service.server.endpoints[0]
+        me = make(endpoint, "me", capabilities=CAPABILITIES)
+        with connect_blocking(endpoint, open=True, name="bus", location=lambda: IN, interval=0.02) as bus:
+            bus.allow_following(everybody=True)
+            bus.publish(Event(kind="none"))
+            until = in_loop(service, service.server.broker.host.now) - 3600.0
+            areas = (("a", Area.circle((500, 500), 100)),)
+            terms = BorderWatch(BorderOptions(initial=True, interval=0.02), areas, False, ("bus",), until)
+            me.send(Subscribe(1, wanted_kinds(terms), expires=1.0, watch=terms))
+            told = [me.get(Notify), me.get(Notify)]
+            me.send(Ack(tuple([each.publication.id for each in told])))
+            me.send(Subscribe(1, wanted_kinds(terms), expires=0.0, watch=terms))
+            told += [each for each in me.settle() if isinstance(each, Notify)]
+    kinds = [event["border"] for each in told if (event := each.publication.event) is not None]
+    assert kinds == ["enter", "exit"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from bypass.core.areas.arguments import LARGEST_RADIUS
@@ -181,6 +181,7 @@ class Reception:
             raise NotTaken(f"handle {handle}: it is subscribed with {known.subscription}")
         message.until = None  # of a store, not of a client
         kept = self._as_kept(message, known)
+        message.watch = kept.watch
         data = self._codec.encode(kept)
         changed = known is not None and (known.interest, known.until, known.watch) != (
             kept.interest, kept.until, kept.watch
@@ -209,17 +210,20 @@ class Reception:
         again what is `known` says so a little later, which is no other end."""
         until = self._broker.ends.until(message)
         if known is not None and known.until is not None and until is not None:
-            until = known.until if abs(known.until - until) < SAME_END_S else until
-        return replace(message, piggyback=None, expires=None, until=until)
+            is_over = message.expires == 0.0 and known.until <= until
+            until = known.until if is_over or abs(known.until - until) < SAME_END_S else until
+        watch = message.watch
+        if watch is not None and until is not None:
+            watch = replace(watch, until=until)
+        return replace(message, piggyback=None, expires=None, until=until, watch=watch)
 
     def _check_room(self, session: Session, kept: Subscribe, size: int) -> None:
         """Raises NotTaken for a subscription that is over a limit of its session or key."""
         limits, handle, account = self._config.limits, kept.handle, session.account
         before = session.handles.get(handle)
-        others = {each: bytes_ for each, bytes_ in session.sizes.items() if each != handle}
         more = kept.subscription.size - (0 if before is None else before.subscription.size)
         longer = size - session.sizes.get(handle, 0)
-        much = excess(limits, kept, size, others)
+        much = excess(limits, kept, size, sum(session.sizes.values()) + longer)
         if not much and account.excess(limits, more, longer):
             self._attendance.make_room(account)
             much = account.excess(limits, more, longer)
@@ -303,10 +307,10 @@ class Reception:
                 self._attendance.lost(session, "misled")
 
 
-def excess(limits: Limits, message: Subscribe, size: int, others: Mapping[int, int]) -> str:
-    """Say what a subscription of `size` bytes has too much of, beside others of the same client with these
-    sizes; empty if nothing."""
-    filters, together = message.subscription.size, size + sum(others.values())
+def excess(limits: Limits, message: Subscribe, size: int, together: int) -> str:
+    """Say what a subscription of `size` bytes, which has so many `together` with the others of the same
+    client, has too much of; empty if nothing."""
+    filters = message.subscription.size
     if filters > limits.filters_per_subscription:
         return f"{filters} filters: expected at most {limits.filters_per_subscription} in a subscription"
     if size > limits.subscription_bytes:
