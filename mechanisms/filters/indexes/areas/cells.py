@@ -190,7 +190,10 @@ def move_shapes(
         frame(pool, start, before)
         anchor(pool, start, turns[i, 0], turns[i, 1], turns[i, 2], turns[i, 3])
         frame(pool, start, after)
-        if np.any(before != after):
+        moved = False  # without np.any, which has a broker load scipy
+        for k in range(len(before)):
+            moved = moved or before[k] != after[k]
+        if moved:
             clear(numbers[i], before, marks, names, cells, entries, free, levels)
             names, cells = with_room(names, cells, levels)
             entries = fill(numbers[i], after, marks, names, cells, entries, free, levels)
