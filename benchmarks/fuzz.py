@@ -15,11 +15,17 @@ from common import arguments, integer, pin, print_table, write
 from bypass import Event, attr
 from bypass.events.attributes import SET
 from bypass.events.filters import Subscription
+from bypass.places.area_of_interest import AreaOfInterest
+from bypass.places.areas import Area
+from bypass.places.borders import BorderOptions, PathPoint
+from bypass.protocol.borders import BorderTask, BorderWatch, WatchedAreas
 from bypass.protocol.messages import (
+    AllowFollowing,
     Assignment,
     AssignmentRequest,
     Circle,
     ContextUpdate,
+    FollowedPlace,
     Frame,
     Kind,
     Message,
@@ -62,6 +68,10 @@ def corpus() -> list[bytes]:
     subscribe = Subscribe(5, Subscription(filters), 125)
     circles = (Circle("park", 10.0, 20.0, 100.0),)
     cell, area = (0.0, 1.0, 2.0, 3.0), (0.0, 0.0, 1300.0, 1300.0)
+    zone = Area.polygon([(0, 0), (90, 0), (90, 80)], [[(40, 10), (60, 10), (60, 20)]], altitude=(0, 50))
+    market, options = Area.of_place("market"), BorderOptions(frozenset({"enter", "dwell"}), 30.0)
+    fences = (("zone", zone), ("market", market))
+    states = {"zone": [True, 1.5, False, True, [1.0, 2.0, 3.0, None], None]}
     messages: list[Message] = [
         publish,
         Publish(1, Event(), piggyback=update, address=2**63),
@@ -74,7 +84,16 @@ def corpus() -> list[bytes]:
         Assignment(0, ""),
         subscribe,
         Subscribe(6, Subscription(filters[:1]), piggyback=AssignmentRequest((1.0, 2.0)), address=1),
+        Subscribe(7, Subscription(filters[:1]), interest=AreaOfInterest((zone, market), True), expires=60.0),
+        Subscribe(8, Subscription(filters[:1]), watch=BorderWatch(options, fences, True, ("bus",), 90.0)),
         Unsubscribe(5),
+        AllowFollowing(("alice", "bus/7")),
+        AllowFollowing(everybody=True),
+        FollowedPlace((650.25, -700.5), (1.5, 0.0)),
+        BorderTask(3, True, 2.5, (WatchedAreas(4, options, fences[:1], states),), PathPoint(1.0, 2.0, 3.0)),
+        BorderTask(4, False, 0.0),
+        Publish(3, Event(), area=zone, lifetime=30_000_000),
+        Publish(4, Event(payload=b"{}"), Kind.BORDER),
         PlanMessage(b"plan"),
         OutcomeMessage(b""),
         Frame(1),
@@ -99,7 +118,9 @@ def corpus() -> list[bytes]:
         Reply(4, True, b"[]"),
         Reply(4, False),
     ]
-    assert {type(message) for message in messages} == set(WRITERS), "not every kind of message is there"
+    assert {type(message) for message in messages} == {*WRITERS, BorderTask}, (
+        "not every kind of message is there"
+    )
     return [encode(message) for message in messages]
 
 

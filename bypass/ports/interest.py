@@ -73,7 +73,9 @@ class Interest:
 
     def _look_at(self, event: Event) -> None:
         self._event = event
-        accepting = [each for each in self._subscriptions if matches(event, each.handle.subscription)]
+        # Watches of others are told by the broker alone: anybody nearby could publish such events.
+        asked = [each for each in self._subscriptions if each.watch is None]
+        accepting = [each for each in asked if matches(event, each.handle.subscription)]
         self._with_areas = [
             (each.interest, each.handle.id) for each in accepting if each.interest is not None
         ]

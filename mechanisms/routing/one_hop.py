@@ -18,13 +18,18 @@ from bypass.protocol.datagrams import Beacon, Datagram, DatagramScope, NodeAddre
 from bypass.protocol.storage import StorageMessage
 from bypass.transitions import MechanismState
 
+FIRST_HELLO_S = 1.0
+"""A node that knows nobody says that it is there after so many seconds of silence, then after twice as long
+each time, up to `hello_s`."""
+
 
 class OneHop(RoutingMechanism):
     """Sends to nodes in reach, and passes nothing on: a flood is one broadcast. What a node does not get is
     reported at once. A node is a neighbour for `forget_s` seconds after it was heard.
 
     A node that has told all in reach nothing for `hello_s` seconds (0: however long) says that it is there:
-    so silent nodes know each other, and learn of decisions that they have missed.
+    so silent nodes know each other, and learn of decisions that they have missed. One that begins and knows
+    nobody yet says so sooner: its first word may have been lost.
     """
 
     name: ClassVar[str] = "one-hop"
@@ -37,6 +42,7 @@ class OneHop(RoutingMechanism):
         super().start()
         self._members = CellMembers()
         self._spoke_at: float = self.host.now()
+        self._alone_s = FIRST_HELLO_S  # the silence of a node that knows nobody
         self._hello: Timer = self.host.after(0.0, self._greet_later)
 
     def set_hello_s(self, value: float) -> None:
@@ -73,14 +79,19 @@ class OneHop(RoutingMechanism):
         self._spoke_at = self.host.now()
         super()._tell(body, scope)
 
+    def _silence_s(self) -> float:
+        """How long this node is silent at most, as things are."""
+        return self.hello_s if self.neighbours() else min(self._alone_s, self.hello_s)
+
     def _greet_later(self) -> None:
         if self.hello_s:
-            due = self._spoke_at + self.hello_s * (0.9 + 0.2 * self._draw())  # not all at once
+            due = self._spoke_at + self._silence_s() * (0.9 + 0.2 * self._draw())  # not all at once
             self._hello = self.host.after(max(due - self.host.now(), 0.0), self._greet)
 
     def _greet(self) -> None:
-        if self.host.now() - self._spoke_at >= 0.9 * self.hello_s:
+        if self.host.now() - self._spoke_at >= 0.9 * self._silence_s():
             self._spoke_at = self.host.now()
+            self._alone_s = min(2.0 * self._alone_s, self.hello_s)
             self.control(Beacon(None))
         self._greet_later()
 

@@ -8,6 +8,7 @@ HELPERS = {
     *("load_clients", "connectivity_pairs", "fidelity_record"),
     *("ingest_load", "ingest_stream", "ingest_postgres", "ingest_senders", "ingest_service"),
     *("objects_postgres", "attributes_servers", "attributes_databases"),
+    *("areas_load", "areas_oracle", "areas_osm", "areas_peers"),
     *("regression_checkout", "regression_difference", "regression_probe"),
 }
 

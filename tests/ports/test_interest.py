@@ -8,14 +8,17 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bypass.core.borders.client.watching import wanted_kinds
 from bypass.events.event import Event
 from bypass.events.filters import Subscription, attr
 from bypass.events.matching import matches
 from bypass.places.area_of_interest import AreaOfInterest
 from bypass.places.areas import Area
+from bypass.places.borders import BorderOptions
 from bypass.places.sensor import Fix, LocationRequest, NoSensor
 from bypass.ports.interest import Interest
 from bypass.ports.subscriptions import SubHandle, Subscriptions
+from bypass.protocol.borders import BorderWatch
 from bypass.protocol.messages import Kind, Publish
 
 
@@ -143,3 +146,13 @@ def test_a_withdrawn_subscription_does_not_count_at_once() -> None:
     assert follower.interest.handles(publication) == (1, 2)
     follower.subscriptions.remove(next(iter(follower.subscriptions)).handle)
     assert follower.interest.handles(publication) == (2,)
+
+
+def test_watches_are_told_nothing_by_devices_nearby() -> None:
+    """An event that says that somebody has entered an area is none of the broker's."""
+    subscriptions = Subscriptions()
+    terms = BorderWatch(BorderOptions(), (("zone", Area.circle((0, 0), 10)),), whom=None)
+    subscriptions.add(wanted_kinds(terms), ignore, None, LocationRequest(), watch=terms)
+    plain = subscriptions.add(Subscription.of(attr("border") == "enter"), ignore, None, LocationRequest())
+    interest = Interest(subscriptions, Sensor((0.0, 0.0)))
+    assert interest.handles(Publish(1, Event(border="enter", area="zone"))) == (plain.handle.id,)

@@ -108,7 +108,7 @@ def with_action(**action: object) -> dict[str, Any]:
         (with_action(too="y"), "plan: actions.0.too is 'y': Extra inputs are not permitted"),
         (with_action(to=3), "plan: actions.0.to is 3: Input should be a valid string"),
         (with_action(to=""), "plan: actions.0.to is '': String should have at least 1 character"),
-        (with_action(set={"a": 1}, members=[1]), "`members` needs `to`"),
+        (with_action(set={"a": 1}, members=[1]), "`members` and `area` need `to`"),
         (with_action(to="y", of="z"), "`of` restricts a change of parameters and excludes `to`"),
         (with_action(to="y", members=[]), "plan: actions.0.members is []: Tuple should have at least 1 item"),
         (

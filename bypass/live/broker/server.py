@@ -201,9 +201,9 @@ class BrokerServer:
         self.borders = LiveBorders(self.broker, self.sessions, config.registry.codec, loaded.settings)
         for stored in loaded.clients:
             session = restored(stored, config.registry.codec)
+            together = sum(session.sizes.values())
             for handle, message in session.handles.items():
-                others = {each: size for each, size in session.sizes.items() if each != handle}
-                if much := excess(config.limits, message, session.sizes[handle], others):
+                if much := excess(config.limits, message, session.sizes[handle], together):
                     self.counters["subscriptions_over_limit"] += 1
                     log.warning("%s: kept subscription %d goes on: %s", stored.name, handle, much)
             self.sessions.add(session, self.sessions.quotas.owner(stored.name), stored.mark.cursor)

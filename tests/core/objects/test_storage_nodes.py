@@ -10,6 +10,7 @@ import pytest
 from bypass.core.objects.decision_exchange import SPREAD_S
 from bypass.core.objects.kept_objects import KeptObjects
 from bypass.core.objects.operations import OperationResult
+from bypass.mechanisms.routing.one_hop import FIRST_HELLO_S
 from bypass.mechanisms.storage.comparison import SOON_S
 from bypass.mechanisms.storage.server import NodeServerStore
 from bypass.models.radio.kernels.state import S
@@ -130,6 +131,31 @@ def test_a_node_is_told_of_a_decision_as_often_as_it_begins_anew(routing: str) -
         world.join(1)
         world.run(SOON_S + 2 * SPREAD_S)
         assert world.client(1).node.decisions.current == world.client(0).node.decisions.current
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_node_that_knows_nobody_says_again_that_it_is_there(seed: int) -> None:
+    """The first word of a newcomer may get lost: over `one-hop` it would wait for the next one of others."""
+    world = StorageWorld(cluster(2), ("server", {"server": 7}), ("one-hop", {}), seed=seed)  # 7 is not there
+    world.run(QUIET_S)
+    world.client(0).node.stays()
+    home, world.places[1] = world.places[1], AWAY
+    world.leave(1)
+    world.run(2.0)
+    world.join(1)
+    world.run(SOON_S + SPREAD_S)  # its digest reaches nobody
+    world.places[1] = home
+    world.run(2.0 * FIRST_HELLO_S)
+    assert [each.node for each in world.client(1).node.routing.neighbours()] == [world.client(0).host.id]
+
+
+def test_a_node_that_stays_alone_says_so_less_and_less_often() -> None:
+    world = StorageWorld(cluster(1), ("local", {}), ("one-hop", {}))
+    world.run(100.0)
+    first = world.client(0).node.counts().control
+    world.run(300.0)
+    assert first > 2
+    assert world.client(0).node.counts().control - first <= 300.0 / 18.0
 
 
 def test_nodes_without_storage_are_not_told_of_decisions() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from bypass.core.areas.arguments import LARGEST_RADIUS
@@ -221,10 +221,9 @@ class Reception:
         """Raises NotTaken for a subscription that is over a limit of its session or key."""
         limits, handle, account = self._config.limits, kept.handle, session.account
         before = session.handles.get(handle)
-        others = {each: bytes_ for each, bytes_ in session.sizes.items() if each != handle}
         more = kept.subscription.size - (0 if before is None else before.subscription.size)
         longer = size - session.sizes.get(handle, 0)
-        much = excess(limits, kept, size, others)
+        much = excess(limits, kept, size, sum(session.sizes.values()) + longer)
         if not much and account.excess(limits, more, longer):
             self._attendance.make_room(account)
             much = account.excess(limits, more, longer)
@@ -308,10 +307,10 @@ class Reception:
                 self._attendance.lost(session, "misled")
 
 
-def excess(limits: Limits, message: Subscribe, size: int, others: Mapping[int, int]) -> str:
-    """Say what a subscription of `size` bytes has too much of, beside others of the same client with these
-    sizes; empty if nothing."""
-    filters, together = message.subscription.size, size + sum(others.values())
+def excess(limits: Limits, message: Subscribe, size: int, together: int) -> str:
+    """Say what a subscription of `size` bytes, which has so many `together` with the others of the same
+    client, has too much of; empty if nothing."""
+    filters = message.subscription.size
     if filters > limits.filters_per_subscription:
         return f"{filters} filters: expected at most {limits.filters_per_subscription} in a subscription"
     if size > limits.subscription_bytes:
