@@ -358,8 +358,10 @@ class Broker:
             self._velocities.report(client, Reading(place, self.host.now()))
         for listener in self.listeners:
             listener.client_located(client, *place)
-        if scheme.reports_places:
-            self.borders.located(client, *place, getattr(message, "at", None), getattr(message, "z", None))
+        at = getattr(message, "at", None)
+        # A scheme that the sender has left may not say when it was there; such a sender tells borders itself.
+        if scheme.reports_places and (at is not None or flag == self.flag_of(scheme)):
+            self.borders.located(client, *place, at, getattr(message, "z", None))
 
     # -- what schemes communicate through -----------------------------------------------------------------
 

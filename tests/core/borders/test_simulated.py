@@ -100,3 +100,21 @@ def test_transitions_and_cuts_lose_and_double_nothing(
                 assert (sides[-1:] == ["enter"]) == (inside[-1:] == ["enter"])
     else:
         assert brief(told) == brief(own)
+
+
+def test_a_place_that_was_on_its_way_at_the_switch_is_not_taken_for_one_of_later() -> None:
+    """What a client says under the cells that it is about to leave has no time; its own report does."""
+    walks = Walks([[(0.0, 0.0, 0.0)], [(0.0, 1.0, 1.0), (20.0, 864.0, 0.0), (40.0, 0.0, 350.0)]])
+    system = SimulatedSystem(2, walks, REGION, scheme="egrid", durable=True, seed=55)
+    told: list[BorderEvent] = []
+    own: list[BorderEvent] = []
+    operator, walker = system.clients
+    walker.subscribe(attr("kind") == "any", lambda *_: None, radius=50)
+    system.run_until(0.5)
+    operator.watch(AREAS, told.append, on=KINDS, dwell=7, whom=EVERYBODY, interval=2)
+    walker.watch(AREAS, own.append, on=KINDS, dwell=7, interval=2)
+    system.run_until(30)
+    system.broker.execute(Plan(plan="other", actions=(Action(proxy="filter", to="radial"),)))
+    system.run_until(60)
+    assert len(own) == 2
+    assert brief(told) == brief(own)
