@@ -5,13 +5,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Iterator
 from itertools import pairwise
-from math import atan2, degrees, hypot, sqrt
+from math import atan2, ceil, degrees, hypot, inf, sqrt
 
 from bypass.places.areas.polygons import Point, PolygonShape, pairs, segment_distance, segment_touches
 from bypass.places.areas.shapes import AreaShape, Bounds, Motion, arc, around, circle_borders, generous
 
 LINES = 4096
-"""So many lines across a corridor measure its size."""
+"""About so many lines across a corridor measure its size."""
+FEWEST_LINES = 32
+"""Lines between two places at which its course changes."""
 
 
 class CorridorShape(AreaShape):
@@ -38,20 +40,39 @@ class CorridorShape(AreaShape):
 
     @property
     def size(self) -> float:
-        """Exact to about a ten-thousandth: the sum of what lines across the corridor have in common with
-        it."""
+        """Exact to about a ten-thousandth, with more than 100 segments to about a hundredth: the sum of what
+        lines across the corridor have in common with it."""
         x0, y0, x1, y1 = self.bounds
         along_x = x1 - x0 >= y1 - y0  # lines along the shorter side are the better samples of the longer one
         low, high = (x0, x1) if along_x else (y0, y1)
-        step = (high - low) / LINES
         covered = 0.0
-        for number in range(LINES):
-            at = low + (number + 0.5) * step
-            end = -float("inf")
-            for start, stop in sorted(self._stretches(at, along_x)):
-                covered += max(0.0, stop - max(start, end))
-                end = max(end, stop)
-        return covered * step
+        for start, end in pairwise(self._corners(low, high, along_x)):
+            lines = max(ceil(LINES * (end - start) / (high - low)), FEWEST_LINES)
+            step = (end - start) / lines
+            covered += step * sum(self._covered(start + (n + 0.5) * step, along_x) for n in range(lines))
+        return covered
+
+    def _corners(self, low: float, high: float, along_x: bool) -> list[float]:
+        """Places between which the length that a line has in common with the corridor changes evenly, or
+        nearly: a narrow part may lie between two lines of others."""
+        segments = [*self.segments()]
+        if len(segments) > 100:
+            return [low, high]
+        radius = self.width / 2
+        found = {low, high}
+        for ax, ay, bx, by in segments:
+            offset = abs((by - ay) if along_x else (bx - ax)) / hypot(bx - ax, by - ay) * radius
+            for end in (ax, bx) if along_x else (ay, by):
+                found.update((end - radius, end - offset, end, end + offset, end + radius))
+        return sorted(each for each in found if low <= each <= high)
+
+    def _covered(self, at: float, along_x: bool) -> float:
+        """The length that a line across has in common with the corridor."""
+        covered, end = 0.0, -inf
+        for start, stop in sorted(self._stretches(at, along_x)):
+            covered += max(0.0, stop - max(start, end))
+            end = max(end, stop)
+        return covered
 
     def _stretches(self, at: float, along_x: bool) -> Iterator[tuple[float, float]]:
         """Parts of a line across the corridor that are near each segment."""

@@ -140,6 +140,7 @@ def test_crossings_of_polygons_are_those_of_shapely(
 
 @given(areas())
 @example(Area.corridor([(1, 1), (0, 0), (0, 1), (1, 0), (1, 1)], 2))
+@example(Area.corridor([(290, 0), (0, 0), (0, 460)], 1))
 def test_sizes_are_those_of_shapely(area: Area) -> None:
     geometry = area.geometry()
     assert area.size == pytest.approx(geometry.area, rel=0.005, abs=1.0)
