@@ -23,7 +23,7 @@ FULL = 0.54  # the part of its circle that a fence covers, on average
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """What a subscription wants."""
+    """The areas of a subscription, and whether they move with its client."""
 
     areas: tuple[Area, ...]
     relative: bool = False

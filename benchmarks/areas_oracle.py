@@ -1,4 +1,4 @@
-"""What PostGIS says of places in areas: a private cluster on a socket in a temporary folder."""
+"""PostGIS as the oracle of places in areas: a private cluster on a socket in a temporary folder."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PostGis:
         ]
 
     def run(self, sql: str, rows: str | None = None) -> str:
-        """What a statement gives; `rows` are what it copies."""
+        """Give the rows of a statement; `rows` are copied by it."""
         done = subprocess.run(
             [*self._command, "-v", "ON_ERROR_STOP=1", "-c", sql],
             input=rows, capture_output=True, text=True, check=False,

@@ -212,7 +212,7 @@ class Simulated:
 def compare_simulated(
     sizes: Sequence[int], events: int, repetitions: int, clients: int
 ) -> list[dict[str, Any]]:
-    """What an event costs that concerns one of so many different subscriptions in one place."""
+    """Measure an event that concerns one of so many different subscriptions in one place."""
     results: list[dict[str, Any]] = []
     for mechanism in ("counting", "linear"):
         made = {size: Simulated(size, clients, mechanism) for size in sizes}

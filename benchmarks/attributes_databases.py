@@ -16,7 +16,7 @@ KINDS = [f"kind-{n}" for n in range(20)]
 
 
 class Wanted(NamedTuple):
-    """What a subscription asks for: an identifier, a range of levels and a set of kinds."""
+    """The wish of a subscription: an identifier, a range of levels and a set of kinds."""
 
     id: int
     low: int

@@ -41,7 +41,7 @@ def area_within(candidate: Area, area: Area) -> bool:
         return False
     if any(area.crossings(*start, *end) for start, end in _edges(own)):
         return False
-    # What the other one leaves out must be left out here, too: its border alone may be in common.
+    # Holes of the other one must be left out here, too: its border alone may be in common.
     return not any(_ends_inside(area, ring, candidate) for ring in _rings(area))
 
 

@@ -163,7 +163,7 @@ def test_the_area_is_the_fence_between_devices_nearby(mechanism: str) -> None:
 
 
 def test_hyperg_forgets_what_has_expired() -> None:
-    """Who comes into reach later is told of what is still for somebody."""
+    """A device that comes into reach later is told of events that have not expired."""
     world = Vicinity([(100.0, 100.0), (900.0, 900.0)], {"direct": ("hyperg", {"keep": 60.0})})
     world.subscribe_all(None)
     world.run()

@@ -103,7 +103,7 @@ def test_transitions_and_cuts_lose_and_double_nothing(
 
 
 def test_a_place_that_was_on_its_way_at_the_switch_is_not_taken_for_one_of_later() -> None:
-    """What a client says under the cells that it is about to leave has no time; its own report does."""
+    """A place that a client reports by cells which it is about to leave has no time; its own report does."""
     walks = Walks([[(0.0, 0.0, 0.0)], [(0.0, 1.0, 1.0), (20.0, 864.0, 0.0), (40.0, 0.0, 350.0)]])
     system = SimulatedSystem(2, walks, REGION, scheme="egrid", durable=True, seed=55)
     told: list[BorderEvent] = []
