@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Literal
 
 from bypass.errors import shown
@@ -11,14 +12,15 @@ from bypass.live.client.session.session import ClientSession
 from bypass.transitions import Outcome, Plan
 
 
-class NodeCalls:
+class NodeCalls(ABC):
     """The methods of a connection that are for nodes without a broker."""
 
     _node: LiveNode | None
 
     @property
+    @abstractmethod
     def _exchange(self) -> ClientSession:
-        raise NotImplementedError
+        """The session. Raises NotConnected before it is opened."""
 
     def decide(self, plan: Plan) -> Outcome:
         """Carry out a plan about storage and routing, and have all nodes in reach of each other follow it.

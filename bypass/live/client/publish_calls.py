@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from bypass.events.event import Event
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
     from bypass.places.areas import Area
 
 
-class PublishCalls:
+class PublishCalls(ABC):
     """The methods of a connection that publish."""
 
     @property
+    @abstractmethod
     def _exchange(self) -> ClientSession:
-        raise NotImplementedError
+        """The session. Raises NotConnected before it is opened."""
 
     async def publish(
         self,
